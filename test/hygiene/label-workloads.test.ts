@@ -164,9 +164,9 @@ t.test('a table says for each workload what its labels are to be', async (t) => 
 
 t.test('a name that is none is told with what was meant, in whole sentences', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
-  const args = { workloads: ['pay-web-9'], set: ['env=test'] }
+  const args = { workloads: ['pay-web'], set: ['env=test'] }
   const { message } = await bench.fails('label-workloads', args, 'not_found')
-  t.match(message, /; did you mean pay-web-1\? Nothing was written\.$/)
+  t.match(message, /; did you mean pay-web-1.*\? Nothing was written\.$/)
 })
 
 t.test('everything wrong with a table is named by line and column, before anything is written', async (t) => {

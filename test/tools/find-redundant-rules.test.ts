@@ -204,7 +204,10 @@ t.test('what no source defines leaves a rule undecided', async (t) => {
     [undecided.rules, undecided.examples.map((one: Json) => one.rule)],
     [1, ['Any (0.0.0.0/0 and ::/0) to role=db, 443/tcp']],
   )
-  t.match(summary, /^None of the 3 enabled rules of the draft is found redundant\. 1 more may be redundant: undecided\.$/)
+  t.match(
+    summary,
+    /^None of the 3 enabled rules of the draft is found redundant\. 1 more may be redundant: undecided\.$/,
+  )
 })
 
 t.test('an allow rule above a deny rule that covers it is what opens the port', async (t) => {
