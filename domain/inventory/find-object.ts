@@ -150,11 +150,13 @@ export async function writeByPrefix(
 function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
+  // Of workloads only names that contain it were looked at.
+  const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',
     `No ${nounOf(kind)} is named exactly "${name}".`,
     { kind, name, near_names: near },
-    isFar ? { hint: `Nothing has a similar name; ${lister} lists them.` } : {},
+    isFar ? { hint: `${none}; ${lister} lists them.` } : {},
   )
 }
 

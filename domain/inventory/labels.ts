@@ -92,7 +92,7 @@ function sameButForCase(label: Label, key: string, value: string): boolean {
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /**
- * A reference that names no label, with what would: values of its key (at most 50, most similar first), or a sentence. Found out
+ * A reference that names no label, with what would: values of its key (at most 50, or 10 where one is near; most similar first), or a sentence. Found out
  * when it is read, since most callers only want to know that there is no label.
  */
 export interface UnresolvedLabel {
@@ -101,6 +101,8 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
+/** Where one of them is near. */
+const MOST_BESIDE_NEAR = 10
 /** References that an error explains; many wrong ones have one reason. */
 const MOST_EXPLAINED = 20
 /** Of these, the ones whose advice stands in the message too. */
@@ -168,7 +170,9 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
     return {
       ref,
       get valid() {
-        return likestNames(value, values, MAX_VALID_VALUES)
+        const likest = likestNames(value, values, MAX_VALID_VALUES)
+        // The one that was meant is among the first; a list of everything would only bury it.
+        return nearNames(value, likest, 1).length > 0 ? likest.slice(0, MOST_BESIDE_NEAR) : likest
       },
     }
   }

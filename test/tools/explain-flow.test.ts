@@ -391,6 +391,8 @@ t.test('what is refused', async (t) => {
     t.ok(message.test(said), said)
   }
   await refused({ source: 'web-9' }, 'not_found', /^source: No workload is named exactly "web-9"\.$/)
+  const far = await bench.fails(TOOL, quiet('web-9', 'db-1'), 'not_found')
+  t.equal(far.hint, 'No name of a workload contains it; get-workloads lists them.', 'others were not looked at')
   await refused(
     { destination: 'app=pey' },
     'label_not_found',
