@@ -117,10 +117,43 @@ const MAX_LISTED = 20
 /** Kinds whose objects point at IP lists and services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
+/** Rule sets, enforcement boundaries and virtual services that point at an object, each with the versions in which it does. */
+interface FoundUsers {
+  users: { href: string; name: string; versions: string[] }[]
+  /** Kinds that could not be read, as where this account may not list them. */
+  unread: string[]
+}
+
+/** Both versions, since either use keeps an object from being deleted (P31). Throws what is no answer of the PCE. */
+async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
+  const wanted = toDraftHref(object.href)
+  const users = new Map<string, FoundUsers['users'][number]>()
+  const unread = new Set<string>()
+  for (const version of ['draft', 'active'] as const) {
+    for (const kind of USERS) {
+      try {
+        const { items } = await fetchEvery<PceObject>({ api: pce[kind], policyVersion: version, params: {}, signal })
+        const whole = kind === 'ruleSets' ? await loadDenyRules(pce, items as unknown as RuleSet[], signal) : []
+        if (whole.some(({ error }) => error !== undefined)) unread.add('denyRules')
+        const candidates = kind === 'ruleSets' ? whole.map(({ ruleSet }) => ruleSet as unknown as PceObject) : items
+        for (const item of candidates.filter((candidate) => pointsAt(candidate, wanted))) {
+          const user = toDraftHref(item.href)
+          const known = users.get(user) ?? { href: user, name: nameOf(item), versions: [] }
+          users.set(user, { ...known, versions: [...known.versions, version] })
+        }
+      } catch (error) {
+        if (!(error instanceof PceApiError)) throw error
+        // A kind that the PCE does not have uses nothing.
+        if (error.status !== 404) unread.add(kind)
+      }
+    }
+  }
+  return { users: [...users.values()], unread: [...unread] }
+}
+
 /**
- * Rule sets, enforcement boundaries and virtual services that point at a policy object, in the draft or in the active policy:
- * both keep it from being deleted (P31). For an error's `used_by`; `used_by_unread` names kinds that this account may not list or
- * the PCE does not have. Built-in objects cannot be deleted for another reason, so removing them from every rule would not help.
+ * Who uses a policy object that the PCE did not delete, for an error's `used_by`; `used_by_unread` names what could not be read. Built-in
+ * objects cannot be deleted for another reason, so removing them from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -129,34 +162,54 @@ export async function findPolicyUsers(
 ): Promise<{ details: ErrorDetails; hint?: string }> {
   const [hint] = warnOfBuiltIn(object)
   if (hint !== undefined) return { details: {}, hint }
-  const wanted = toDraftHref(object.href)
-  const users = new Map<string, { href: string; name: string; versions: string[] }>()
-  const unread = new Set<string>()
-  for (const version of ['draft', 'active'] as const) {
-    for (const kind of USERS) {
-      try {
-        const { items } = await fetchEvery<PceObject>({ api: pce[kind], policyVersion: version, params: {}, signal })
-        for (const item of items.filter((candidate) => pointsAt(candidate, wanted))) {
-          const user = toDraftHref(item.href)
-          const known = users.get(user) ?? { href: user, name: nameOf(item), versions: [] }
-          users.set(user, { ...known, versions: [...known.versions, version] })
-        }
-      } catch (error) {
-        if (!(error instanceof PceApiError)) throw error
-        unread.add(kind)
-      }
-    }
-  }
+  const { users, unread } = await readUsers(pce, object, signal)
   return {
     details: {
-      used_by: [...users.values()].slice(0, MAX_LISTED),
-      used_by_total: users.size,
-      ...(unread.size > 0 && { used_by_unread: [...unread] }),
+      used_by: users.slice(0, MAX_LISTED),
+      used_by_total: users.length,
+      ...(unread.length > 0 && { used_by_unread: unread }),
     },
-    ...(users.size > 0 && {
+    ...(users.length > 0 && {
       hint: 'First remove it from everything in used_by; where versions include active, provision that change.',
     }),
   }
+}
+
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  ruleSets: 'rule sets',
+  denyRules: 'deny rules',
+  enforcementBoundaries: 'enforcement boundaries',
+  virtualServices: 'virtual services',
+}
+
+/**
+ * What a dry run of a deletion warns of: that the object is built in, or that the PCE refuses it for who uses it; and which kinds that use
+ * it could not be read. Never throws for an answer of the PCE, or for the lack of one: the request can be shown without.
+ */
+export async function warnOfRefusal(
+  pce: PceClient,
+  object: { href: string; name: string },
+  signal: AbortSignal,
+): Promise<string[]> {
+  const builtIn = warnOfBuiltIn(object)
+  if (builtIn.length > 0) return builtIn
+  let found: FoundUsers
+  try {
+    found = await readUsers(pce, object, signal)
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return [`Whether anything uses it, for which the PCE would refuse it, could not be read: ${error.message}`]
+  }
+  const { users, unread } = found
+  const named = users.slice(0, MAX_LISTED).map(({ name, href, versions }) => {
+    return `${name === '' ? href : `"${name}"`} (${versions.join(' and ')})`
+  })
+  const more = users.length > named.length ? ` and ${users.length - named.length} more` : ''
+  const kinds = unread.map((kind) => KIND_WORDS[kind] ?? kind).join(', ')
+  return [
+    ...(users.length > 0 ? [`The PCE will refuse it while it is used by: ${named.join(', ')}${more}.`] : []),
+    ...(unread.length > 0 ? [`Whether ${kinds} use it could not be read.`] : []),
+  ]
 }
 
 function nameOf({ name }: PceObject): string {

@@ -230,6 +230,44 @@ t.test('messages say what will happen', async (t) => {
     partial(t, error, { used_by: [{ href: ruleset.href, versions: ['active'] }], hint: /provision/ })
   })
 
+  await t.test('which a dry run foresees', async (t) => {
+    const warned = async (tool: string, args: object) => (await bench.ok(tool, { ...args, dry_run: true })).warnings
+    const { href } = await bench.ok('create-iplist', { name: 'Foreseen', ip_ranges: [{ from_ip: '10.0.0.1' }] })
+    const { service } = await bench.ok('create-service', { name: 'Foreseen', service_ports: [{ port: 9, proto: 6 }] })
+    t.same(
+      [await warned('delete-iplist', { href }), await warned('delete-service', { href: service.href })],
+      [undefined, undefined],
+    )
+    const rule = { providers: ['ams'], consumers: ['iplist:Foreseen'], ingress_services: [{ service: 'Foreseen' }] }
+    const user = { name: 'foresees', scopes: [['app=payments']], rules: [rule] }
+    const { ruleset } = await bench.ok('create-ruleset', user)
+    const inDraft = ['The PCE will refuse it while it is used by: "foresees" (draft).']
+    t.same(await warned('delete-iplist', { href }), inDraft)
+    t.same(await warned('delete-service', { href: service.href }), inDraft)
+    await bench.pce.provisionPolicyChanges('in force', [href, service.href, ruleset.href])
+    const inBoth = ['The PCE will refuse it while it is used by: "foresees" (draft and active).']
+    t.same(await warned('delete-iplist', { href }), inBoth)
+    await bench.fails('delete-iplist', { href }, 'pce_error')
+
+    const answers = (path: string, status: number) =>
+      bench.simulator.faults.add({ kind: 'status', path, method: 'GET', times: 1, status, body: [{ token: 'no' }] })
+    answers('/orgs/1/sec_policy/draft/enforcement_boundaries', 403)
+    t.same(await warned('delete-iplist', { href }), [
+      ...inBoth,
+      'Whether enforcement boundaries use it could not be read.',
+    ])
+    answers('/orgs/1/sec_policy/draft/enforcement_boundaries', 404)
+    t.same(await warned('delete-iplist', { href }), inBoth, 'what the PCE does not have uses nothing')
+    const { deny_rules: _embedded, ...apart } = await bench.pce.ruleSets.getByReference(ruleset.href)
+    const path = '/orgs/1/sec_policy/draft/rule_sets'
+    bench.simulator.faults.add({ kind: 'status', path, method: 'GET', times: 1, status: 200, body: [apart] })
+    answers(`${ruleset.href}/deny_rules`, 403)
+    t.same(await warned('delete-service', { href: service.href }), [
+      ...inBoth,
+      'Whether deny rules use it could not be read.',
+    ])
+  })
+
   await t.test('with uses that are not rules', async (t) => {
     const { service } = await bench.ok('create-service', { name: 'Backend', service_ports: [{ port: 9, proto: 6 }] })
     const user = await bench.pce.virtualServices.create({ name: 'backend.vs', service: { href: service.href } })

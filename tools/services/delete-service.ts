@@ -4,7 +4,7 @@ import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { deleteObject } from '../../domain/drafts/change-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { findPolicyUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
+import { findPolicyUsers, warnOfBuiltIn, warnOfRefusal } from '../../domain/inventory/find-uses.js'
 
 const output = Type.Object({ ...DeleteOutput, name: Type.Optional(Type.String()) })
 
@@ -31,7 +31,7 @@ export default defineTool({
     const plan = {
       what: describeObject('services', current),
       current,
-      warnings: warnOfBuiltIn(current),
+      warnings: dryRun === true ? await warnOfRefusal(ctx.pce, current, ctx.signal) : warnOfBuiltIn(current),
       explainRefusal: () => findPolicyUsers(ctx.pce, current, ctx.signal),
     }
     return { ...(await deleteObject(ctx, plan, dryRun)), name: current.name }
