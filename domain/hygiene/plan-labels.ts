@@ -13,6 +13,7 @@ import {
 } from '../inventory/labels.js'
 import { planWorkloadLabels, plannedLabels } from '../drafts/create-labels.js'
 import type { FoundWorkload } from './find-workloads.js'
+import { compareTexts } from '../text/compare-texts.js'
 import { requireKeys } from './select-workloads.js'
 
 /** What is to become of the labels of a workload; whatever it does not name stays as it is (D190). */
@@ -41,6 +42,8 @@ export interface Relabelling {
   workload: FoundWorkload
   before: readonly LabelRef[]
   after: readonly LabelRef[]
+  /** Labels that stand where `add` asks for another value of their key: it fills what is missing alone. */
+  kept: readonly LabelRef[]
 }
 
 /**
@@ -84,7 +87,11 @@ function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelRe
     const advice = adviseOn(first)
     const said = `${argument}: no label is exactly ${describeReference(first.ref)}.${advice === '' ? '' : ` ${advice}`}`
     const details = { argument, unresolved: missing.map(({ ref }) => ref) }
-    throw new ToolError('label_not_found', said, details, { hint: 'create_missing_labels makes labels that are new.' })
+    const isNew = first.ref.includes('=') && !first.ref.startsWith('/')
+    const hint = isNew
+      ? 'create_missing_labels makes labels that are new.'
+      : `Give labels as key=value, ${argument}: ["role=web"]; get-labels lists them.`
+    throw new ToolError('label_not_found', said, details, { hint })
   }
 }
 
@@ -133,7 +140,11 @@ export function relabel(workload: FoundWorkload, wish: LabelWish, index: LabelIn
   }
   for (const [key, label] of wish.set) if (!placed.has(key)) after.push(label)
   for (const [key, label] of wish.add) if (!had.has(key)) after.push(label)
-  return { workload, before, after }
+  const kept = before.filter(({ key, href }) => {
+    const wanted = key === undefined ? undefined : wish.add.get(key)
+    return wanted !== undefined && wanted.href !== href
+  })
+  return { workload, before, after, kept }
 }
 
 /** Whether both are the same labels, in any order. */
@@ -143,6 +154,31 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 }
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
+
+/** Of each label, how many workloads have it. */
+export type LabelCounts = Record<string, number>
+
+/** What becomes of the labels of some workloads: which are set, taken away without another, and left where `add` asks for another. */
+export function countWishes(relabellings: readonly Relabelling[]): Record<'set' | 'removed' | 'kept', LabelCounts> {
+  const counts = { set: new Map<string, number>(), removed: new Map<string, number>(), kept: new Map<string, number>() }
+  const count = (of: keyof typeof counts, label: LabelRef) => {
+    const text = textOf(label)
+    counts[of].set(text, (counts[of].get(text) ?? 0) + 1)
+  }
+  for (const { before, after, kept } of relabellings) {
+    const [had, has] = [before, after].map((labels) => new Set(labels.map(({ href }) => href)))
+    const keys = new Set(after.map(({ key }) => key))
+    for (const label of after) if (!had!.has(label.href)) count('set', label)
+    for (const label of before) if (!has!.has(label.href) && !keys.has(label.key)) count('removed', label)
+    for (const label of kept) count('kept', label)
+  }
+  const mostFirst = (found: ReadonlyMap<string, number>) =>
+    Object.fromEntries([...found].sort(([a, m], [b, n]) => n - m || compareTexts(a, b)))
+  return { set: mostFirst(counts.set), removed: mostFirst(counts.removed), kept: mostFirst(counts.kept) }
+}
+
+const textOf = ({ key, value, href }: LabelRef): string =>
+  key === undefined || value === undefined ? href : writeLabel({ key, value })
 
 /** The labels that differ, as `role=db, env=-` before and after; a key that is missing on one side is `-`. */
 export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string } {

@@ -92,8 +92,10 @@ async function select(
     const text = `The selection matches ${matched} workloads; a call labels ${MOST_WORKLOADS} at most. Narrow it.`
     throw new ToolError('invalid_argument', text, { argument: 'selection', matched })
   }
-  if (matched === 0)
-    throw new ToolError('no_workloads', 'The selection matches no workload.', { argument: 'selection' })
+  if (matched === 0) {
+    const hint = 'get-workloads takes the same filters: widen them until they find what you mean.'
+    throw new ToolError('no_workloads', 'The selection matches no workload.', { argument: 'selection' }, { hint })
+  }
   return found
 }
 

@@ -66,7 +66,11 @@ t.test('set, add and remove by key, and no other label is touched', async (t) =>
   bench.writes()
 
   const done = await bench.ok('label-workloads', args)
-  partial(t, done, { message: 'Labelled 4 workloads.', matched: 4, changed: 4, already: 0 })
+  const kept = 'Kept, since add replaces nothing: role=db (1), role=web (1).'
+  partial(t, done, {
+    message: `Changed the labels of 4 workloads: set env=test (4), role=app (2). ${kept}`,
+    ...{ matched: 4, changed: 4, already: 0, left_alone: 0, kept: { 'role=db': 1, 'role=web': 1 } },
+  })
   t.same(done.outcomes, { updated: 4, refused: 0, not_done: 0, unknown: 0, differs: 0 })
   t.same(
     rowsOf(done),
@@ -84,10 +88,17 @@ t.test('set, add and remove by key, and no other label is touched', async (t) =>
   t.same([{ method: write!.method, path: write!.path.replace('/api/v2', ''), body: write!.body }], plan.requests)
 
   const again = await bench.ok('label-workloads', args)
-  partial(t, again, { message: 'Nothing to do: 4 workloads already as asked for.', matched: 4, changed: 0, already: 4 })
+  partial(t, again, {
+    message: `Nothing to do: 2 workloads already as asked for; 2 workloads left alone; ${kept.toLowerCase()}`,
+    ...{ matched: 4, changed: 0, already: 2, left_alone: 2 },
+  })
   t.same(bench.writes(), [], 'the same call again writes nothing')
 
-  await bench.ok('label-workloads', { workloads: ['crm-1'], remove: ['loc', 'app=crm'] })
+  const removed = await bench.ok('label-workloads', { workloads: ['crm-1', 'bare'], remove: ['loc', 'app=crm'] })
+  t.equal(
+    removed.message,
+    'Changed the labels of 1 workload: removed app=crm (1), loc=here (1). 1 workload already as asked for.',
+  )
   t.equal(labelsOf(bench)['crm-1'], 'env=prod')
 })
 
@@ -133,7 +144,10 @@ t.test('a selection is written only within a number that the caller has seen', a
   const bench = await startBench(t, { estate: ESTATE })
   const args = { selection: { labels: ['app=pay', 'env=prod'] }, set: ['role=app'] }
   const plan = await bench.ok('label-workloads', { ...args, dry_run: true })
-  t.match(plan.message, /^Would change the labels of 2 of 2 workloads\. To write, repeat it with max_matches 2\.$/)
+  t.equal(
+    plan.message,
+    'Would change the labels of 2 of 2 workloads: set role=app (2). To write, repeat it with max_matches 2.',
+  )
   partial(t, await bench.fails('label-workloads', args, 'invalid_argument'), { argument: 'max_matches', matched: 2 })
   partial(t, await bench.fails('label-workloads', { ...args, max_matches: 1 }, 'invalid_argument'), { matched: 2 })
   t.same(labelsOf(bench), BEFORE)
@@ -203,10 +217,13 @@ t.test('what cannot be meant is refused before anything is written', async (t) =
   await fails({ set }, 'missing_identifier')
   await fails({ workloads: ['bare'], csv: 'name,app\nbare,pay', set }, 'conflicting_identifiers')
   await fails({ csv: 'name,app\nbare,pay', set }, 'conflicting_identifiers')
-  await fails({ workloads: ['bare'] }, 'no_update_fields')
+  partial(t, await fails({ workloads: ['bare'], dry_run: true }, 'no_update_fields'), {
+    hint: /set: .* add: .* remove: /,
+  })
   await fails({ selection: {}, set }, 'invalid_argument')
   await fails({ selection: { exact: true }, set }, 'invalid_argument')
-  await fails({ selection: { name: 'nobody' }, set }, 'no_workloads')
+  const nobody = await fails({ selection: { labels: ['role=app'] }, set, dry_run: true }, 'no_workloads')
+  t.match(nobody.hint, /^get-workloads takes the same filters/)
   await fails({ workloads: ['bare'], set: ['role=web'], remove: ['role'] }, 'invalid_argument')
   await fails({ workloads: ['bare'], set: ['role=web', 'role=db'] }, 'invalid_argument')
   await fails({ workloads: ['bare'], remove: ['rloe'] }, 'not_found')
@@ -214,7 +231,10 @@ t.test('what cannot be meant is refused before anything is written', async (t) =
   await fails({ workloads: ['bare', '/orgs/2/workloads/1'], set }, 'not_found')
   partial(t, await fails({ workloads: ['bare'], set: ['role=wbe'] }, 'label_not_found'), {
     message: 'set: no label is exactly role=wbe. Did you mean role=web?',
+    hint: 'create_missing_labels makes labels that are new.',
   })
+  const bare = await fails({ workloads: ['bare'], set: ['web'] }, 'label_not_found')
+  t.equal(bare.hint, 'Give labels as key=value, set: ["role=web"]; get-labels lists them.')
   t.same(bench.writes(), [])
 })
 
@@ -253,7 +273,7 @@ t.test('what the PCE refuses of some is told, and the others are done', async (t
   ]
   faults.add({ kind: 'status', path: '/orgs/1/workloads/bulk_update', times: 1, status: 200, body })
   const answer = await bench.ok('label-workloads', { workloads: ['pay-web-1', 'pay-web-2'], set: ['role=app'] })
-  t.equal(answer.message, 'Labelled 0 of 2 workloads; 2 are not as asked for.')
+  t.equal(answer.message, 'Changed the labels of 0 of 2 workloads; 2 are not as asked for.')
   t.same(rowsOf(answer), [
     'pay-web-1 | role=web | role=app | differs: it has app=pay, env=prod, role=web',
     'pay-web-2 | role=- | role=app | refused: Not this one',

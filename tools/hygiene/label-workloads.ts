@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceError } from '../../pce-client/index.js'
+import { Counts } from '../../schemas/common.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import { LabelOut, LabelReference } from '../../schemas/label-reference.js'
@@ -9,7 +10,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { labelRequests, plannedLabels, writePlannedLabels } from '../../domain/drafts/create-labels.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 import { judgeRelabelling } from '../../domain/hygiene/judge-relabelling.js'
-import { isChanged, type Relabelling, type WishPlan } from '../../domain/hygiene/plan-labels.js'
+import { countWishes, isChanged, type Relabelling, type WishPlan } from '../../domain/hygiene/plan-labels.js'
 import {
   MOST_WORKLOADS,
   planRelabelling,
@@ -24,7 +25,10 @@ import { countRowsThatFit } from '../answers/byte-budget.js'
 import {
   countOutcomes,
   describeEffect,
+  describeUnchanged,
+  describeWishes,
   EffectOut,
+  firstOf,
   OUTCOME_COLUMNS,
   outcomeRows,
   PLAN_COLUMNS,
@@ -48,6 +52,8 @@ const output = Type.Object({
   matched: Type.Integer({ description: 'Workloads that were named' }),
   changed: Type.Integer({ description: 'Of these, whose labels differ from what is asked for' }),
   already: Type.Integer({ description: 'Of these, that have the labels already: not written' }),
+  left_alone: Type.Integer({ description: 'Of these, that have other values where add asks for one: not written' }),
+  kept: Type.Optional(Counts('Labels that add leaves, on written workloads too, by how many have them')),
   outcomes: Type.Optional(
     Type.Record(Type.String(), Type.Integer(), { description: 'Of those that were written; absent in a dry run' }),
   ),
@@ -122,15 +128,19 @@ export default defineTool({
     const index = await loadLabels(ctx.pce, ctx, 'fresh')
     const plan = await planRelabelling(ctx, index, args)
     const changes = plan.relabellings.filter(isChanged)
+    const leftAlone = plan.relabellings.filter((one) => one.kept.length > 0 && !isChanged(one)).length
+    const { kept } = countWishes(plan.relabellings)
     const facts = {
       matched: plan.relabellings.length,
       changed: changes.length,
-      already: plan.relabellings.length - changes.length,
+      already: plan.relabellings.length - changes.length - leftAlone,
+      left_alone: leftAlone,
+      ...(Object.keys(kept).length > 0 && { kept: firstOf(kept) }),
     }
     if (args.dry_run === true) return showDryRun(args, ctx, plan, changes, facts)
     if (args.selection !== undefined) requireBound(args.max_matches, facts.matched)
     if (changes.length === 0) {
-      const message = `Nothing to do: ${countOf(facts.matched, 'workload')} already as asked for.`
+      const message = `Nothing to do: ${describeUnchanged(facts)}.`
       return { message, ...facts, changes: { columns: PLAN_COLUMNS, data: [] } }
     }
     ctx.beforeWriting.throwIfAborted()
@@ -140,7 +150,7 @@ export default defineTool({
 
 type Ctx = ToolContext<true>
 type Arguments = RelabellingArguments & { max_matches?: number; dry_run?: boolean }
-type Facts = Pick<Output, 'matched' | 'changed' | 'already'>
+type Facts = Pick<Output, 'matched' | 'changed' | 'already' | 'left_alone' | 'kept'>
 
 function checkArguments({ workloads, selection, csv, remove_token: token, set, add, remove }: Arguments): void {
   const ways = Object.entries({ workloads, selection, csv }).flatMap(([name, value]) =>
@@ -159,8 +169,10 @@ function checkArguments({ workloads, selection, csv, remove_token: token, set, a
     throw new ToolError('conflicting_identifiers', text, { arguments: ['csv', ...wishes] })
   }
   if (csv === undefined && wishes.length === 0) {
-    throw new ToolError('no_update_fields', 'Say what is to become of the labels: set, add or remove.', {
-      arguments: ['set', 'add', 'remove'],
+    const details = { arguments: ['set', 'add', 'remove'] }
+    const hint = 'set: ["env=prod"], add: ["role=web"] or remove: ["loc"].'
+    throw new ToolError('no_update_fields', 'Say what is to become of the labels: set, add or remove.', details, {
+      hint,
     })
   }
   if (csv === undefined && token !== undefined)
@@ -204,8 +216,8 @@ async function showDryRun(
       if (!(error instanceof PceError) || ctx.beforeWriting.aborted) throw error
       warnings.push(`The policy could not be read, so what the new labels do to it is not known: ${error.message}`)
     }
-  const counted = `Would change the labels of ${changes.length} of ${countOf(facts.matched, 'workload')}`
-  const rest = facts.already > 0 ? ` (${facts.already} as asked for already)` : ''
+  const counted = `Would change the labels of ${changes.length} of ${countOf(facts.matched, 'workload')}${describeWishes(changes, 'remove')}`
+  const rest = noteUnchanged(facts)
   const names = plannedLabels(created).map(({ key, value }) => `${key}=${value}`)
   const makes = names.length === 0 ? '' : ` New labels: ${names.slice(0, 20).join(', ')}.`
   const bound =
@@ -214,7 +226,7 @@ async function showDryRun(
       : ` To write, repeat it with max_matches ${facts.matched}.`
   const envelope = {
     dry_run: true,
-    message: `${counted}${rest}.${makes}${bound}`,
+    message: `${counted}.${rest}${makes}${bound}`,
     ...((effect !== undefined || warnings.length > 0) && {
       warnings: [...(effect === undefined ? [] : describeEffect(effect)), ...warnings],
     }),
@@ -228,6 +240,12 @@ async function showDryRun(
   const isShort = changes.length <= MOST_REQUESTED
   const shown = table(PLAN_COLUMNS, planRows(changes), [envelope, isShort && requests], ctx)
   return { ...envelope, ...shown, ...(isShort && { requests }) }
+}
+
+/** A sentence of its own, after another; empty where there is nothing to say. */
+function noteUnchanged(facts: Facts): string {
+  const text = describeUnchanged(facts)
+  return text === '' ? '' : ` ${text.charAt(0).toUpperCase()}${text.slice(1)}.`
 }
 
 const requestOf = ({ pce }: Ctx, changes: readonly Relabelling[]) => ({
@@ -284,11 +302,15 @@ async function write(
   ]
   if (written.failure !== null) throw explainFailure(ctx, written, { outcomes, rows, created, facts })
   const wrong = changes.length - outcomes.updated
+  const done = describeWishes(
+    written.results.flatMap(({ outcome, change }) => (outcome === 'updated' ? [change] : [])),
+    'removed',
+  )
   const envelope = {
     message:
       wrong === 0
-        ? `Labelled ${countOf(changes.length, 'workload')}.`
-        : `Labelled ${outcomes.updated} of ${countOf(changes.length, 'workload')}; ${wrong} ${wrong === 1 ? 'is' : 'are'} not as asked for.`,
+        ? `Changed the labels of ${countOf(changes.length, 'workload')}${done}.${noteUnchanged(facts)}`
+        : `Changed the labels of ${outcomes.updated} of ${countOf(changes.length, 'workload')}${done}; ${wrong} ${wrong === 1 ? 'is' : 'are'} not as asked for.${noteUnchanged(facts)}`,
     ...facts,
     outcomes: { ...outcomes },
     ...(created.length > 0 && { labels_created: created }),
@@ -316,7 +338,7 @@ function explainFailure(
   }
   const others = open > 0 ? `, ${open} otherwise or not known (in changes, first)` : ''
   const by = unread === null ? 'Read back' : `By the answers of the PCE (they could not be read back: ${unread})`
-  const hint = `${by}, ${updated} of ${countOf(results.length, 'workload')} are labelled, ${notDone} are as they were${others}. The same call completes it: what is done is skipped.`
+  const hint = `${by}, ${updated} of ${countOf(results.length, 'workload')} are changed, ${notDone} are as they were${others}. The same call completes it: what is done is skipped.`
   return withDetails(failure?.error, { ...details, ...table(OUTCOME_COLUMNS, shown.rows, details, ctx) }, hint)
 }
 type Outcomes = ReturnType<typeof countOutcomes>

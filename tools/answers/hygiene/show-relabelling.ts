@@ -1,6 +1,11 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { LabelRef } from '../../../schemas/pce/label.js'
-import { describeRelabelling, type Relabelling } from '../../../domain/hygiene/plan-labels.js'
+import {
+  countWishes,
+  describeRelabelling,
+  type LabelCounts,
+  type Relabelling,
+} from '../../../domain/hygiene/plan-labels.js'
 import type { RelabellingEffect } from '../../../domain/hygiene/judge-relabelling.js'
 import type { LabelOutcome, WrittenLabels } from '../../../domain/hygiene/write-labels.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
@@ -65,6 +70,51 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
       : []),
     ...(left > 0 ? [`${left} of them will be in the scope of no rule set that has one.`] : []),
   ]
+}
+
+/** Labels that a sentence, and a count, names. */
+const MOST_NAMED = 5
+const MOST_COUNTED = 20
+
+/** The first labels of a count; the others are one number. */
+export function firstOf(counts: LabelCounts): LabelCounts {
+  const all = Object.entries(counts)
+  const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)
+  return Object.fromEntries([...all.slice(0, MOST_COUNTED), ...(others > 0 ? [['(others)', others] as const] : [])])
+}
+
+function listCounts(counts: LabelCounts): string {
+  const all = Object.entries(counts)
+  const more = all.length > MOST_NAMED ? ` and ${all.length - MOST_NAMED} more` : ''
+  return `${all
+    .slice(0, MOST_NAMED)
+    .map(([label, many]) => `${label} (${many})`)
+    .join(', ')}${more}`
+}
+
+/** What becomes of the labels, after a colon, by how many workloads: `: set role=web (3); removed loc=ams (1)`. */
+export function describeWishes(changes: readonly Relabelling[], remove: 'remove' | 'removed'): string {
+  const { set, removed } = countWishes(changes)
+  const parts = [
+    ...(Object.keys(set).length > 0 ? [`set ${listCounts(set)}`] : []),
+    ...(Object.keys(removed).length > 0 ? [`${remove} ${listCounts(removed)}`] : []),
+  ]
+  return parts.length === 0 ? '' : `: ${parts.join('; ')}`
+}
+
+interface Unchanged {
+  already: number
+  left_alone: number
+  kept?: LabelCounts
+}
+
+/** What is not written, and which values stay although others were asked for; empty where everything is. */
+export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }: Unchanged): string {
+  return [
+    ...(already > 0 ? [`${countOf(already, 'workload')} already as asked for`] : []),
+    ...(leftAlone > 0 ? [`${countOf(leftAlone, 'workload')} left alone`] : []),
+    ...(Object.keys(kept).length > 0 ? [`kept, since add replaces nothing: ${listCounts(kept)}`] : []),
+  ].join('; ')
 }
 
 /** The table of what would change. */
