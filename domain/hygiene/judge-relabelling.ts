@@ -27,6 +27,8 @@ export interface RuleSetEffect {
   /** Rules that name some of these workloads and did not before, and the other way round. */
   rules_gained: number
   rules_lost: number
+  /** The same by the type of rule; types without any are left out. */
+  by_type: Partial<Record<RuleKind, { gained: number; lost: number }>>
 }
 
 /** What a relabelling does to the policy of the workloads, by the policy in force (T38). */
@@ -76,7 +78,7 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
   const effects: RuleSetEffect[] = []
   for (const { scopes, ...ruleSet } of ruleSets) {
     const inScope = (end: End): Answer => anyOf(scopes.map((scope) => matchLabels(scope, end, policy)))
-    const effect = {
+    const effect: RuleSetEffect = {
       name: ruleSet.name,
       href: ruleSet.href,
       enter: 0,
@@ -84,6 +86,7 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
       undecided: 0,
       rules_gained: 0,
       rules_lost: 0,
+      by_type: {},
     }
     const isEverywhere = scopes.some((scope) => scope.length === 0)
     for (const kind of kinds) {
@@ -110,8 +113,12 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
           }
           if (gains && loses) break
         }
-        if (gains) effect.rules_gained += 1
-        if (loses) effect.rules_lost += 1
+        if (!gains && !loses) continue
+        const ofType = (effect.by_type[ruleKind] ??= { gained: 0, lost: 0 })
+        ofType.gained += Number(gains)
+        ofType.lost += Number(loses)
+        effect.rules_gained += Number(gains)
+        effect.rules_lost += Number(loses)
       }
     if (effect.enter + effect.leave + effect.undecided + effect.rules_gained + effect.rules_lost > 0)
       effects.push(effect)

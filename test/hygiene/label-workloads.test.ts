@@ -109,7 +109,7 @@ t.test('a dry run says what it does to the policy in force', async (t) => {
   const set = (name: string, id: number, numbers: object) => ({
     name,
     href: `/orgs/1/sec_policy/active/rule_sets/${id}`,
-    ...{ enter: 0, leave: 0, undecided: 0, rules_gained: 0, rules_lost: 0 },
+    ...{ enter: 0, leave: 0, undecided: 0, rules_gained: 0, rules_lost: 0, by_type: {} },
     ...numbers,
   })
   t.same(effect, {
@@ -117,20 +117,29 @@ t.test('a dry run says what it does to the policy in force', async (t) => {
     left_all_scopes: 3,
     rules_skipped: false,
     rule_sets_total: 2,
-    rule_sets: [set('all prod', 2, { leave: 3, rules_lost: 1 }), set('pay prod', 1, { leave: 2, rules_lost: 2 })],
+    rule_sets: [
+      set('all prod', 2, { leave: 3, rules_lost: 1, by_type: { deny: { gained: 0, lost: 1 } } }),
+      set('pay prod', 1, { leave: 2, rules_lost: 2, by_type: { allow: { gained: 0, lost: 2 } } }),
+    ],
   })
   t.same(warnings, [
     'Labels are policy, at once and without provisioning: the workloads leave the scopes of 2 rule sets, change which rules apply to them in 2 rule sets.',
+    '1 deny rule no longer names some of them (in "all prod"): what only these blocked may pass.',
+    '2 allow rules no longer name some of them (in "pay prod"): what only these allowed is cut where the workloads enforce.',
     '2 of them enforce (selective or full mode).',
     '3 of them will be in the scope of no rule set that has one.',
   ])
 
   const role = await bench.ok('label-workloads', { workloads: ['pay-web-2'], add: ['role=web'], dry_run: true })
-  t.same(role.effect.rule_sets, [set('pay prod', 1, { rules_gained: 2 })], 'a role is no scope, but rules name it')
+  t.same(
+    role.effect.rule_sets,
+    [set('pay prod', 1, { rules_gained: 2, by_type: { allow: { gained: 2, lost: 0 } } })],
+    'a role is no scope, but rules name it',
+  )
   const enter = await bench.ok('label-workloads', { workloads: ['pay-db-1'], set: ['env=prod'], dry_run: true })
   t.same(enter.effect.rule_sets, [
-    set('all prod', 2, { enter: 1, rules_gained: 1 }),
-    set('pay prod', 1, { enter: 1, rules_gained: 2 }),
+    set('all prod', 2, { enter: 1, rules_gained: 1, by_type: { deny: { gained: 1, lost: 0 } } }),
+    set('pay prod', 1, { enter: 1, rules_gained: 2, by_type: { allow: { gained: 2, lost: 0 } } }),
   ])
 
   bench.simulator.faults.add({ kind: 'status', path: '/orgs/1/sec_policy/active/rule_sets', times: 9, status: 403 })

@@ -6,7 +6,7 @@ import {
   type LabelCounts,
   type Relabelling,
 } from '../../../domain/hygiene/plan-labels.js'
-import type { RelabellingEffect } from '../../../domain/hygiene/judge-relabelling.js'
+import type { RelabellingEffect, RuleSetEffect } from '../../../domain/hygiene/judge-relabelling.js'
 import type { LabelOutcome, WrittenLabels } from '../../../domain/hygiene/write-labels.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 
@@ -34,6 +34,9 @@ export const EffectOut = Type.Object(
         undecided: Type.Integer({ description: 'Workloads of which that cannot be told' }),
         rules_gained: Type.Integer({ description: 'Rules that newly name some of them' }),
         rules_lost: Type.Integer({ description: 'Rules that no longer name some of them' }),
+        by_type: Type.Record(Type.String(), Type.Object({ gained: Type.Integer(), lost: Type.Integer() }), {
+          description: 'The same for allow, deny and override_deny; those without any are left out',
+        }),
       }),
       { description: 'Of the policy in force, most workloads first' },
     ),
@@ -65,10 +68,33 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
     moves.length === 0
       ? 'By the policy in force, no rule set gains or loses any of them.'
       : `Labels are policy, at once and without provisioning: the workloads ${moves.join(', ')}.`,
+    ...warnOfLost(sets),
     ...(enforced > 0
       ? [`${enforced} of them ${enforced === 1 ? 'enforces' : 'enforce'} (selective or full mode).`]
       : []),
     ...(left > 0 ? [`${left} of them will be in the scope of no rule set that has one.`] : []),
+  ]
+}
+
+/** Rule sets that a warning names. */
+const MOST_WARNED = 3
+
+/** A deny rule that is lost opens, an allow rule that is lost closes. */
+function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
+  const lostOf = ({ by_type: by }: RuleSetEffect, types: readonly (keyof typeof by)[]) =>
+    types.reduce((sum, type) => sum + (by[type]?.lost ?? 0), 0)
+  const say = (types: Parameters<typeof lostOf>[1], noun: string, means: string): string[] => {
+    const losing = sets.filter((set) => lostOf(set, types) > 0)
+    const lost = losing.reduce((sum, set) => sum + lostOf(set, types), 0)
+    if (lost === 0) return []
+    const named = losing.slice(0, MOST_WARNED).map(({ name }) => `"${name}"`)
+    const more = losing.length > named.length ? ` and ${losing.length - named.length} more` : ''
+    const verb = lost === 1 ? 'names' : 'name'
+    return [`${countOf(lost, noun)} no longer ${verb} some of them (in ${named.join(', ')}${more}): ${means}`]
+  }
+  return [
+    ...say(['deny', 'override_deny'], 'deny rule', 'what only these blocked may pass.'),
+    ...say(['allow'], 'allow rule', 'what only these allowed is cut where the workloads enforce.'),
   ]
 }
 
