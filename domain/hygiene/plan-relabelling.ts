@@ -4,6 +4,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadSelection } from '../../schemas/workload-selection.js'
 import type { ToolContext } from '../call.js'
 import { scanEvery } from '../inventory/fetch-every.js'
+import { hintAtHostname } from '../inventory/hint-at-hostname.js'
 import type { LabelIndex, LabelReference } from '../inventory/labels.js'
 import { findWorkloads, isFound, toFound, type FoundWorkload } from './find-workloads.js'
 import { planWish, relabel, wishOfValues, type Relabelling, type WishPlan } from './plan-labels.js'
@@ -93,8 +94,12 @@ async function select(
     throw new ToolError('invalid_argument', text, { argument: 'selection', matched })
   }
   if (matched === 0) {
+    const isNarrowed = ownFilter !== undefined || without.length > 0
+    const query = { api: ctx.pce.workloads, params, signal: ctx.beforeWriting, isNarrowed }
+    const others = await hintAtHostname(query)
+    const text = `The selection matches no workload.${others === null ? '' : ` ${others}`}`
     const hint = 'get-workloads takes the same filters: widen them until they find what you mean.'
-    throw new ToolError('no_workloads', 'The selection matches no workload.', { argument: 'selection' }, { hint })
+    throw new ToolError('no_workloads', text, { argument: 'selection' }, { hint })
   }
   return found
 }

@@ -80,6 +80,15 @@ t.test('filters, keys, sources and pages', async (t) => {
   t.same(await names({ managed: false }), ['lonely'])
   const none = await bench.ok('find-unlabelled-workloads', { labels: ['app=pay'] })
   t.equal(none.summary, 'None of 4 workloads that match lacks role, app, env, loc.')
+  const nobody = await bench.ok('find-unlabelled-workloads', { name: 'nobody' })
+  t.equal(nobody.summary, 'No workload matches.')
+  await bench.pce.workloads.create({ hostname: 'queue-1', interfaces: [{ name: 'eth0', address: '10.7.0.1' }] })
+  const hidden = await bench.ok('find-unlabelled-workloads', { name: 'queue' })
+  t.equal(hidden.summary, 'No workload matches. But 1 would by hostname, which consoles show where a name is unset.')
+  t.equal((await bench.ok('get-workloads', { name: 'queue' })).message, hidden.summary)
+  t.equal((await bench.ok('get-workloads', { name: 'nobody' })).message, 'No workload matches.')
+  const [{ href }] = (await bench.ok('find-unlabelled-workloads', { hostname: 'queue' })).workloads
+  await bench.pce.delete(href, { includeOrg: false })
 
   bench.simulator.clearRequests()
   const named = await bench.ok('find-unlabelled-workloads', { missing: ['app'], suggest_from: ['names'] })

@@ -233,6 +233,17 @@ t.test('what cannot be meant is refused before anything is written', async (t) =
   await fails({ selection: { exact: true }, set }, 'invalid_argument')
   const nobody = await fails({ selection: { labels: ['role=app'] }, set, dry_run: true }, 'no_workloads')
   t.match(nobody.hint, /^get-workloads takes the same filters/)
+  t.equal(
+    (await fails({ selection: { name: 'nobody' }, set }, 'no_workloads')).message,
+    'The selection matches no workload.',
+  )
+  await bench.pce.workloads.create({ hostname: 'queue-1', interfaces: [{ name: 'eth0', address: '10.7.0.1' }] })
+  bench.writes()
+  const hidden = await fails({ selection: { name: 'queue' }, set, max_matches: 9 }, 'no_workloads')
+  t.equal(
+    hidden.message,
+    'The selection matches no workload. But 1 would by hostname, which consoles show where a name is unset.',
+  )
   await fails({ workloads: ['bare'], set: ['role=web'], remove: ['role'] }, 'invalid_argument')
   await fails({ workloads: ['bare'], set: ['role=web', 'role=db'] }, 'invalid_argument')
   await fails({ workloads: ['bare'], remove: ['rloe'] }, 'not_found')

@@ -199,6 +199,19 @@ t.test('get-vens: each filter, and what a row says', async (t) => {
     t.equal(answer.message, found.length === 0 ? 'No VEN matches.' : undefined)
   }
 
+  const hint = 'which consoles show where a name is unset.'
+  for (const [args, said] of [
+    [{ name: 'pay' }, `No VEN matches. But 5 would by hostname, ${hint}`],
+    [{ name: 'pay', labels: 'env=dev' }, 'No VEN matches.'],
+    [{ name: 'dev-1', exact: true }, `No VEN matches. But up to 1 would by hostname, ${hint}`],
+    [{ name: 'pay', hostname: 'dev' }, 'No VEN matches.'],
+  ] as const) {
+    bench.simulator.clearRequests()
+    t.equal((await bench.ok('get-vens', args)).message, said)
+    const asked = bench.simulator.requests.filter(({ path }) => path.includes('/vens'))
+    t.equal(asked.length, 'hostname' in args ? 1 : 2, 'one request more')
+  }
+
   const [pay5] = (await bench.ok('get-vens', { hostname: 'pay-5' })).vens
   t.same(pay5, {
     href: '/orgs/1/vens/00000000-0000-4000-8000-000000000005',

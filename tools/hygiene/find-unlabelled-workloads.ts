@@ -11,6 +11,7 @@ import { findLookAlikes } from '../../domain/hygiene/find-look-alikes.js'
 import { requireKeys, resolveSelection } from '../../domain/hygiene/select-workloads.js'
 import { createSuggester, SOURCES, STRENGTHS, type Subject } from '../../domain/hygiene/suggest-labels.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
+import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
 import { createLabelExpander, loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
@@ -35,7 +36,7 @@ const SHARE_OF_LOOK_ALIKES = 4
 
 const Row = Type.Object({
   href: Type.String(),
-  name: Type.String(),
+  name: Type.String({ description: 'Own name, otherwise host name' }),
   ip_addresses: Type.Array(Type.String(), { description: 'Of its interfaces' }),
   managed: Type.Boolean(),
   labels: Type.Array(Type.String(), { description: 'key=value' }),
@@ -149,6 +150,7 @@ export default defineTool({
     }
     const limit = Math.min(pageSize(maxResults, ctx.limits, fields), MOST_RESULTS)
     const slice = await fetchSlice({ api, params, signal: ctx.signal }, position, limit, isUnlabelled)
+    const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
 
     const subjects = slice.items.map((workload): Subject => ({
       href: workload.href,
@@ -197,8 +199,9 @@ export default defineTool({
       })
     })
     const missing_by_key = Object.fromEntries(keys.map((key) => [key, lacking.get(key) ?? 0]))
+    const hint = total === 0 ? await hintAtHostname({ ...query, isNarrowed: ownFilter !== undefined }) : null
     const facts = {
-      summary: summarise(slice.totalCount, total, missing_by_key, filters),
+      summary: `${summarise(slice.totalCount, total, missing_by_key, filters)}${hint === null ? '' : ` ${hint}`}`,
       workloads_total: total,
       missing_by_key,
       ...(isFirst && (await lookAlikes(index, uses, ctx))),
@@ -266,6 +269,7 @@ function summarise(
 ): string {
   const those = Object.values(filters).every((value) => value === undefined) ? '' : ' that match'
   const keys = Object.keys(byKey)
+  if (total === 0) return 'No workload matches.'
   if (unlabelled === 0) return `None of ${countOf(total, 'workload')}${those} lacks ${keys.join(', ')}.`
   const parts = Object.entries(byKey).flatMap(([key, count]) => (count === 0 ? [] : [`${count} ${key}`]))
   return `${unlabelled} of ${countOf(total, 'workload')}${those} lack labels: ${parts.join(', ')}.`

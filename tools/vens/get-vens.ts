@@ -9,6 +9,7 @@ import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { findObject } from '../../domain/inventory/find-object.js'
+import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
 import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
 import { labelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
@@ -24,7 +25,7 @@ const Time = (description: string) => Type.Optional(Type.String({ description })
 
 const Row = Type.Object({
   href: Type.String(),
-  name: Text('Name, if it was given one'),
+  name: Text('Its own name; null: none, hostname is what consoles show'),
   hostname: Type.String(),
   status: Type.String(),
   health: StringEnum(['healthy', 'warning', 'error'] as const, { description: 'The worst of its conditions' }),
@@ -154,7 +155,9 @@ export default defineTool({
     )
     const shown = slice.items.map((ven) => select(showVen(ven, expand)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { vens: [] })
-    return { vens: rows, ...paging, ...(slice.totalCount === 0 && { message: explainNone(question.condition) }) }
+    if (slice.totalCount > 0) return { vens: rows, ...paging }
+    const hint = await hintAtHostname({ ...query, isNarrowed: ownFilter !== undefined })
+    return { vens: rows, ...paging, message: `${explainNone(question.condition)}${hint === null ? '' : ` ${hint}`}` }
   },
 })
 

@@ -16,7 +16,7 @@ const STANDARD_ROWS = 5
 const Text = (description: string) => Nullable(Type.String({ description }))
 
 const Row = Type.Object({
-  name: Type.String(),
+  name: Type.String({ description: 'Own name, otherwise host name' }),
   href: Type.String(),
   app: Text('app label'),
   env: Text('env label'),

@@ -9,6 +9,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { requireFields } from '../answers/select-fields.js'
 import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
+import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
 import { labelExpander, loadLabels, parseLabelList } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
@@ -94,7 +95,10 @@ export default defineTool({
     }
     if (slice.items.length === 0) {
       const { paging } = await answerPage(NAME, question, slice, [], ctx)
-      return { ...counts, ...furtherOf(paging), message: 'No workload matches.' }
+      const hint =
+        slice.totalCount === 0 ? await hintAtHostname({ ...query, isNarrowed: ownFilter !== undefined }) : null
+      const message = `No workload matches.${hint === null ? '' : ` ${hint}`}`
+      return { ...counts, ...furtherOf(paging), message }
     }
     if (detail === 'full') {
       const select = (object: object) =>
