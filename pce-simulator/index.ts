@@ -14,6 +14,7 @@ import { Refusal } from './refusal.js'
 import { settingsRoutes } from './settings/index.js'
 import { statusRoutes } from './status/routes.js'
 import { trafficRoutes } from './traffic/routes.js'
+import type { World } from './world.js'
 
 export type { Fault, FaultControl } from './http/inject-faults.js'
 export type { RecordedRequest } from './http/record-requests.js'
@@ -32,6 +33,19 @@ const findRoute = createFindRoute([
   ...insightRoutes,
 ])
 
+const HEARD_AGO_MS = 2 * 60_000
+
+/** VENs that are online were heard of just now, whatever the day is; an estate that was given says that itself. */
+function hearOnline(world: World): void {
+  const heard = new Date(world.clock() - HEARD_AGO_MS).toISOString()
+  for (const workload of world.workloads.all()) {
+    const { online, managed } = workload
+    const agent = workload.agent as { status?: object } | undefined
+    if (managed !== true || online !== true || agent?.status === undefined) continue
+    world.workloads.set({ ...workload, agent: { ...agent, status: { ...agent.status, last_heartbeat_on: heard } } })
+  }
+}
+
 /**
  * A policy compute engine that behaves: REST API v2 over real HTTP, stateful, in memory, with a believable estate. It shares no
  * code with the client it is used to test. Rejects when the options cannot be met: TLS material that does not parse, a role or a
@@ -40,6 +54,7 @@ const findRoute = createFindRoute([
 export async function createPceSimulator(options: PceSimulatorOptions = {}): Promise<PceSimulator> {
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options
   const world = createWorld(options.estate ?? generateEstate({ seed, workloads, flows, orgId }), options)
+  if (options.estate === undefined) hearOnline(world)
   const requests: RecordedRequest[] = []
   const { app, faults } = buildApp(world, findRoute, requests)
   await app.ready()
