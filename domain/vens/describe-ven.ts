@@ -1,4 +1,5 @@
 import type { Ven } from '../../schemas/pce/ven.js'
+import { countOf } from '../text/describe-numbers.js'
 
 /** The worst of its conditions (P103). */
 export type VenHealth = 'healthy' | 'warning' | 'error'
@@ -66,6 +67,43 @@ export function workOf({ workloads }: Pick<Ven, 'workloads'>): VenWork {
     online: first?.online ?? null,
     sync: first?.security_policy_sync_state ?? null,
   }
+}
+
+const DAY_MS = 86_400_000
+
+/**
+ * Whether the PCE counts it online, while its last heartbeat is older than a day, of which one arrives every five minutes (P78). `now` in
+ * milliseconds since the epoch.
+ */
+export function isSilentOnline(ven: Ven, now: number): boolean {
+  if (ven.last_heartbeat_at == null || (ven.status ?? 'active') !== 'active') return false
+  return workOf(ven).online === true && now - Date.parse(ven.last_heartbeat_at) > DAY_MS
+}
+
+/** One remark on all such VENs; none where there are none. */
+export const remarkOnSilent = (many: number): string[] =>
+  many === 0
+    ? []
+    : [
+        `${countOf(many, 'VEN')} counted online by the PCE ${many === 1 ? 'has' : 'have'} sent no heartbeat for more than a day: status and heartbeat disagree.`,
+      ]
+
+const RELEASE = /^\d+(?:\.\d+){0,3}(?:-\d+)?$/
+const numbersOf = (release: string) => release.split(/[.-]/)
+/** Numbers of a build, `24.5.0-72`. */
+const WHOLE_RELEASE = 4
+
+/** A release, or its first numbers. */
+export const isRelease = (text: string): boolean => RELEASE.test(text)
+/** Whether it names one build; fewer numbers stand for all that begin with them. */
+export const isWholeRelease = (text: string): boolean => numbersOf(text).length >= WHOLE_RELEASE
+
+/** Whether a release is a bound, of which it may have more numbers, or earlier: `24.5.0-72` is up to `24.5`. */
+export function isUpTo(release: string, bound: string): boolean {
+  const wanted = numbersOf(bound)
+  const own = numbersOf(release)
+  const at = wanted.findIndex((number, index) => Number(own[index] ?? 0) !== Number(number))
+  return at === -1 || Number(own[at] ?? 0) < Number(wanted[at])
 }
 
 /** The name that people know it by. */

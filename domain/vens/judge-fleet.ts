@@ -2,7 +2,15 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
-import { compareReleases, conditionsOf, healthOf, meaningOf, nameOfVen, workOf } from './describe-ven.js'
+import {
+  compareReleases,
+  conditionsOf,
+  healthOf,
+  isSilentOnline,
+  meaningOf,
+  nameOfVen,
+  workOf,
+} from './describe-ven.js'
 
 /** Lists that a VEN is in when something about it needs attention; it may be in several. */
 export const VEN_LISTS = ['not_running', 'offline', 'in_error', 'unsynced', 'out_of_date'] as const
@@ -41,6 +49,8 @@ export interface FleetHealth {
   lists: Record<VenList, VenRow[]>
   /** What it means for enforcement, in sentences, worst first. */
   meaning: string[]
+  /** Counted online, and silent for more than a day. */
+  silentOnline: number
 }
 
 const COUNTED = ['status', 'health', 'version', 'os', 'mode', 'type'] as const
@@ -66,7 +76,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   const conditions = new Map<string, number>()
   const lists: Record<VenList, VenRow[]> = { not_running: [], offline: [], in_error: [], unsynced: [], out_of_date: [] }
   const fleet: Kept[] = []
-  let enforcing = 0
+  let [enforcing, silentOnline] = [0, 0]
 
   /** `expand` gives a label its key and value. */
   function add(ven: Ven, expand: (label: LabelRef) => LabelRef): void {
@@ -76,6 +86,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
     const status = ven.status ?? UNKNOWN
     const kept = keep(ven, now, expand)
     fleet.push(kept)
+    if (isSilentOnline(ven, now)) silentOnline += 1
     const values = { status, health, version: ven.version, os: ven.os_id, mode, type: ven.ven_type }
     for (const [name, counted] of counts) count(counted, values[name] ?? UNKNOWN)
     for (const condition of new Set(found.map((one) => one.condition))) count(conditions, condition)
@@ -116,6 +127,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
       })),
       reference,
       lists,
+      silentOnline,
       meaning: explain(lists, counts.get('mode') as ReadonlyMap<string, number>),
     }
   }
@@ -224,7 +236,7 @@ function explain(lists: Record<VenList, VenRow[]>, modes: ReadonlyMap<string, nu
     ),
     ...say(lists.in_error, 'in error', 'what they enforce may not be what the policy says, until that is mended.'),
     ...say(lists.out_of_date, 'out of date', 'they enforce as before, without what later releases can or mend.'),
-    ...inMode('idle', 'nothing is enforced or reported by rules.'),
+    ...inMode('idle', 'no policy is applied there: nothing is blocked, and no traffic is reported.'),
     ...inMode('visibility_only', 'traffic is reported, nothing is blocked.'),
   ]
 }

@@ -93,7 +93,7 @@ t.test('the report on a fleet: who enforces, what is wrong with whom, and what t
       '1 VEN without the newest policy (1 in selective or full mode): they enforce an older one until they have applied it; staged waits for somebody to apply it.',
       '1 VEN in error (1 in selective or full mode): what they enforce may not be what the policy says, until that is mended.',
       '2 VENs out of date (1 in selective or full mode): they enforce as before, without what later releases can or mend.',
-      '1 VEN in idle: nothing is enforced or reported by rules.',
+      '1 VEN in idle: no policy is applied there: nothing is blocked, and no traffic is reported.',
       '2 VENs in visibility_only: traffic is reported, nothing is blocked.',
     ],
     total: 8,
@@ -187,6 +187,15 @@ t.test('get-vens: each filter, and what a row says', async (t) => {
     [{ labels: 'env=dev', status: 'stopped' }, ['dev-2']],
     [{ version_lte: '25.2.9-999' }, ['pay-5', 'dev-1']],
     [{ version_gte: '25.2.20-1' }, ['LT-1']],
+    [{ version_lte: '24.5' }, ['pay-5']],
+    [{ version_lte: '24.5.0' }, ['pay-5']],
+    [{ version_lte: '25.2.9' }, ['pay-5', 'dev-1']],
+    [{ version_lte: '25.2.10' }, all.filter((name) => name !== 'LT-1')],
+    [{ version_lte: '24.4' }, []],
+    [{ version_gte: '25.2', version_lte: '25.2.9' }, ['dev-1']],
+    [{ online: false }, ['pay-2', 'dev-2', 'LT-1']],
+    [{ online: false, status: 'active' }, ['pay-2', 'LT-1']],
+    [{ online: true, labels: 'env=dev' }, ['dev-1']],
     [{ last_heartbeat_lte: '2026-06-14' }, ['pay-2']],
     [{ last_heartbeat_gte: '2026-06-15T10:00:00Z', status: 'suspended' }, ['pay-4']],
     [{ disconnected_before: '2026-06-15T10:00:00Z' }, ['pay-2', 'LT-1']],
@@ -265,6 +274,40 @@ t.test('get-vens: what cannot be meant is refused, and never widens the answer',
   t.match((await bench.ok('get-vens', { condition: 'offline' })).message, /agent\.missed_heartbeats/)
   const sent = bench.simulator.requests.filter(({ method }) => method !== 'GET')
   t.same(sent, [])
+})
+
+t.test('a VEN that is online and silent for days is remarked on, once', async (t) => {
+  const estate = fleet()
+  const silent = (name: unknown) => name === 'pay-1' || name === 'pay-2' || name === 'pay-4'
+  const workloads = estate.workloads.map((workload) => {
+    if (!silent(workload.name)) return workload
+    const { agent } = workload as Json
+    return {
+      ...workload,
+      agent: { ...agent, status: { ...agent.status, last_heartbeat_on: '2026-06-13T12:00:00.000Z' } },
+    }
+  })
+  const bench = await startBench(t, { estate: { ...estate, workloads } })
+  // Not of pay-2, which is offline, nor of pay-4, which is suspended.
+  const said = [
+    '1 VEN counted online by the PCE has sent no heartbeat for more than a day: status and heartbeat disagree.',
+  ]
+  t.same((await bench.ok('get-vens')).warnings, said)
+  t.equal((await bench.ok('get-vens', { hostname: 'dev' })).warnings, undefined)
+  t.same((await bench.ok('ven-health-report')).warnings, said)
+
+  const drawn = await startBench(t, { workloads: 40, flows: 0 })
+  t.equal((await drawn.ok('ven-health-report')).warnings, undefined, 'the drawn estate agrees with itself')
+})
+
+t.test('the report shows the lists that were asked for, and counts all', async (t) => {
+  const bench = await startBench(t, { workloads: 200, flows: 0 })
+  const all = await bench.ok('ven-health-report', { detail_level: 'full' })
+  const { offline, ...rest } = await bench.ok('ven-health-report', { detail_level: 'full', sections: ['offline'] })
+  t.same(offline, all.offline)
+  for (const list of ['not_running', 'in_error', 'unsynced', 'out_of_date']) t.notOk(list in rest, list)
+  t.equal(rest.out_of_date_total, all.out_of_date_total)
+  await bench.fails('ven-health-report', { sections: ['asleep'] }, 'invalid_argument')
 })
 
 t.test('get-vens: the nodes of a cluster, by its exact name', async (t) => {

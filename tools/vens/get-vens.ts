@@ -14,7 +14,17 @@ import { resolveLabelConditions } from '../../domain/inventory/label-conditions.
 import { labelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { readTime } from '../../domain/traffic/traffic-window.js'
-import { conditionsOf, healthOf, KNOWN_CONDITIONS, workOf } from '../../domain/vens/describe-ven.js'
+import {
+  conditionsOf,
+  healthOf,
+  isRelease,
+  isSilentOnline,
+  isUpTo,
+  isWholeRelease,
+  KNOWN_CONDITIONS,
+  remarkOnSilent,
+  workOf,
+} from '../../domain/vens/describe-ven.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
 
@@ -55,6 +65,7 @@ const output = Type.Object({
   vens: Type.Array(Type.Partial(Row), { description: 'VENs of this page' }),
   ...PagingOutput,
   message: Type.Optional(Type.String({ description: 'Set when nothing matches' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What in this page contradicts itself' })),
 })
 
 export default defineTool({
@@ -75,8 +86,11 @@ export default defineTool({
       os: Part('os_id'),
       ...ExactInput,
       status: Type.Optional(
-        StringEnum(['active', 'suspended', 'stopped', 'uninstalled'] as const, { description: 'Status' }),
+        StringEnum(['active', 'suspended', 'stopped', 'uninstalled'] as const, {
+          description: 'Status; online says who is offline',
+        }),
       ),
+      online: Type.Optional(Type.Boolean({ description: 'As the PCE counts it; compared here: reads all' })),
       health: Type.Optional(
         StringEnum(['healthy', 'unhealthy', 'error', 'warning'] as const, {
           description: 'unhealthy: error or warning',
@@ -94,8 +108,8 @@ export default defineTool({
       ),
       container_cluster: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or href' })),
       active_pce_fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Exact' })),
-      version_gte: Time('This release or later'),
-      version_lte: Time('This release or earlier'),
+      version_gte: Time('This release or later; 24.5 is all of it'),
+      version_lte: Time('This release or earlier; 24.5 is all of it'),
       last_heartbeat_gte: Time('Heard since'),
       last_heartbeat_lte: Time('Not heard since'),
       last_goodbye_gte: Time('Said goodbye since'),
@@ -114,6 +128,9 @@ export default defineTool({
     const { exact } = question
     const times = readTimes(question)
     requireReleases(question)
+    const { version_lte: last, online } = question
+    // The PCE would take 24.5 for a release before 24.5.0.
+    const isPart = last !== undefined && !isWholeRelease(last)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(question.labels), ctx)
     const ownLabels = labels.ownFilter
     const params = {
@@ -131,13 +148,15 @@ export default defineTool({
       upgrade_pending: question.upgrade_pending,
       active_pce_fqdn: question.active_pce_fqdn,
       'version[gte]': question.version_gte,
-      'version[lte]': question.version_lte,
+      'version[lte]': isPart ? undefined : last,
       ...times,
       labels: labels.param,
       container_clusters: await clustersOf(ctx, question.container_cluster),
     }
     const ownFilter = allOf<Ven>(
       ownLabels && ((ven) => ownLabels({ href: ven.href, name: null, hostname: null, labels: ven.labels ?? [] })),
+      isPart ? ({ version }) => version != null && isUpTo(version, last) : undefined,
+      online === undefined ? undefined : (ven) => workOf(ven).online === online,
       matchExactly<Ven>(exact, question, {
         name: ({ name }) => [name],
         hostname: ({ hostname }) => [hostname],
@@ -155,7 +174,10 @@ export default defineTool({
     )
     const shown = slice.items.map((ven) => select(showVen(ven, expand)))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { vens: [] })
-    if (slice.totalCount > 0) return { vens: rows, ...paging }
+    const warnings = remarkOnSilent(
+      slice.items.slice(0, rows.length).filter((ven) => isSilentOnline(ven, ctx.now())).length,
+    )
+    if (slice.totalCount > 0) return { vens: rows, ...paging, ...(warnings.length > 0 && { warnings }) }
     const hint = await hintAtHostname({ ...query, isNarrowed: ownFilter !== undefined })
     return { vens: rows, ...paging, message: `${explainNone(question.condition)}${hint === null ? '' : ` ${hint}`}` }
   },
@@ -181,11 +203,11 @@ function readTimes(question: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(given)
 }
 
-/** A release, or its first numbers. Throws invalid_argument for other text, which the PCE would compare with releases nevertheless. */
+/** Throws invalid_argument for what is neither a release nor its first numbers: the PCE would compare it nevertheless. */
 function requireReleases(question: { version_gte?: string; version_lte?: string }): void {
   for (const argument of ['version_gte', 'version_lte'] as const) {
     const text = question[argument]
-    if (text === undefined || /^\d+(?:\.\d+){0,3}(?:-\d+)?$/.test(text)) continue
+    if (text === undefined || isRelease(text)) continue
     throw new ToolError('invalid_argument', `${argument} "${text}" is no release, as 25.2.10-101 or 25.2.`, {
       argument,
     })

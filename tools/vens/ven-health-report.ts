@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceApiError } from '../../pce-client/index.js'
-import { Count, Counts, DetailLevel, Nullable } from '../../schemas/common.js'
+import { Count, Counts, DetailLevel, Nullable, StringEnum } from '../../schemas/common.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
 import { defineTool } from '../define.js'
@@ -9,6 +9,7 @@ import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
 import { createLabelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { countOf, percentOf } from '../../domain/text/describe-numbers.js'
+import { remarkOnSilent } from '../../domain/vens/describe-ven.js'
 import { createFleetCount, VEN_LISTS, type FleetHealth } from '../../domain/vens/judge-fleet.js'
 import { showSections, Truncation } from '../answers/byte-budget.js'
 
@@ -24,7 +25,7 @@ const Row = Type.Object({
   last_heartbeat_at: Text('Last heard of'),
   why: Type.String({ description: 'What puts it here' }),
 })
-const List = (description: string) => Type.Array(Row, { description })
+const List = (description: string) => Type.Optional(Type.Array(Row, { description }))
 
 const output = Type.Object({
   summary: Type.String({ description: 'The state of the fleet in a sentence' }),
@@ -86,13 +87,19 @@ export default defineTool({
           description: 'Only VENs with these: one or a list, ANDed; labelgroup:NAME too',
         }),
       ),
+      sections: Type.Optional(
+        Type.Array(StringEnum(VEN_LISTS), { minItems: 1, maxItems: 5, description: 'Only these lists; totals always' }),
+      ),
       detail_level: DetailLevel('full: up to 2,000 a list instead of 5'),
     },
     { additionalProperties: false },
   ),
   output,
   example: { labels: ['env=prod'] },
-  async handler({ labels: asked, detail_level: detail = 'standard' }, ctx): Promise<Static<typeof output>> {
+  async handler(
+    { labels: asked, sections: shown = VEN_LISTS, detail_level: detail = 'standard' },
+    ctx,
+  ): Promise<Static<typeof output>> {
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(asked), ctx)
     const { releases, warnings } = await readReleases(ctx)
     const expander = createLabelExpander(ctx.pce, ctx)
@@ -110,6 +117,7 @@ export default defineTool({
     )
     if (!isWhole) warnings.push('The PCE did not give the whole list of VENs: all counts are lower bounds.')
     const health = fleet.judge()
+    warnings.push(...remarkOnSilent(health.silentOnline))
     const { counts, lists } = health
     const envelope = {
       summary: summarise(health),
@@ -128,14 +136,17 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const sections = Object.fromEntries(
-      VEN_LISTS.map((name) => [name, { rows: lists[name], total: lists[name].length }]),
-    ) as Record<keyof typeof lists, { rows: (typeof lists)['offline']; total: number }>
+      VEN_LISTS.filter((name) => shown.includes(name)).map((name) => [
+        name,
+        { rows: lists[name], total: lists[name].length },
+      ]),
+    ) as Partial<Record<keyof typeof lists, { rows: (typeof lists)['offline']; total: number }>>
     return showSections(envelope, sections, {
       detail,
       limits: ctx.limits,
       standard: STANDARD_ROWS,
       hint: (limit) =>
-        `Lists are cut to ${countOf(limit, 'VEN')}; the totals count all. detail_level full shows more, labels narrow it.`,
+        `Lists are cut to ${countOf(limit, 'VEN')}; the totals count all. detail_level full shows more; sections and labels narrow it.`,
     })
   },
 })
