@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import type { ModifiedPolicyObject, PolicyVersion } from '../../schemas/pce/policy.js'
@@ -103,12 +104,27 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
 /** `{field: {before, after}}`; a value that has neither is what the field is now. */
 function stepsOf(changes: unknown): FieldStep[] {
   if (typeof changes !== 'object' || changes === null) return []
-  return Object.entries(changes).map(([field, value]: [string, unknown]) => {
+  return Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {
     const step = (typeof value === 'object' && value !== null ? value : {}) as { before?: unknown; after?: unknown }
-    if (!('before' in step) && !('after' in step)) return { field, before: null, after: value }
-    return { field, before: step.before ?? null, after: step.after ?? null }
+    if (!('before' in step) && !('after' in step)) return [{ field, before: null, after: value }]
+    return innermost(field, step.before ?? null, step.after ?? null)
   })
 }
+
+/**
+ * The fields that differ inside two objects, with their path: an event tells of `agent` as a whole where `agent.config.mode` changed. Lists,
+ * and references to different objects, are whole.
+ */
+function innermost(field: string, before: unknown, after: unknown): FieldStep[] {
+  if (!isFields(before) || !isFields(after) || before['href'] !== after['href']) return [{ field, before, after }]
+  const inner = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
+    (name) => !isDeepStrictEqual(before[name] ?? null, after[name] ?? null),
+  )
+  return inner.flatMap((name) => innermost(`${field}.${name}`, before[name] ?? null, after[name] ?? null))
+}
+
+const isFields = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Pairs of objects that are read of all versions together. */
 const MOST_READ = 100

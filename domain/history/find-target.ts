@@ -61,6 +61,12 @@ export async function findTarget(ctx: Context, args: TargetArguments): Promise<T
   if (args.href !== undefined) return targetOfHref(ctx, args.href.trim())
   if (args.application !== undefined) return targetOfApplication(ctx, args.application)
   if (args.name === undefined || args.kind === undefined) {
+    if (args.name !== undefined) {
+      const kinds = [...Object.keys(TARGET_KINDS), 'label'].join(', ')
+      const text = `Say of what kind "${args.name}" is: kind is one of ${kinds}.`
+      const hint = 'Give kind beside name; names are unique within a kind alone.'
+      throw new ToolError('missing_identifier', text, { argument: 'kind', arguments: ['kind'] }, { hint })
+    }
     const text = 'Say what changed: give href, name with kind, or application.'
     throw new ToolError('missing_identifier', text, { arguments: ['href', 'name', 'kind', 'application'] })
   }

@@ -67,10 +67,17 @@ function nameMeant(name: string, known: ReadonlySet<string>): string | undefined
 function readValue(value: string, variants: readonly TSchema[]): string {
   const values = variants.flatMap((variant) => (variant.enum as string[] | undefined) ?? [])
   if (values.length === 0 || values.includes(value)) return value
-  const folded = fold(value)
-  const meant = Object.hasOwn(VALUE_SYNONYMS, folded) ? VALUE_SYNONYMS[folded] : folded
-  return values.find((one) => fold(one) === meant) ?? value
+  let meant: string | undefined = fold(value)
+  for (let steps = 0; steps <= MOST_STEPS && meant !== undefined; steps++) {
+    const found = values.find((one) => fold(one) === meant)
+    if (found !== undefined) return found
+    meant = Object.hasOwn(VALUE_SYNONYMS, meant) ? VALUE_SYNONYMS[meant] : undefined
+  }
+  return value
 }
+
+/** A word may mean one that means another: `rulesets`, `rule_sets`, `rule_set`. */
+const MOST_STEPS = 2
 
 const fold = (text: string) =>
   text

@@ -632,7 +632,7 @@ t.test('who-changed', async (t) => {
     ])
     partial(t, answer, {
       what: 'the rule set "Pay"',
-      summary: `3 changes of the rule set "Pay" from ${at(2)} to ${at(5)}, by ${bobName}, ${ADA}; 1 of them is a provisioning. The last: rule_set.update by ${ADA}.`,
+      summary: `3 changes of the rule set "Pay" from ${at(2)} to ${at(5)}, by ${bobName}, ${ADA}; 1 of them is a provisioning. The last: update of rule set by ${ADA}.`,
       by: { [ADA]: 1, [bobName]: 2 },
       events: { complete: true, kept_days: 30 },
       versions: { searched: 5, in_time: 5, total: 5, complete: true },
@@ -720,14 +720,51 @@ t.test('who-changed', async (t) => {
     await pce.ruleSets.delete(href)
   })
 
+  await t.test('of what an event tells whole, the fields that differ', async (t) => {
+    const [workload] = (await pce.workloads.getAll()) as Json[]
+    const agent = (mode: string, extra: object) => ({
+      href: '/orgs/1/agents/1',
+      config: { mode, log_traffic: true, ...extra },
+      status: { uid: '0', errors: [] },
+    })
+    const changes = {
+      agent: { before: agent('idle', {}), after: agent('full', { level: 'low' }) },
+      network: { before: { href: '/orgs/1/networks/1' }, after: { href: '/orgs/1/networks/2' } },
+      labels: { before: [{ href: '/orgs/1/labels/1' }], after: [] },
+      ven: { before: null, after: { status: 'active' } },
+    }
+    const event = {
+      href: '/orgs/1/events/a',
+      event_type: 'workloads.bulk_update',
+      timestamp: '2026-06-14T09:00:00Z',
+      severity: 'info',
+      status: 'success',
+      created_by: { user: { href: '/users/1', username: ADA } },
+      resource_changes: [{ resource: { workload: { href: workload.href } }, change_type: 'update', changes }],
+    }
+    simulator.faults.add({ kind: 'status', path: /\/events$/, status: 200, times: 1, body: [event] })
+    const answer = await ok(TOOL, { href: workload.href, since: '2026-06-14' })
+    t.match(answer.summary, / The last: bulk update of workloads by /)
+    t.same(answer.changes[0].parts[0].fields, [
+      { field: 'agent.config.mode', before: 'idle', after: 'full' },
+      { field: 'agent.config.level', before: null, after: 'low' },
+      { field: 'network', ...changes.network },
+      { field: 'labels', before: [{ key: 'app', value: 'pay', href: '/orgs/1/labels/1' }], after: [] },
+      { field: 'ven', ...changes.ven },
+    ])
+  })
+
   await t.test('failed calls changed nothing, and are counted', async (t) => {
     await pce.ipLists.update(LIST, { ip_ranges: [{ from_ip: 'nonsense' }] }).catch(() => undefined)
     partial(t, await ok(TOOL, { href: LIST }), { failed_attempts: 1, total_count: 4 })
   })
 
-  await t.test('says exactly one thing of what is meant', async () => {
+  await t.test('says exactly one thing of what is meant', async (t) => {
     await fails(TOOL, {}, 'missing_identifier')
-    await fails(TOOL, { name: 'Pay' }, 'missing_identifier')
+    partial(t, await fails(TOOL, { name: 'Pay' }, 'missing_identifier'), {
+      argument: 'kind',
+      message: /^Say of what kind "Pay" is: kind is one of rule_set, /,
+    })
     await fails(TOOL, { href: SET, name: 'Pay', kind: 'rule_set' }, 'conflicting_identifiers')
     await fails(TOOL, { href: SET, application: 'pay|prod' }, 'conflicting_identifiers')
     await fails(TOOL, { href: '/orgs/2/sec_policy/draft/rule_sets/1' }, 'invalid_href')

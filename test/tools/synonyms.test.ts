@@ -13,6 +13,10 @@ t.test('synonyms', async (t) => {
     await same('get-services', { proto: 'tcp', port: 443 }, { proto: '6', port: 443 })
     await same('find-unmanaged-traffic', { top_n: 2, direction: 'inbound' }, { limit: 2, direction_filter: 'Inbound' })
     await same('compare-draft-active', { resource_type: 'rule_sets' }, { filter: 'rulesets' })
+    for (const kind of ['ruleset', 'RuleSets', 'rule sets'])
+      await same('who-changed', { kind: 'rule_set', name: 'Default' }, { kind, name: 'Default' })
+    for (const kind of ['iplist', 'iplists', 'ip_list'])
+      await same('find-unused', { kinds: ['ip_lists'] }, { kinds: [kind] })
     await same('get-workloads', { enforcement_mode: 'visibility_only' }, { mode: 'Visibility Only' })
     await same('get-events', { severity: 'err' }, { severity: 'ERROR' })
     await same(

@@ -195,7 +195,14 @@ function summarise({ what }: Target, entries: readonly HistoryEntry[]): string {
   const more = people.length > MOST_NAMED ? ` and ${people.length - MOST_NAMED} more` : ''
   const versions = entries.filter(({ version }) => version !== undefined).length
   const when = entries.length === 1 ? `at ${last.at}` : `from ${first.at} to ${last.at}`
-  return `${countOf(entries.length, 'change')} of ${what} ${when}, by ${people.slice(0, MOST_NAMED).join(', ')}${more}; ${versions} of them ${versions === 1 ? 'is a provisioning' : 'are provisionings'}. The last: ${last.what} by ${last.by}.`
+  return `${countOf(entries.length, 'change')} of ${what} ${when}, by ${people.slice(0, MOST_NAMED).join(', ')}${more}; ${versions} of them ${versions === 1 ? 'is a provisioning' : 'are provisionings'}. The last: ${describeKind(last)} by ${last.by}.`
+}
+
+/** The type of an event in words: `workloads.bulk_update` is a bulk update of workloads. */
+function describeKind({ what, version }: HistoryEntry): string {
+  if (version !== undefined) return `version ${version}, provisioned`
+  const [noun = '', verb] = what.replaceAll('_', ' ').split('.')
+  return verb === undefined ? noun : `${verb} of ${noun}`
 }
 
 const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: VersionSearch) => ({
