@@ -25,8 +25,8 @@ export interface UnusedObject {
 export interface KindUse {
   unused: UnusedObject[]
   total: number
-  /** Built in, or marked for deletion: not looked at. */
-  left: number
+  /** Not looked at, and why. */
+  left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
   /** Where it was looked for. */
   established: string[]
   /** Why nothing is called unused: something that may use it could not be read. */
@@ -168,7 +168,10 @@ function judge(kind: UsedKind, objects: readonly Listed[], { used, groups, unrea
   return {
     unused: missing.length > 0 ? [] : unused.map((object) => ({ object, onlyIn: holders(object) })),
     total: objects.length,
-    left: objects.length - looked.length,
+    left: objects.filter(isLeft).map((object) => ({
+      object,
+      why: isBuiltIn(object) ? 'built in' : 'marked for deletion',
+    })),
     established: [
       ...(hasUsage && 'usage' in (looked[0] as Listed) ? [USAGE] : []),
       POLICY,

@@ -76,6 +76,7 @@ t.test('the whole answer', async (t) => {
   ])
   t.same(answer.counts, { labels: 2, label_groups: 1, ip_lists: 1, services: 1, rule_sets: 1, rules: 1 })
   t.same(answer.excluded, { ip_lists: 1, services: 1 }, 'the built-in list and service')
+  t.same(answer.excluded_why, ['Any (0.0.0.0/0 and ::/0): built in', 'All Services: built in'])
   t.equal(answer.established_by.labels[0], 'usage flags of the PCE')
   t.equal(
     answer.summary,

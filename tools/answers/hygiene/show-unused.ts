@@ -43,6 +43,7 @@ export const UnusedOutput = Type.Object({
   counts: Counts('Unused, by kind, shown or not'),
   looked_at: Counts('Objects there are, by kind'),
   excluded: Type.Optional(Counts('Built in or marked for deletion, by kind')),
+  excluded_why: Type.Optional(Type.Array(Type.String(), { description: 'Which these are, 20 at most' })),
   established_by: Type.Record(Type.String(), Type.Array(Type.String()), { description: 'Where a use was looked for' }),
   not_assessed: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Kinds of which nothing is called unused, and why' }),
@@ -97,6 +98,9 @@ interface Found {
 }
 
 /** The findings as an answer; `wanted` are the kinds that were asked for, `names` those of what disabled rules name. */
+/** Excluded objects that are named. */
+const MOST_EXCLUDED = 20
+
 export function showUnused(
   { kinds, idle, hits }: Found,
   wanted: ReadonlySet<UnusedKind>,
@@ -133,13 +137,17 @@ export function showUnused(
       ? [['rule_hits', `${hits} Counting takes PCE ${COUNTING.pce} and VEN ${COUNTING.ven}.`]]
       : []),
   ]) as Record<string, string>
-  const excluded = [...kinds].filter(([, { left }]) => left > 0)
+  const excluded = [...kinds].filter(([, { left }]) => left.length > 0)
+  const why = excluded.flatMap(([, { left }]) => left.map(({ object, why }) => `${nameOf(object)}: ${why}`))
   return showSections(
     {
       summary: summarise(counts, Object.keys(notAssessed)),
       counts,
       looked_at: Object.fromEntries([...kinds].map(([kind, { total }]) => [kind, total])),
-      ...(excluded.length > 0 && { excluded: Object.fromEntries(excluded.map(([kind, { left }]) => [kind, left])) }),
+      ...(excluded.length > 0 && {
+        excluded: Object.fromEntries(excluded.map(([kind, { left }]) => [kind, left.length])),
+        excluded_why: why.slice(0, MOST_EXCLUDED),
+      }),
       established_by: Object.fromEntries([...kinds].map(([kind, { established }]) => [kind, established])),
       ...(Object.keys(notAssessed).length > 0 && { not_assessed: notAssessed }),
       ...(typeof hits === 'object' && {
