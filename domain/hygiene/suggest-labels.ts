@@ -28,7 +28,7 @@ export interface Suggestion {
 /** A workload that lacks labels of some keys. */
 export interface Subject {
   href: string
-  workload: Pick<Workload, 'name' | 'hostname' | 'interfaces'>
+  workload: Pick<Workload, 'name' | 'hostname' | 'interfaces' | 'ven'>
   missing: readonly string[]
 }
 
@@ -91,12 +91,15 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
         return weigh(key, {
           names: joinNames(named, holds),
           addresses: [fromSubnets(bySubnet, subnets.get(href) ?? [], key)],
-          traffic: [fromPeers(peers.get(href)?.get(key))],
+          // A laptop or desktop is a client of all kinds of applications, and part of none.
+          traffic: isEndpoint(workload) ? [] : [fromPeers(peers.get(href)?.get(key))],
         })
       })
     },
   }
 }
+
+const isEndpoint = ({ ven }: Pick<Workload, 'ven'>): boolean => ven?.ven_type === 'endpoint'
 
 const emptyCounts = (of: readonly string[]) => new Map(of.map((text) => [text, new Map() as Counted]))
 
@@ -137,7 +140,8 @@ function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly stri
   const isWord = ({ pattern }: { pattern: string }) => pattern.startsWith('*')
   const best = isWord(first) ? found.sort((a, b) => b.agree / b.of - a.agree / a.of || b.of - a.of)[0]! : first
   const { pattern, value, agree, of, isSolid } = best
-  return { value, because: `names: ${agree} of ${of} like ${pattern} have it`, isSolid }
+  const alike = isWord(best) ? `that hold ${pattern.replaceAll('*', '')}` : `like ${pattern}`
+  return { value, because: `names: ${agree} of ${of} ${alike} have it`, isSolid }
 }
 
 /** The one value of a key that is a word of the workload's name. */
@@ -147,13 +151,13 @@ function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<str
   const [value] = held
   return held.length !== 1 || value === undefined
     ? null
-    : { value, because: `names: its own holds ${value}`, isSolid: false }
+    : { value, because: `names: this one holds ${value}`, isSolid: false }
 }
 
 /** A pattern and the name itself that agree are solid together. */
 function joinNames(pattern: Evidence | null, held: Evidence | null): (Evidence | null)[] {
   if (pattern === null || held === null || pattern.value !== held.value) return [pattern, held]
-  const because = `${pattern.because}, and its own holds ${held.value}`
+  const because = `${pattern.because}, and this one holds ${held.value}`
   return [{ ...pattern, because, isSolid: true }]
 }
 

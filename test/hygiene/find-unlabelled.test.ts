@@ -52,18 +52,18 @@ t.test('who lacks what, and what it may be, with the evidence', async (t) => {
   t.same(found(answer), {
     'pay-web-4': [
       'role app loc',
-      'role=web strong: names: 3 of 3 like pay-web-# have it, and its own holds web; addresses: 4 of 5 in 10.0.1.0/24 have it',
-      'app=pay strong: names: 3 of 3 like pay-web-# have it, and its own holds pay; addresses: 4 of 4 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
+      'role=web strong: names: 3 of 3 like pay-web-# have it, and this one holds web; addresses: 4 of 5 in 10.0.1.0/24 have it',
+      'app=pay strong: names: 3 of 3 like pay-web-# have it, and this one holds pay; addresses: 4 of 4 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
       'loc=here strong: names: 3 of 3 like pay-web-# have it; addresses: 5 of 5 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
     ],
     'crm-dev-3': [
       'app env',
-      'app=crm weak: names: 3 of 3 like crm-dev-# have it, and its own holds crm',
+      'app=crm weak: names: 3 of 3 like crm-dev-# have it, and this one holds crm',
       'app=pay weak: addresses: 4 of 4 in 10.0.1.0/24 have it',
-      'env=dev weak: names: 3 of 3 like crm-dev-# have it, and its own holds dev',
+      'env=dev weak: names: 3 of 3 like crm-dev-# have it, and this one holds dev',
       'env=prod weak: addresses: 5 of 5 in 10.0.1.0/24 have it',
     ],
-    'x7-dev': ['env', 'env=dev fair: names: 3 of 3 like *dev* have it, and its own holds dev'],
+    'x7-dev': ['env', 'env=dev fair: names: 3 of 3 that hold dev have it, and this one holds dev'],
     lonely: ['env', 'env=dev weak: traffic: 3 of 3 workloads that it talks to have it'],
   })
   t.same(answer.look_alikes, [])
@@ -94,7 +94,7 @@ t.test('filters, keys, sources and pages', async (t) => {
   const named = await bench.ok('find-unlabelled-workloads', { missing: ['app'], suggest_from: ['names'] })
   t.same(found(named)['crm-dev-3'], [
     'app',
-    'app=crm fair: names: 3 of 3 like crm-dev-# have it, and its own holds crm',
+    'app=crm fair: names: 3 of 3 like crm-dev-# have it, and this one holds crm',
   ])
   t.same(
     bench.simulator.requests.filter(({ path }) => path.includes('traffic_flows')),
@@ -113,6 +113,25 @@ t.test('filters, keys, sources and pages', async (t) => {
 
   await bench.fails('find-unlabelled-workloads', { missing: ['apps'] }, 'not_found')
   await bench.fails('find-unlabelled-workloads', { labels: ['app=nothing'] }, 'unresolved_label_filter')
+})
+
+t.test('the strongest evidence of a page stands first, and the servers of a laptop say nothing of it', async (t) => {
+  const endpoint = (name: string) =>
+    ESTATE.workloads.map((workload) =>
+      workload.name === name ? { ...workload, managed: true, ven: { ...pay.ven!, ven_type: 'endpoint' } } : workload,
+    )
+  const pay = ESTATE.workloads.find(({ name }) => name === 'pay-web-1')!
+  const bench = await startBench(t, { estate: { ...ESTATE, workloads: endpoint('lonely').reverse() } })
+  const names = async (args: object = {}) => {
+    const answer = await bench.ok('find-unlabelled-workloads', args)
+    return [answer, answer.workloads.map(({ name }: Json) => name)]
+  }
+  const [all, order] = await names()
+  t.same(order, ['pay-web-4', 'x7-dev', 'crm-dev-3', 'lonely'], 'strong, fair, weak, none')
+  t.same(found(all)['lonely'], ['env'])
+  const [first, two] = await names({ max_results: 2 })
+  const [, rest] = await names({ max_results: 2, cursor: first.next_cursor })
+  t.same([...two, ...rest].sort(), [...order].sort(), 'each once, on whatever page')
 })
 
 t.test('without the traffic it says so, and does without', async (t) => {

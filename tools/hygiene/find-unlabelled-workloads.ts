@@ -55,7 +55,9 @@ const output = Type.Object({
   summary: Type.String({ description: 'How many lack what' }),
   workloads_total: Type.Integer({ description: 'Workloads that the filters match, labelled or not' }),
   missing_by_key: Counts('Of these, how many lack each key'),
-  workloads: Type.Array(Type.Partial(Row), { description: 'Those of this page that lack labels' }),
+  workloads: Type.Array(Type.Partial(Row), {
+    description: 'Those of this page that lack labels, strongest evidence first',
+  }),
   ...PagingOutput,
   look_alikes: Type.Optional(
     Type.Array(
@@ -182,6 +184,7 @@ export default defineTool({
     const warnings =
       subjects.length > 0 && sources.includes('traffic') ? await readPeers(ctx, index, subjects, suggester, days) : []
 
+    const suggestions = subjects.map((subject) => suggester.suggest(subject))
     const rows = slice.items.map((workload, at) => {
       const subject = subjects[at] as Subject
       return select({
@@ -193,9 +196,10 @@ export default defineTool({
           key === undefined ? href : `${key}=${value}`,
         ),
         missing: [...subject.missing],
-        suggestions: suggester
-          .suggest(subject)
-          .map(({ key, value, ...suggestion }) => ({ label: `${key}=${value}`, ...suggestion })),
+        suggestions: (suggestions[at] ?? []).map(({ key, value, ...suggestion }) => ({
+          label: `${key}=${value}`,
+          ...suggestion,
+        })),
       })
     })
     const missing_by_key = Object.fromEntries(keys.map((key) => [key, lacking.get(key) ?? 0]))
@@ -207,7 +211,13 @@ export default defineTool({
       ...(isFirst && (await lookAlikes(index, uses, ctx))),
       ...(warnings.length > 0 && { warnings }),
     }
-    const { rows: workloads, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
+    const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
+    // After the cut, so that the cursor goes on behind the page.
+    const ranks = suggestions.map(rankOf)
+    const workloads = kept
+      .map((row, at) => ({ row, rank: ranks[at] ?? 0 }))
+      .sort((a, b) => a.rank - b.rank)
+      .map(({ row }) => row)
     const { look_alikes, look_alikes_total, ...head } = facts as typeof facts & LookAlikesOut
     return {
       ...head,
@@ -217,6 +227,10 @@ export default defineTool({
     }
   },
 })
+
+/** By the best of its suggestions: 0 is the strongest, and none at all comes last. */
+const rankOf = (suggestions: readonly { strength: (typeof STRENGTHS)[number] }[]): number =>
+  Math.min(STRENGTHS.length, ...suggestions.map(({ strength }) => STRENGTHS.indexOf(strength)))
 
 type LookAlikesOut = Partial<Awaited<ReturnType<typeof lookAlikes>>>
 
