@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import type { ModifiedPolicyObject, PolicyVersion } from '../../schemas/pce/policy.js'
@@ -7,7 +6,7 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { creatorOf } from '../inventory/search-events.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
-import { diffFields } from '../policy/diff-fields.js'
+import { diffFields, differs } from '../policy/diff-fields.js'
 import { changedRules } from '../policy/diff-rule-set.js'
 import { type Target, TARGET_KINDS, isOfApplication } from './find-target.js'
 import { draftHrefOf, inDraftForm } from './load-policy.js'
@@ -117,8 +116,8 @@ function stepsOf(changes: unknown): FieldStep[] {
  */
 function innermost(field: string, before: unknown, after: unknown): FieldStep[] {
   if (!isFields(before) || !isFields(after) || before['href'] !== after['href']) return [{ field, before, after }]
-  const inner = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter(
-    (name) => !isDeepStrictEqual(before[name] ?? null, after[name] ?? null),
+  const inner = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) =>
+    differs(before[name], after[name]),
   )
   return inner.flatMap((name) => innermost(`${field}.${name}`, before[name] ?? null, after[name] ?? null))
 }

@@ -34,9 +34,16 @@ export const EffectOut = Type.Object(
         undecided: Type.Integer({ description: 'Workloads of which that cannot be told' }),
         rules_gained: Type.Integer({ description: 'Rules that newly name some of them' }),
         rules_lost: Type.Integer({ description: 'Rules that no longer name some of them' }),
-        by_type: Type.Record(Type.String(), Type.Object({ gained: Type.Integer(), lost: Type.Integer() }), {
-          description: 'The same for allow, deny and override_deny; those without any are left out',
-        }),
+        by_type: Type.Record(
+          Type.String(),
+          Type.Object({
+            gained: Type.Integer({ description: 'Newly' }),
+            lost: Type.Integer({ description: 'No longer' }),
+          }),
+          {
+            description: 'The same for allow, deny and override_deny; those without any are left out',
+          },
+        ),
       }),
       { description: 'Of the policy in force, most workloads first' },
     ),
