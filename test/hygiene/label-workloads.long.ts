@@ -170,7 +170,7 @@ t.test('a failure in the middle of the chunks is told as the PCE has it, and the
           t.same(error.outcomes, { updated: done, refused: 0, not_done: COUNT - done, unknown: 0, differs: 0 })
           t.match(
             error.hint,
-            new RegExp(`^Read back, ${done} of ${COUNT} workloads are labelled, ${COUNT - done} are as they were`),
+            new RegExp(`^Read back, ${done} of ${COUNT} workloads are changed, ${COUNT - done} are as they were`),
           )
           for (const [name, , , , outcome] of error.changes.data)
             t.equal(outcome === 'updated', isDone(now[Number(name.slice(1))]!), name)

@@ -159,7 +159,7 @@ const NO_NAMES: [tool: string, args: object, code: string][] = [
     ['find-unlabelled-workloads', { labels: [label] }, 'unresolved_label_filter'],
     ['get-label-groups', { label }, 'unresolved_label_filter'],
   ]),
-  ['create-rule', { ...RULE, ingress_services: 'we' }, 'not_found'],
+  ['create-rule', { ...RULE, ingress_services: 'we' }, 'invalid_ingress_services'],
   ['find-rules', { service: 'we' }, 'invalid_argument'],
   ['compare-policy-versions', { from: 9 }, 'not_found'],
   ['restore-policy-version', { version: 9 }, 'not_found'],
