@@ -222,7 +222,7 @@ t.test('an allow rule above a deny rule that covers it is what opens the port', 
   const bench = await startBench(t, { estate: handMade({ hosts: HOSTS, ruleSets }) })
   const { findings, counts, summary } = await bench.ok('find-redundant-rules')
   t.same([findings, counts], [[], {}])
-  t.match(summary, /^None of the 2 rules in force \(draft\) is found redundant\./)
+  t.match(summary, /^None of the 2 enabled rules of the draft is found redundant\./)
 })
 
 t.test('what is switched off with its rule set neither counts nor covers', async (t) => {
