@@ -33,11 +33,13 @@ export interface Given extends Findings {
 
 /**
  * The environment of the process over that of a `.env` file in the working directory, where there is one. The only place that
- * reads either; what is secret does not stay in the environment, where diagnostics and child processes would find it.
+ * reads either; what is secret does not stay in the environment, where diagnostics and child processes would find it. With
+ * `hasForm`, a field that was left blank in a client's form leaves what the file says.
  */
-export function readEnvironment(): Given {
+export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
-  const set = Object.entries(process.env).filter(([, value]) => value !== '')
+  const given = hasForm ? leaveOutBlankFields(process.env, file) : process.env
+  const set = Object.entries(given).filter(([, value]) => value !== '')
   for (const name of SECRETS) delete process.env[name]
   // Read from there by libraries, and not by us.
   for (const [name, value] of Object.entries(file.env)) if (name.startsWith('OTEL_')) process.env[name] ||= value
@@ -192,7 +194,7 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
 function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>): Reading {
   const findings = { faults: [...(found?.faults ?? [])], warnings: [...(found?.warnings ?? [])] }
   checkNames(given, findings)
-  return { env: leaveOutBlankFields(checkQuotes(given, findings), findings), ...findings }
+  return { env: checkQuotes(given, findings), ...findings }
 }
 
 /** Adds the secrets of the mode that are in files. */

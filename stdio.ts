@@ -104,7 +104,7 @@ async function examine(flags: OfferFlags): Promise<number> {
 
 /** Rejects with StartupError for everything that is wrong. */
 async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
-  const { env, ...found } = readEnvironment()
+  const { env, ...found } = readEnvironment({ hasForm: true })
   await checkPathsAnswer(pathsIn(env))
   return readConfig('stdio', withFlags(env, flags), {
     found,

@@ -1,6 +1,6 @@
 /** What is looked at before any value: the names of the variables, the quotes around their values, the lines of .env. */
 import t from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig, readEnvironment } from '../../config.js'
 import { readDotEnv } from '../../config/read-dotenv.js'
 import { VARIABLES } from '../../config/variables.js'
 import { StartupError } from '../../schemas/config.js'
@@ -47,21 +47,29 @@ t.test('a name that nearly is a known one stops the start and names it', (t) => 
   t.end()
 })
 
-t.test('a field that was left blank in the form of a client is not set', (t) => {
-  const { warnings: _none, ...plain } = readConfig('stdio', PCE)
+t.test('a field that was left blank in the form of a client is not set, and leaves what .env says', (t) => {
   const optional = ['PCE_PORT', 'PCE_ORG_ID', 'MCP_READ_ONLY', 'MCP_TOOLSETS', 'PCE_CA_FILE']
-  const all = (value: string) => Object.fromEntries(optional.map((name) => [name, value]))
-  t.same(readConfig('stdio', { ...PCE, ...all('') }), { ...plain, warnings: [] })
-  t.same(readConfig('stdio', { ...PCE, ...all('${user_config.some_field}') }), {
-    ...plain,
-    warnings: [
-      `Not set, because the client passed on the placeholder of a field that was left blank: ${optional.join(', ')}.`,
-    ],
+  const blank = Object.fromEntries(optional.map((name) => [name, `\${user_config.${name.toLowerCase()}}`]))
+  const before = process.cwd()
+  process.chdir(t.testdir({ '.env': 'MCP_READ_ONLY=1\n' }))
+  Object.assign(process.env, PCE, blank)
+  t.teardown(() => {
+    process.chdir(before)
+    for (const name of [...Object.keys(PCE), ...optional]) delete process.env[name]
   })
-  t.same(find({ API_SECRET: '${user_config.api_secret}' }).faults, [
-    'Missing required env vars: API_SECRET | Set API_SECRET in the configuration of the MCP client (env), or in a .env file in the working directory.',
+  const { env, ...found } = readEnvironment({ hasForm: true })
+  const { warnings, ...config } = readConfig('stdio', env, { found })
+  t.same(warnings, [
+    `Not set, because the client passed on the placeholder of a field that was left blank: ${optional.join(', ')}.`,
   ])
-  t.equal(find({ PCE_PORT: '${PORT}' }).faults.length, 1, 'a placeholder of a shell is a mistake')
+  const { warnings: _none, ...plain } = readConfig('stdio', { ...PCE, MCP_READ_ONLY: '1' })
+  t.same(config, plain)
+
+  Object.assign(process.env, PCE)
+  const { faults } = find(readEnvironment().env as Env)
+  const named = ['MCP_READ_ONLY', 'PCE_ORG_ID', 'PCE_PORT']
+  t.same(faults.map((fault) => fault.split(' ')[0]).toSorted(), named, 'elsewhere such a placeholder is a mistake')
+  t.equal(find({ PCE_PORT: '${PORT}' }).faults.length, 1, 'as one of a shell is')
   t.end()
 })
 
