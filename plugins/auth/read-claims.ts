@@ -48,7 +48,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
       iss: oauth.issuer,
       sub,
       groups: Object.freeze(readGroups(payload, oauth.groupsClaims)),
-      hasGroupsOverage: hasGroupsOverage(payload),
+      hasGroupsOverage: hasGroupsOverage(payload, oauth.groupsClaims),
       ...shownAs('name', payload, NAME_CLAIMS),
       ...shownAs('clientId', payload, CLIENT_CLAIMS),
     }),
@@ -120,10 +120,10 @@ function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean
  * Whether the provider has left the groups out because they are too many for a token (Entra ID). Where to ask for them is in
  * `_claim_sources`, which is never read: a token cannot make this server call anyone.
  */
-function hasGroupsOverage(payload: Claims): boolean {
+function hasGroupsOverage(payload: Claims, names: readonly string[]): boolean {
   const { groups, hasgroups } = payload
-  if (Array.isArray(groups)) return false
-  return isElsewhere(payload, 'groups') || (hasgroups !== undefined && hasgroups !== false)
+  if (['groups', ...names].some((name) => isElsewhere(payload, name) && !Array.isArray(payload[name]))) return true
+  return !Array.isArray(groups) && hasgroups !== undefined && hasgroups !== false
 }
 
 function follow(value: unknown, path: readonly string[]): unknown {

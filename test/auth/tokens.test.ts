@@ -489,6 +489,7 @@ t.test('groups', async (t) => {
     ['too many, and a word where the groups would be', { groups: 'src1', _claim_names: { groups: 'src1' } }, [], true],
     ['too many, by a flag', { hasgroups: true, roles: ['r'] }, ['r'], true],
     ['too many, by a flag in words', { hasgroups: 'true' }, [], true],
+    ['too many in another claim of groups', { roles: 'src1', _claim_names: { roles: 'src1' } }, [], true],
     ['other claims elsewhere', { _claim_names: { wids: 'src1' } }, [], false],
     ['groups all the same', { groups: ['a'], _claim_names: { groups: 'src1' }, hasgroups: true }, ['a'], false],
     ['a flag that says no', { hasgroups: false }, [], false],
