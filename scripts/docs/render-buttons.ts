@@ -23,7 +23,7 @@ export function renderInstallButtons(): string {
   return [
     `[**Add to VS Code**](${vscodeLink()}) · [**Add to Cursor**](${cursorLink()})`,
     '',
-    'Both start the `svc-mcp` of the installed package. VS Code asks for the address and the key; in Cursor you replace the placeholders.',
+    'Both start `svc-mcp`, [installed before](docs/clients/README.md#before-stdio). VS Code asks for address and key; in Cursor you replace placeholders.',
   ].join('\n')
 }
 
