@@ -1,3 +1,4 @@
+import ipaddr from 'ipaddr.js'
 import type { PceClient } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
@@ -41,27 +42,36 @@ export interface Opened {
   notes: readonly string[]
 }
 
-/** Everyone whom the two sides of a suggested rule name. */
+/** Everyone whom the two sides of a suggested rule name; an address that was asked about is apart from the others of its list. */
 export async function findNamed(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
   { consumers, providers, scope, unscoped }: SuggestedRule,
+  ends: { source: AskedEnd; destination: AskedEnd },
   index: LabelIndex,
   lists: readonly IpList[],
 ): Promise<{ sources: Members; destinations: Members }> {
-  const members = async (end: SuggestedEnd, within: readonly Label[]): Promise<Members> => {
+  const members = async (end: SuggestedEnd, of: AskedEnd, within: readonly Label[]): Promise<Members> => {
     const asked = await asAsked(pce, end, within, signal)
     try {
-      return await findMembers(pce, asked, index, lists, signal)
+      return await findMembers(pce, asked, index, [...lists, ...listAlone(of)], signal)
     } catch (error) {
       if (error instanceof ToolError && error.code === 'no_workloads') return { members: [], isCut: false, notes: [] }
       throw error
     }
   }
   return {
-    sources: await members(consumers, unscoped ? [] : scope),
-    destinations: await members(providers, scope),
+    sources: await members(consumers, ends.source, unscoped ? [] : scope),
+    destinations: await members(providers, ends.destination, scope),
   }
 }
+
+/** The list of an address alone, which tells it apart from others. */
+const listAlone = (end: AskedEnd): IpList[] =>
+  end.kind === 'address' && end.workload === null
+    ? [{ href: '', name: end.name, ip_ranges: [{ from_ip: spellAddress(end.address) }] }]
+    : []
+
+const spellAddress = (address: string) => ipaddr.process(address).toString()
 
 async function asAsked(
   pce: PceClient,
@@ -153,7 +163,7 @@ const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) =>
 
 /** Whether a member is one of those that were asked about: the same workload, or the same addresses. */
 function memberTest(asked: readonly Member[]): (member: Member) => boolean {
-  const idOf = ({ workload, name }: Member) => workload ?? name
+  const idOf = ({ workload, ip, size }: Member) => workload ?? `${ip === null ? '' : spellAddress(ip)} ${size}`
   const known = new Set(asked.map(idOf))
   return (member) => known.has(idOf(member))
 }

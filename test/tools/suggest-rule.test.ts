@@ -20,7 +20,12 @@ const ESTATE: HandMadeEstate = {
     'lap-1': { ip: '10.0.7.1', labels: 'app=lap env=prod', mode: 'idle', online: false },
     'bad-1': { ip: '10.0.8.1', labels: 'app=bad env=prod' },
   },
-  ipLists: { Office: ['192.168.10.0/24'], Campus: ['192.168.0.0/16'], Private: ['192.168.0.0/16', '10.0.0.0/8'] },
+  ipLists: {
+    Office: ['192.168.10.0/24'],
+    Campus: ['192.168.0.0/16'],
+    Private: ['192.168.0.0/16', '10.0.0.0/8'],
+    Six: ['2001:db8::/120'],
+  },
   services: {
     postgres: { service_ports: [{ port: 5432, proto: 6 }] },
     databases: {
@@ -130,6 +135,12 @@ t.test('the narrowest by labels, service and rule set', async (t) => {
     const made = await suggested('198.51.100.7', 'db-1')
     t.same(made.create_iplist, { name: '198.51.100.7', ip_ranges: [{ from_ip: '198.51.100.7' }] })
     t.same(made.create_rule.consumers, ['iplist:198.51.100.7'])
+  })
+  await t.test('of the addresses of a list, the one that was asked about is counted once', async (t) => {
+    for (const address of ['192.168.10.7', '2001:DB8::7']) {
+      const { opens } = await bench.ok(TOOL, { source: address, destination: 'db-1', ...SQL })
+      partial(t, opens, { pairs: 512, asked: 1, beyond: 511, sources: 256, destinations: 2 })
+    }
   })
   await t.test('a workload without labels by itself', async (t) => {
     const { create_rule: rule } = await suggested('bare-1', 'db-1')

@@ -159,8 +159,8 @@ function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output
 
 /** Judges everyone whom the rule names, without it and with it. */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
-  const { service, versions, labels, lists, sources, destinations } = flow
-  const named = await findNamed(ctx, rule, labels, lists)
+  const { service, versions, ends, labels, lists, sources, destinations } = flow
+  const named = await findNamed(ctx, rule, ends, labels, lists)
   const draft = withListsOf(versions.draft, rule)
   const judges = [createPairJudge(draft, service), createPairJudge(draft, service, [rule.held])] as const
   const asked = { sources: sources.members, destinations: destinations.members }
