@@ -37,9 +37,10 @@ export interface Opened {
   examples: readonly OpenedPair[]
   /** Pairs asked about that it would not let through, for certain or perhaps. */
   remaining: { pairs: number; example: PairVerdict } | null
-  /** There are more kinds of pairs than were compared: the counts are lower bounds. */
-  isCut: boolean
-  notes: readonly string[]
+  /** There are more pairs than were compared: these counts are lower bounds, `remaining` with those of the asked ones. */
+  isCut: { asked: boolean; beyond: boolean }
+  /** What was not compared, as sentences. */
+  notes: { asked: readonly string[]; beyond: readonly string[] }
 }
 
 /** Everyone whom the two sides of a suggested rule name; an address that was asked about is apart from the others of its list. */
@@ -100,11 +101,11 @@ export function* findOpened(
   before: PairJudge,
   after: PairJudge,
   named: { sources: Members; destinations: Members },
-  asked: { sources: readonly Member[]; destinations: readonly Member[] },
+  asked: { sources: Members; destinations: Members },
   most: number,
 ): Steps<Opened> {
   const judges = [before, after]
-  const [isSource, isDestination] = [memberTest(asked.sources), memberTest(asked.destinations)]
+  const [isSource, isDestination] = [memberTest(asked.sources.members), memberTest(asked.destinations.members)]
   const from = splitBy(yield* classify(judges, named.sources.members), isSource)
   const to = splitBy(yield* classify(judges, named.destinations.members), isDestination)
   const notAsked = to.filter(({ isAsked: is }) => !is)
@@ -129,8 +130,8 @@ export function* findOpened(
       addExamples(examples, source.members, destination.members, was, is, most)
     }
   }
-  const { notes, changed, ...compared } = yield* compareAsked(before, after, asked)
-  const all = [...named.sources.notes, ...named.destinations.notes, ...notes, ...cutNote(kinds, 'pairs beyond them')]
+  const { notes, changed, isAskedCut, ...compared } = yield* compareAsked(before, after, asked)
+  const unnamed = [...named.sources.notes, ...named.destinations.notes]
   return {
     sources: sizeOf(named.sources.members),
     destinations: sizeOf(named.destinations.members),
@@ -139,8 +140,8 @@ export function* findOpened(
     asked: changed.pairs,
     examples,
     ...compared,
-    isCut: compared.isCut || isCut(kinds),
-    notes: [...new Set(all)],
+    isCut: { asked: isAskedCut, beyond: isCut(kinds) || named.sources.isCut || named.destinations.isCut },
+    notes: { asked: notes, beyond: [...new Set([...unnamed, ...cutNote(kinds, 'pairs beyond them')])] },
   }
 }
 
@@ -203,10 +204,10 @@ function addExamples(
 function* compareAsked(
   before: PairJudge,
   after: PairJudge,
-  asked: { sources: readonly Member[]; destinations: readonly Member[] },
-): Steps<Pick<Opened, 'helps' | 'remaining' | 'isCut' | 'notes'> & { changed: Changed }> {
-  const from = yield* classify([before, after], asked.sources)
-  const to = yield* classify([before, after], asked.destinations)
+  asked: { sources: Members; destinations: Members },
+): Steps<Pick<Opened, 'helps' | 'remaining'> & { changed: Changed; isAskedCut: boolean; notes: string[] }> {
+  const from = yield* classify([before, after], asked.sources.members)
+  const to = yield* classify([before, after], asked.destinations.members)
   const changed = { pairs: 0, uncertain: 0 }
   const total = countPairs(from, to).kinds
   let [remaining, done, helps] = [0, 0, false]
@@ -228,7 +229,7 @@ function* compareAsked(
     changed,
     helps,
     remaining: example === null ? null : { pairs: remaining, example },
-    isCut: isCut({ done, total }),
+    isAskedCut: isCut({ done, total }) || asked.sources.isCut || asked.destinations.isCut,
     notes: cutNote({ done, total }, 'pairs asked about'),
   }
 }

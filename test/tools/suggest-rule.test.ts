@@ -260,6 +260,39 @@ t.test('what it would open perhaps is counted as such', async (t) => {
   t.same(opens.examples, [{ source: 'web-2', destination: 'db-1', before: 'blocked', after: 'uncertain' }])
 })
 
+t.test('what holds for the parts of a list that were judged is not said of the others', async (t) => {
+  const addresses = Array.from({ length: 2001 }, (_, at) => `10.9.${Math.floor(at / 250)}.${at % 250}`)
+  const on = (port: number) => [{ port, proto: 6 }]
+  const estate = handMade({
+    hosts: { 'db-1': { ip: '10.0.0.3', labels: 'app=pay env=prod', mode: 'full' } },
+    ipLists: { Many: addresses, Bad: ['10.9.0.7'] },
+    ruleSets: [
+      {
+        name: 'all',
+        scope: '',
+        allow: [{ from: 'iplist:Many', to: 'ams', services: on(22), extra: true }],
+        override: [
+          { from: 'iplist:Bad', to: 'ams', services: on(443) },
+          { from: 'iplist:Many', to: 'ams', services: on(80) },
+        ],
+      },
+    ],
+  })
+  const bench = await startBench(t, { estate })
+  const ask = (port: number) => bench.ok(TOOL, { source: 'iplist:Many', destination: 'db-1', port, proto: 'tcp' })
+  const note = 'Only the first 2000 parts of Many were judged.'
+
+  const some = await ask(443)
+  t.match(some.message, /It would allow at least 1999 pairs that were asked about, and at least 0 beyond\./)
+  t.same(some.opens.notes, [note])
+  t.match(some.warnings[0], /^At least 1 pair of those asked about would still not be allowed for certain: /)
+
+  const none = await ask(80)
+  t.equal(none.status, 'no_rule_helps')
+  t.match(none.message, /^No allow rule would let any more of the pairs compared through for certain: /)
+  t.same(none.warnings, [note])
+})
+
 t.test('labels that open more have the workloads themselves as their alternative', async (t) => {
   const bench = await start(t)
   const { suggestion, by_workload: narrower } = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })

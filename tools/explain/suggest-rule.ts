@@ -125,12 +125,15 @@ export default defineTool({
     const known = await nameReferences(ctx, flow.versions, [...misses.map(({ held }) => held)])
     const nearMisses = misses.length > 0 ? { near_misses: misses.map((miss) => showNearMiss(miss, known)) } : {}
     if (opened.remaining !== null && !opened.helps) {
-      const message = `No allow rule would let it through for certain: ${tellRemaining(opened.remaining.example, names)}.`
-      return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings: offline }
+      const what = opened.isCut.asked ? 'any more of the pairs compared' : 'it'
+      const message = `No allow rule would let ${what} through for certain: ${tellRemaining(opened.remaining.example, names)}.`
+      const notes = [...flow.sources.notes, ...flow.destinations.notes, ...opened.notes.asked]
+      const warnings = [...new Set([...offline, ...notes])]
+      return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings }
     }
     const answer: Output & Pick<Required<Output>, 'opens'> = {
       status: 'suggested',
-      message: `${tellPlace(rule)} It would allow ${opened.isCut ? 'at least ' : ''}${countOf(opened.asked, 'pair')} that ${opened.asked === 1 ? 'was' : 'were'} asked about, and ${opened.pairs - opened.asked} beyond. Nothing was written.`,
+      message: `${tellPlace(rule)} ${tellOpened(opened)} Nothing was written.`,
       ...facts,
       suggestion: {
         rule: tellRule(rule),
@@ -159,12 +162,11 @@ function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output
 
 /** Judges everyone whom the rule names, without it and with it. */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
-  const { service, versions, ends, labels, lists, sources, destinations } = flow
+  const { service, versions, ends, labels, lists } = flow
   const named = await findNamed(ctx, rule, ends, labels, lists)
   const draft = withListsOf(versions.draft, rule)
   const judges = [createPairJudge(draft, service), createPairJudge(draft, service, [rule.held])] as const
-  const asked = { sources: sources.members, destinations: destinations.members }
-  return workInTurns(findOpened(...judges, named, asked, MOST_EXAMPLES), ctx.signal)
+  return workInTurns(findOpened(...judges, named, flow, MOST_EXAMPLES), ctx.signal)
 }
 
 async function missesOf(ctx: ToolContext<true>, { verdict, judges, service }: JudgedFlow) {
@@ -214,6 +216,12 @@ function tellPlace({ ruleSet, name, scope }: SuggestedRule): string {
     : `A rule in the existing rule set "${ruleSet.name}" for ${where}.`
 }
 
+function tellOpened({ pairs, asked, isCut }: Opened): string {
+  const atLeast = (isLess: boolean) => (isLess ? 'at least ' : '')
+  const those = `${atLeast(isCut.asked)}${countOf(asked, 'pair')} that ${asked === 1 ? 'was' : 'were'} asked about`
+  return `It would allow ${those}, and ${atLeast(isCut.beyond)}${pairs - asked} beyond.`
+}
+
 const showOpened = (opened: Opened, services: string): NonNullable<Output['opens']> => ({
   pairs: opened.pairs,
   asked: opened.asked,
@@ -223,10 +231,11 @@ const showOpened = (opened: Opened, services: string): NonNullable<Output['opens
   destinations: opened.destinations,
   services,
   examples: [],
-  notes: [...opened.notes],
+  notes: [...new Set([...opened.notes.beyond, ...opened.notes.asked])],
 })
 
-function warningsOf(flow: JudgedFlow, rule: SuggestedRule, { remaining }: Opened, names: ReferenceNames): string[] {
+function warningsOf(flow: JudgedFlow, rule: SuggestedRule, opened: Opened, names: ReferenceNames): string[] {
+  const { remaining, isCut } = opened
   const denies = flow.verdict.rules.filter(({ held, versions }) => held.kind === 'deny' && versions.includes('draft'))
   const [first] = denies
   const byLabels = [rule.consumers, rule.providers].some(({ kind }) => kind === 'labels' || kind === 'ams')
@@ -239,7 +248,7 @@ function warningsOf(flow: JudgedFlow, rule: SuggestedRule, { remaining }: Opened
     ...(remaining === null
       ? []
       : [
-          `${countOf(remaining.pairs, 'pair')} of those asked about would still not be allowed for certain: ${tellRemaining(remaining.example, names)}.`,
+          `${isCut.asked ? 'At least ' : ''}${countOf(remaining.pairs, 'pair')} of those asked about would still not be allowed for certain: ${tellRemaining(remaining.example, names)}.`,
         ]),
     ...(byLabels ? ['Workloads that get these labels later are allowed as well.'] : []),
     ...(rule.scope.length === 0 ? ['The ends have no app or env label, so the rule set is for all workloads.'] : []),
