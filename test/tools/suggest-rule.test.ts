@@ -291,6 +291,9 @@ t.test('what holds for the parts of a list that were judged is not said of the o
   t.equal(none.status, 'no_rule_helps')
   t.match(none.message, /^No allow rule would let any more of the pairs compared through for certain: /)
   t.same(none.warnings, [note])
+
+  const all = await ask(22)
+  partial(t, all, { status: 'already_allowed', message: 'It is allowed already as far as it was judged.' })
 })
 
 t.test('labels that open more have the workloads themselves as their alternative', async (t) => {

@@ -151,12 +151,14 @@ export default defineTool({
 })
 
 function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
+  // What was not judged may need one.
   const partly = verdict.isPartial ? ' as far as it was judged' : ''
+  const needless = (text: string) => (verdict.isPartial ? '' : `; ${text} is needed`)
   return isActive
-    ? { status: 'already_allowed', message: `It is allowed already${partly}; no rule is needed.` }
+    ? { status: 'already_allowed', message: `It is allowed already${partly}${needless('no rule')}.` }
     : {
         status: 'allowed_when_provisioned',
-        message: `The draft allows it already${partly}: provision what is pending; no further rule is needed.`,
+        message: `The draft allows it already${partly}: provision what is pending${needless('no further rule')}.`,
       }
 }
 
