@@ -307,9 +307,12 @@ t.test('labels that open more have the workloads themselves as their alternative
   t.equal(await verdict('crm-2', 'db-1'), 'blocked')
   t.equal(await verdict('crm-1', 'db-2'), 'potentially_blocked')
 
-  const half = (await bench.ok(TOOL, { source: 'app=crm', destination: 'db-1', ...SQL })).by_workload
-  t.equal(half.rule, 'app=crm to db-1, postgres', 'labels that were asked about stay')
-  t.notOk('by_workload' in (await bench.ok(TOOL, { source: 'app=crm', destination: 'role=db', ...SQL })))
+  const bare = await bench.ok(TOOL, { source: 'bare-1', destination: 'db-1', ...SQL })
+  t.equal(bare.by_workload.rule, 'bare-1 to db-1, postgres', 'an end without labels is one already')
+  for (const source of ['app=crm', '192.168.10.7', 'iplist:Office']) {
+    const half = await bench.ok(TOOL, { source, destination: 'db-1', ...SQL })
+    t.same([half.opens.beyond > 0, 'by_workload' in half], [true, false], `${source} stays what it is`)
+  }
   const alone = await bench.ok(TOOL, { source: 'web-1', destination: 'log-1', ...SQL })
   t.same([alone.opens.beyond, 'by_workload' in alone], [0, false])
 })

@@ -60,7 +60,7 @@ const output = Type.Object({
       },
       {
         description:
-          'Ends in place of those, where labels open more: the workloads themselves, until they are replaced',
+          'Ends in place of those, where labels open more than was asked between two workloads: these, until they are replaced',
       },
     ),
   ),

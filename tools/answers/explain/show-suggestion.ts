@@ -8,14 +8,16 @@ import { shortLabel } from '../show-label.js'
 type Written = string | object
 
 /**
- * The ends of a suggestion with the workloads that were asked about in place of their labels; undefined where that is the same. Such a rule
- * opens nothing else, and is gone with its hosts, which is why it is only the alternative (D207).
+ * The ends of a suggestion with the workloads that were asked about in place of their labels; undefined where that is the same, and where
+ * an end stays labels or a list. A rule between two workloads opens nothing else, and is gone with its hosts, which is why it is only the
+ * alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,
   { source, destination }: { source: AskedEnd; destination: AskedEnd },
 ): { consumers: SuggestedEnd; providers: SuggestedEnd } | undefined {
   const ends = { consumers: narrow(rule.consumers, source), providers: narrow(rule.providers, destination) }
+  if (ends.consumers.kind !== 'workload' || ends.providers.kind !== 'workload') return undefined
   return ends.consumers === rule.consumers && ends.providers === rule.providers ? undefined : ends
 }
 
