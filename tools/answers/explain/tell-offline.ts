@@ -2,7 +2,7 @@ import { judgeWhileOffline } from '../../../domain/explain/judge-offline.js'
 import type { JudgedFlow } from '../../../domain/explain/prepare-flow.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import type { ToldVerdict } from './tell-verdict.js'
+import type { ToldVerdict, ToldVerdicts } from './tell-verdict.js'
 
 type Flow = Pick<JudgedFlow, 'sources' | 'destinations' | 'verdict' | 'judges'>
 
@@ -13,9 +13,9 @@ const LEFT_OUT = 'addresses out of the policy of others'
  * The verdicts with what becomes of the one pair for as long as an end of it is offline, where that is something else. The word stays that
  * of the rules (D206).
  */
-export function tellWhileOffline(told: Record<Version, ToldVerdict>, flow: Flow): Record<Version, ToldVerdict> {
+export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
-  const isTold = draft === active && told.draft.why.startsWith('The same')
+  const isTold = draft === active && told.isSame
   return {
     active: { ...told.active, why: `${told.active.why}${active}` },
     draft: isTold ? told.draft : { ...told.draft, why: `${told.draft.why}${draft}` },

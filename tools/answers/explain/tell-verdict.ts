@@ -15,6 +15,11 @@ export interface ToldVerdict {
   why: string
 }
 
+/** Both versions; `isSame`: the sentence of the draft says no more than that it is the same. */
+export interface ToldVerdicts extends Record<Version, ToldVerdict> {
+  isSame: boolean
+}
+
 /** Words for the kinds of rules. */
 export const KIND_WORDS: Record<RuleKind, string> = {
   allow: 'allow rule',
@@ -23,16 +28,12 @@ export const KIND_WORDS: Record<RuleKind, string> = {
 }
 
 /** Both versions of the policy about a flow; what the draft says again is not told again. */
-export function tellVerdicts(
-  verdict: FlowVerdict,
-  isPending: boolean,
-  names: ReferenceNames,
-): Record<Version, ToldVerdict> {
+export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: ReferenceNames): ToldVerdicts {
   const active = tellVersion('active', verdict, names)
   const draft = tellVersion('draft', verdict, names)
   const isSame = draft.verdict === active.verdict && draft.why === active.why
   const same = isPending ? 'The same: nothing that is pending changes it.' : 'The same: nothing is pending.'
-  return { active, draft: isSame ? { ...draft, why: same } : draft }
+  return { active, draft: isSame ? { ...draft, why: same } : draft, isSame }
 }
 
 /** One version of the policy about a flow. Of several pairs that differ, the counts. */
