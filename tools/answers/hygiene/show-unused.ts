@@ -97,10 +97,10 @@ interface Found {
   hits: HitReport | string | undefined
 }
 
-/** The findings as an answer; `wanted` are the kinds that were asked for, `names` those of what disabled rules name. */
 /** Excluded objects that are named. */
 const MOST_EXCLUDED = 20
 
+/** The findings as an answer; `wanted` are the kinds that were asked for, `names` those of what disabled rules name. */
 export function showUnused(
   { kinds, idle, hits }: Found,
   wanted: ReadonlySet<UnusedKind>,
