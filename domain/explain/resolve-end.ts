@@ -98,8 +98,8 @@ async function findWorkload(lookups: PolicyLookups, text: string): Promise<Asked
 
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   if (text === 'ams') return `All workloads (ams) cannot be an end of a flow. ${FORMS}`
-  if (/^[\d.]+$/u.test(text) && text.split('.').length === 4) return 'It is no valid IP address either.'
-  if (/^[\da-f]*(?::[\da-f.]*){2,}$/iu.test(text)) return 'It is no valid IP address either.'
+  if (/^[\d.]+$/u.test(text) && text.split('.').length === 4) return 'It is not a valid IP address either.'
+  if (/^[\da-f]*(?::[\da-f.]*){2,}$/iu.test(text)) return 'It is not a valid IP address either.'
   const keys = lookups.labels.keysOf(text)
   const written = keys.length > 0 ? keys.map((key) => `${key}=${text}`) : await writeByPrefix(lookups, text, ['iplist'])
   return written.length === 0 ? '' : `Did you mean ${written.join(' or ')}?`

@@ -26,8 +26,13 @@ export async function hintAtHostname<T extends object>(question: Question<T>): P
     const { items } = await api.getPage('draft', null, { params: asked, signal })
     if (items.length === 0) return null
     const isAll = items.length < MOST_COUNTED
-    const found = isNarrowed ? (isAll ? `up to ${items.length}` : 'some') : `${items.length}${isAll ? '' : ' or more'}`
-    return `But ${found} would by hostname, which consoles show where a name is unset.`
+    const found = isNarrowed
+      ? isAll
+        ? `At most ${items.length}`
+        : 'Some may'
+      : `${items.length}${isAll ? '' : ' or more'}`
+    const match = items.length === 1 ? 'matches' : 'match'
+    return `${found} ${match} by hostname, which consoles show where a name is unset.`
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return null

@@ -84,7 +84,7 @@ t.test('filters, keys, sources and pages', async (t) => {
   t.equal(nobody.summary, 'No workload matches.')
   await bench.pce.workloads.create({ hostname: 'queue-1', interfaces: [{ name: 'eth0', address: '10.7.0.1' }] })
   const hidden = await bench.ok('find-unlabelled-workloads', { name: 'queue' })
-  t.equal(hidden.summary, 'No workload matches. But 1 would by hostname, which consoles show where a name is unset.')
+  t.equal(hidden.summary, 'No workload matches. 1 matches by hostname, which consoles show where a name is unset.')
   t.equal((await bench.ok('get-workloads', { name: 'queue' })).message, hidden.summary)
   t.equal((await bench.ok('get-workloads', { name: 'nobody' })).message, 'No workload matches.')
   const [{ href }] = (await bench.ok('find-unlabelled-workloads', { hostname: 'queue' })).workloads

@@ -124,8 +124,8 @@ t.test('a dry run says what it does to the policy in force', async (t) => {
   })
   t.same(warnings, [
     'Labels are policy, at once and without provisioning: the workloads leave the scopes of 2 rule sets, change which rules apply to them in 2 rule sets.',
-    '1 deny rule no longer names some of them (in "all prod"): what only these blocked may pass.',
-    '2 allow rules no longer name some of them (in "pay prod"): what only these allowed is cut where the workloads enforce.',
+    '1 deny rule no longer names some of them (in "all prod"): traffic that only these rules blocked may pass.',
+    '2 allow rules no longer name some of them (in "pay prod"): traffic that only these rules allowed is cut where the workloads enforce.',
     '2 of them enforce (selective or full mode).',
     '3 of them will be in the scope of no rule set that has one.',
   ])
@@ -242,7 +242,7 @@ t.test('what cannot be meant is refused before anything is written', async (t) =
   const hidden = await fails({ selection: { name: 'queue' }, set, max_matches: 9 }, 'no_workloads')
   t.equal(
     hidden.message,
-    'The selection matches no workload. But 1 would by hostname, which consoles show where a name is unset.',
+    'The selection matches no workload. 1 matches by hostname, which consoles show where a name is unset.',
   )
   await fails({ workloads: ['bare'], set: ['role=web'], remove: ['role'] }, 'invalid_argument')
   await fails({ workloads: ['bare'], set: ['role=web', 'role=db'] }, 'invalid_argument')

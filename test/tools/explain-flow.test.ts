@@ -409,7 +409,7 @@ t.test('what is refused', async (t) => {
   await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
   const none = (text: string) => `^source: No workload is named exactly "${text}"\\. `
   for (const text of ['10.0.0.999', 'fe80::12345', '1:2:3'])
-    await refused({ source: text }, 'not_found', new RegExp(`${none(text)}It is no valid IP address either\\.$`))
+    await refused({ source: text }, 'not_found', new RegExp(`${none(text)}It is not a valid IP address either\\.$`))
   await refused({ source: 'ams' }, 'not_found', new RegExp(`${none('ams')}All workloads \\(ams\\) cannot be an end`))
   await refused({ source: 'crm' }, 'not_found', new RegExp(`${none('crm')}Did you mean app=crm\\?$`))
   await refused({ source: 'Office' }, 'not_found', new RegExp(`${none('Office')}Did you mean iplist:Office\\?$`))

@@ -210,9 +210,9 @@ t.test('get-vens: each filter, and what a row says', async (t) => {
 
   const hint = 'which consoles show where a name is unset.'
   for (const [args, said] of [
-    [{ name: 'pay' }, `No VEN matches. But 5 would by hostname, ${hint}`],
+    [{ name: 'pay' }, `No VEN matches. 5 match by hostname, ${hint}`],
     [{ name: 'pay', labels: 'env=dev' }, 'No VEN matches.'],
-    [{ name: 'dev-1', exact: true }, `No VEN matches. But up to 1 would by hostname, ${hint}`],
+    [{ name: 'dev-1', exact: true }, `No VEN matches. At most 1 matches by hostname, ${hint}`],
     [{ name: 'pay', hostname: 'dev' }, 'No VEN matches.'],
   ] as const) {
     bench.simulator.clearRequests()
@@ -271,6 +271,8 @@ t.test('get-vens: what cannot be meant is refused, and never widens the answer',
       partial(t, await bench.fails('get-vens', { [argument]: text }, 'invalid_argument'), { argument })
     t.ok(await bench.ok('get-vens', { [argument]: '25.2' }))
   }
+  const { message } = await bench.fails('get-vens', { version_gte: 'newest' }, 'invalid_argument')
+  t.equal(message, 'version_gte "newest" is not a release such as 25.2.10-101 or 25.2.')
   t.match((await bench.ok('get-vens', { condition: 'offline' })).message, /agent\.missed_heartbeats/)
   const sent = bench.simulator.requests.filter(({ method }) => method !== 'GET')
   t.same(sent, [])

@@ -208,7 +208,7 @@ function requireReleases(question: { version_gte?: string; version_lte?: string 
   for (const argument of ['version_gte', 'version_lte'] as const) {
     const text = question[argument]
     if (text === undefined || isRelease(text)) continue
-    throw new ToolError('invalid_argument', `${argument} "${text}" is no release, as 25.2.10-101 or 25.2.`, {
+    throw new ToolError('invalid_argument', `${argument} "${text}" is not a release such as 25.2.10-101 or 25.2.`, {
       argument,
     })
   }

@@ -100,8 +100,8 @@ function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
     return [`${countOf(lost, noun)} no longer ${verb} some of them (in ${named.join(', ')}${more}): ${means}`]
   }
   return [
-    ...say(['deny', 'override_deny'], 'deny rule', 'what only these blocked may pass.'),
-    ...say(['allow'], 'allow rule', 'what only these allowed is cut where the workloads enforce.'),
+    ...say(['deny', 'override_deny'], 'deny rule', 'traffic that only these rules blocked may pass.'),
+    ...say(['allow'], 'allow rule', 'traffic that only these rules allowed is cut where the workloads enforce.'),
   ]
 }
 
