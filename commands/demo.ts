@@ -1,13 +1,13 @@
-import { existsSync, mkdtempSync } from 'node:fs'
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command, InvalidArgumentError } from 'commander'
 import { choosePort } from '../process/choose-port.js'
 import { printClientLines } from './demo/client-lines.js'
 import { draw } from './demo/draw.js'
 import { blankLine, tell } from './demo/print.js'
-import { startServer, startSimulator, type Started } from './demo/start-programs.js'
+import { startServer, startSimulator, type Stay } from './demo/start-programs.js'
 import { tellStory } from './demo/story.js'
 
 /** The programs that the demonstration starts: files beside the one that runs it. */
@@ -24,6 +24,13 @@ interface Options {
   port: number
 }
 
+/** One run, and what it leaves to clear away. */
+interface Run extends Stay {
+  /** Path that the story prints; null until there is one. */
+  picture: string | null
+}
+
+const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const ESTATE = { seed: 7, workloads: 400, flows: 20_000 }
 
 const HELP = `
@@ -59,33 +66,45 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
     if (!existsSync(program))
       throw new Error(`${fileURLToPath(program)} is not here: a clone has it after npm run build, an image never`)
   const stop = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => stop.abort())
-  const started: Started[] = []
+  const end = () => stop.abort()
+  // Not once: npm and the terminal both send Ctrl-C on.
+  for (const signal of SIGNALS) process.on(signal, end)
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // Whoever read it has seen enough: svc-mcp demo | head
+    if (error.code !== 'EPIPE') throw error
+    end()
+  })
+  // Children run here: a .env file of the folder that the demo was started in belongs to another PCE.
+  const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-demo-'))
+  const run: Run = { folder, signal: stop.signal, started: [], picture: null }
   try {
-    return await Promise.race([perform({ once, port }, programs, started, stop.signal), stopped(stop.signal)])
+    return await Promise.race([perform({ once, port }, programs, run), stopped(stop.signal)])
   } finally {
-    await Promise.all(started.map(({ end }) => end()))
+    await Promise.all(run.started.map(({ end }) => end()))
+    clear(run)
+    for (const signal of SIGNALS) process.off(signal, end)
   }
+}
+
+/** Removes the folder; of one whose picture people were shown the path of, everything else. */
+function clear({ folder, picture }: Run): void {
+  if (picture === null || !existsSync(picture)) return rmSync(folder, { recursive: true, force: true })
+  for (const file of readdirSync(folder))
+    if (file !== basename(picture)) rmSync(join(folder, file), { recursive: true, force: true })
 }
 
 /** Resolves with 0 when somebody wants the end. */
 const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 
-/** Puts what it starts into `started` at once, so that it can be ended whatever happens. */
-async function perform(
-  { once, port }: Options,
-  programs: DemoPrograms,
-  started: Started[],
-  signal: AbortSignal,
-): Promise<number> {
+/** Puts what it starts and draws into `run` at once, so that it can be cleared away whatever happens. */
+async function perform({ once, port }: Options, programs: DemoPrograms, run: Run): Promise<number> {
+  const { folder, signal } = run
   const { workloads, flows } = ESTATE
   tell(`Starting a simulated PCE (${workloads} workloads, ${flows.toLocaleString('en')} flows) and svc-mcp …`)
-  // Children run here: a .env file of the folder that the demo was started in belongs to another PCE.
-  const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-demo-'))
-  const simulator = await startSimulator(programs.simulator, { ...ESTATE, folder }, started)
+  const simulator = await startSimulator(programs.simulator, ESTATE, run)
   const { pce } = simulator
-  const server = await startServer(programs.http, { port: await choosePort(port), pce, folder }, started)
+  const server = await startServer(programs.http, { port: await choosePort(port), pce }, run)
   const broken = Promise.race([simulator.ended, server.ended]).then((what) => {
     if (signal.aborted) return 0
     throw new Error(what)
@@ -95,7 +114,7 @@ async function perform(
     stdioProgram: fileURLToPath(programs.stdio),
     folder,
     pce,
-    draw: () => draw(programs.stdio, { pce, folder }),
+    draw: async () => (run.picture = await draw(programs.stdio, { pce, folder, signal })),
   })
   await Promise.race([story, broken])
   if (once) return 0

@@ -14,7 +14,7 @@ const demo = spawn(process.execPath, ['dist/stdio.js', 'demo', ...process.argv.s
   stdio: 'inherit',
 })
 // Ctrl-C reaches the child from the terminal as well; this process only waits for it to tidy up.
-for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => demo.kill(signal))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => demo.kill(signal))
 endWithNpm(() => demo.kill('SIGTERM'))
 demo.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 0)))
 

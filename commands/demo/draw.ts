@@ -6,11 +6,15 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js
 import type { PceEnvironment } from './start-programs.js'
 
 /** Draws the application map of a PCE into the folder, by the command that people draw with. Resolves with the path; rejects with what the command said. */
-export async function draw(program: URL, { pce, folder }: { pce: PceEnvironment; folder: string }): Promise<string> {
+export async function draw(
+  program: URL,
+  { pce, folder, signal }: { pce: PceEnvironment; folder: string; signal: AbortSignal },
+): Promise<string> {
   const path = join(folder, 'map.html')
   await promisify(execFile)(process.execPath, [fileURLToPath(program), 'draw', 'map', '-o', path], {
     cwd: folder,
     env: { ...getDefaultEnvironment(), ...pce },
+    signal,
   })
   return path
 }

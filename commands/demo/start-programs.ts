@@ -16,6 +16,15 @@ const LOG_LENGTH = 4000
 /** The environment a PCE is reached with: what the demo server gets and what it prints for the reader's own client. */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
+/** Where programs run, and until when. */
+export interface Stay {
+  folder: string
+  /** Nothing is started any more once it is aborted. */
+  signal: AbortSignal
+  /** Gets a program before anything can go wrong. */
+  started: Started[]
+}
+
 /** A program that runs. */
 export interface Started {
   /** Resolves with what to say when it has ended, whoever wanted it. */
@@ -24,18 +33,14 @@ export interface Started {
   end: () => Promise<void>
 }
 
-/**
- * Starts the simulator on any free port. Rejects with what it said when it ends before it listens.
- *
- * @param started gets the program before anything can go wrong.
- */
+/** Starts the simulator on any free port. Rejects with what it said when it ends before it listens. */
 export async function startSimulator(
   program: URL,
-  { folder, ...estate }: { seed: number; workloads: number; flows: number; folder: string },
-  started: Started[],
+  estate: { seed: number; workloads: number; flows: number },
+  stay: Stay,
 ): Promise<Started & { url: string; pce: PceEnvironment }> {
   const options = Object.entries(estate).flatMap(([name, value]) => [`--${name}`, String(value)])
-  const { child, running } = start('the simulated PCE', program, options, { folder }, started)
+  const { child, running } = start('the simulated PCE', program, options, {}, stay)
   for await (const line of createInterface({ input: child.stdout! })) {
     const facts = JSON.parse(line) as Record<'url' | 'pce_host' | 'api_key' | 'api_secret', string> &
       Record<'pce_port' | 'org_id', number>
@@ -57,33 +62,36 @@ export async function startSimulator(
  */
 export async function startServer(
   program: URL,
-  { port, pce, folder }: { port: number; pce: PceEnvironment; folder: string },
-  started: Started[],
+  { port, pce }: { port: number; pce: PceEnvironment },
+  stay: Stay,
 ): Promise<Started & { url: string }> {
   const env = { ...pce, MCP_DEV_INSECURE: '1', MCP_TOOLSETS: TOOLSETS }
-  const { child, running } = start('the server', program, ['--port', String(port)], { folder, env }, started)
+  const { child, running, log } = start('the server', program, ['--port', String(port)], env, stay)
   const url = `http://127.0.0.1:${port}`
-  const giveUpAt = Date.now() + START_TIMEOUT_MS
-  while (Date.now() < giveUpAt && child.exitCode === null) {
-    const ready = await fetch(`${url}/readyz`).then(
+  const late = AbortSignal.timeout(START_TIMEOUT_MS)
+  const runs = () => child.exitCode === null && child.signalCode === null
+  while (!late.aborted && runs()) {
+    const ready = await fetch(`${url}/readyz`, { signal: late }).then(
       (response) => response.ok,
       () => false,
     )
     if (ready) return { ...running, url }
     await wait(100)
   }
+  if (!runs()) throw new Error(await running.ended)
   await running.end()
-  throw new Error(await running.ended)
+  throw new Error(`the server is not ready after ${START_TIMEOUT_MS / 1000} s:\n${log()}`)
 }
 
-/** With what a child needs of the environment, and no settings of other servers in it. */
+/** With what a child needs of the environment, and no settings of other servers in it. Throws the reason of the signal. */
 function start(
   name: string,
   program: URL,
   args: readonly string[],
-  { folder, env = {} }: { folder: string; env?: Record<string, string> },
-  started: Started[],
-): { child: ChildProcess; running: Started } {
+  env: Readonly<Record<string, string>>,
+  { folder, signal, started }: Stay,
+): { child: ChildProcess; running: Started; log: () => string } {
+  signal.throwIfAborted()
   const child = spawn(process.execPath, [fileURLToPath(program), ...args], {
     cwd: folder,
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -91,22 +99,23 @@ function start(
   })
   let log = ''
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH)))
-  const exit = once(child, 'close')
+  // Whatever ends this process without asking the child first must not leave it behind.
+  const kill = () => child.kill('SIGKILL')
+  process.once('exit', kill)
+  child.once('exit', () => process.off('exit', kill))
+  const exit = once(child, 'close') as Promise<[number | null, NodeJS.Signals | null]>
   const running = {
-    ended: exit.then(() => `${name} has ended:\n${log}`),
+    ended: exit.then(([code, by]) => `${name} has ended (${by ?? `exit code ${code}`}):\n${log}`),
     async end() {
       child.kill('SIGTERM')
       const late = new AbortController()
-      const kill = wait(END_TIMEOUT_MS, undefined, { signal: late.signal }).then(
-        () => child.kill('SIGKILL'),
-        () => undefined,
-      )
-      await Promise.race([exit, kill])
+      const killed = wait(END_TIMEOUT_MS, undefined, { signal: late.signal }).then(kill, () => undefined)
+      await Promise.race([exit, killed])
       late.abort()
     },
   }
   // The audit log of the server goes there too; nobody reads it.
   child.stdout.resume()
   started.push(running)
-  return { child, running }
+  return { child, running, log: () => log }
 }

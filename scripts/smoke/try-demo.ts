@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 
 /** Settings of another PCE, which the demonstration must leave alone. */
 const OTHERS = 'PCE_HOST=https://127.0.0.1:1\nMCP_READ_ONLY=1\nMCP_TOOLSETS=vens\n'
@@ -23,6 +23,7 @@ export async function tryDemo(program: string, folder: string, env: Record<strin
   })
   const ended = once(child, 'close') as Promise<[number | null]>
   let said = ''
+  let picture: string | undefined
   try {
     const waits = new Promise<void>((resolve) => {
       const hear = (chunk: Buffer) => {
@@ -35,8 +36,8 @@ export async function tryDemo(program: string, folder: string, env: Record<strin
     await Promise.race([waits, ended])
     const [, server, pce] = /svc-mcp is at (http:\S+), the\s+simulated\s+PCE\s+at\s+(http:\S+)\. /.exec(said) ?? []
     if (server === undefined || pce === undefined || !said.includes('\nShown: ')) throw new Error(said)
-    const [, picture = ''] = /svc-mcp draw map:\s+(\S+\.html)/.exec(said) ?? []
-    if (!readFileSync(picture, 'utf8').includes('<svg')) throw new Error(`${picture} is no picture`)
+    picture = /svc-mcp draw map:\s+(\S+\.html)/.exec(said)?.[1]
+    if (picture === undefined || !readFileSync(picture, 'utf8').includes('<svg')) throw new Error(`no picture: ${said}`)
     const wide = said.split('\n').filter((line) => [...line].length > WIDTH && !line.includes(folder))
     if (wide.length > 0) throw new Error(`too wide: ${wide.join('\n')}`)
     process.kill(-child.pid!, 'SIGINT')
@@ -50,7 +51,10 @@ export async function tryDemo(program: string, folder: string, env: Record<strin
       ),
     )
     if (code !== 0 || alive.join('') !== '') throw new Error(`exit code ${code}, still there: ${alive.join(' ')}`)
+    const left = readdirSync(dirname(picture))
+    if (left.length !== 1) throw new Error(`left beside the picture: ${left.join(', ')}`)
   } finally {
     if (child.exitCode === null) process.kill(-child.pid!, 'SIGKILL')
+    if (picture !== undefined) rmSync(dirname(picture), { recursive: true, force: true })
   }
 }
