@@ -3,7 +3,6 @@
  * context that the image is built from, the list of what is inside (SBOM), server.json, the notes, and checksums. It publishes nothing;
  * docs/releasing.md says how that is done.
  */
-import { createHash } from 'node:crypto'
 import {
   existsSync,
   mkdirSync,
@@ -19,10 +18,13 @@ import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { fileNameOf } from './release/file-name.js'
 import { findProblems, readNotes } from './release/find-problems.js'
+import { hashOf } from './release/hash-of.js'
 import { listContext } from './release/list-context.js'
-import { makeBundle, run } from './release/make-bundle.js'
+import { makeBundle } from './release/make-bundle.js'
 import type { ProjectFacts } from './release/manifest.js'
+import { run } from './run-command.js'
 
 const MANIFEST = 'deploy/claude-desktop/manifest.json'
 const CHART = 'deploy/helm/svc-mcp/Chart.yaml'
@@ -100,37 +102,26 @@ function versionIn(path: string): string {
 }
 
 async function make(folder: string): Promise<void> {
+  const named = (suffix: string) => join(folder, fileNameOf(project, suffix))
   const put = (file: string, text: string) => writeFileSync(join(folder, file), text)
   // Builds, and packs that build.
   run('npm', ['pack', '--silent', '--pack-destination', folder], root)
-  await makeBundle(
-    root,
-    join(folder, `${name}-${version}.tgz`),
-    read(MANIFEST),
-    join(folder, `${name}-${version}.mcpb`),
-  )
-  makeContext(join(folder, `${name}-${version}-image.tar.gz`))
-  put(`${name}-${version}.cdx.json`, makeSbom())
+  await makeBundle(root, named('.tgz'), read(MANIFEST), named('.mcpb'))
+  makeContext(named('-image.tar.gz'))
+  writeFileSync(named('.cdx.json'), makeSbom())
   put('server.json', read('server.json'))
   put('RELEASE_NOTES.md', `# ${name} ${version}\n\n${readNotes(read('CHANGELOG.md'), version)}\n`)
   const sums = readdirSync(folder).map((file) => `${hashOf(join(folder, file))}  ${file}\n`)
   put('SHA256SUMS', sums.sort((one, other) => one.slice(66).localeCompare(other.slice(66))).join(''))
 }
 
-function hashOf(path: string): string {
-  return createHash('sha256').update(readFileSync(path)).digest('hex')
-}
-
 /** What `docker build` is given, byte for byte the same for the same commit. */
 function makeContext(path: string): void {
   const files = listContext(git('ls-files', '-z').split('\0').filter(Boolean), read('.dockerignore'))
   const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX', '--mtime']
-  run(
-    'tar',
-    ['-czf', path, ...same, `@${git('log', '-1', '--format=%ct')}`, '--null', '-T', '-'],
-    root,
-    files.join('\0'),
-  )
+  run('tar', ['-czf', path, ...same, `@${git('log', '-1', '--format=%ct')}`, '--null', '-T', '-'], root, {
+    input: files.join('\0'),
+  })
 }
 
 /**
@@ -142,7 +133,7 @@ function makeSbom(): string {
   // npm calls a project after its folder.
   const folder = join(scratch, name)
   try {
-    mkdirSync(folder)
+    mkdirSync(folder, { recursive: true })
     const { scripts: _, devDependencies: __, ...rest } = JSON.parse(read('package.json')) as Record<string, unknown>
     writeFileSync(join(folder, 'package.json'), JSON.stringify(rest))
     writeFileSync(join(folder, 'package-lock.json'), read('package-lock.json'))

@@ -16,6 +16,8 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { satisfies } from 'semver'
 import { summaryLine } from './count-assertions.js'
 import { findBrokenLinks } from './docs/check-citations.js'
+import { fileNameOf } from './release/file-name.js'
+import { run } from './run-command.js'
 import { checkContext, checkSbom, checkSums } from './smoke/check-release.js'
 import { judgePackage, judgeTypes } from './smoke/judge-package.js'
 import { tryBundle } from './smoke/try-bundle.js'
@@ -47,9 +49,12 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-smoke-'))
 const project = join(scratch, 'project')
 const release = join(scratch, 'release')
-const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string }
-const made = (suffix: string) => join(release, `svc-mcp-${version}${suffix}`)
-const program = (name: string) => join(project, 'node_modules/.bin', name)
+const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<
+  'name' | 'version',
+  string
+>
+const made = (suffix: string) => join(release, fileNameOf({ name, version }, suffix))
+const program = (bin: string) => join(project, 'node_modules/.bin', bin)
 const environment = {
   PATH: process.env.PATH ?? '',
   PCE_HOST: 'https://127.0.0.1:1',
@@ -157,8 +162,8 @@ await step('the simulator answers where it says, to doctor, draw and the bundle 
     const facts = JSON.parse(await readFirstLine(child.stdout)) as Record<'url' | 'api_key' | 'api_secret', string>
     const { url, api_key: key, api_secret: secret } = facts
     const env = { PATH: environment.PATH, PCE_HOST: url, API_KEY: key, API_SECRET: secret }
-    run(program('svc-mcp'), ['doctor'], project, env)
-    run(program('svc-mcp'), ['draw', 'map', '-o', 'map.svg'], project, env)
+    run(program('svc-mcp'), ['doctor'], project, { env })
+    run(program('svc-mcp'), ['draw', 'map', '-o', 'map.svg'], project, { env })
     if (!readFileSync(join(project, 'map.svg'), 'utf8').includes('<svg')) throw new Error('map.svg is no picture')
     await tryBundle(made('.mcpb'), join(scratch, 'bundle'), { url, key, secret })
     child.kill('SIGTERM')
@@ -195,12 +200,6 @@ async function step(name: string, check: () => void | Promise<void>): Promise<vo
     counts.failed++
     console.log(`FAILED  ${name}: ${error instanceof Error ? error.message : String(error)}`)
   }
-}
-
-function run(command: string, args: readonly string[], cwd: string, env: NodeJS.ProcessEnv = process.env): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, { cwd, env, encoding: 'utf8' })
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stdout + stderr}`)
-  return stdout
 }
 
 async function expectSurface(client: Client): Promise<void> {

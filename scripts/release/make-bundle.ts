@@ -1,10 +1,10 @@
-import { spawnSync } from 'node:child_process'
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { isBuiltin } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { packExtension } from '@anthropic-ai/mcpb'
 import { build } from 'esbuild'
+import { run } from '../run-command.js'
 
 /** What a stdio server loads, the threads of heavy tools included. */
 const ENTRIES = ['dist/stdio.js', 'worker.js']
@@ -107,16 +107,4 @@ function checkLocked(folder: string, lock: { packages: Record<string, { version:
     })
     .filter((named) => !locked.has(named))
   if (strays.length > 0) throw new Error(`not as package-lock.json has it: ${strays.join(', ')}`)
-}
-
-/** Throws Error with what the command said. */
-export function run(command: string, args: readonly string[], cwd: string, input = ''): string {
-  const { status, stdout, stderr, error } = spawnSync(command, args, {
-    cwd,
-    encoding: 'utf8',
-    input,
-    maxBuffer: 64 * 1024 * 1024,
-  })
-  if (status !== 0) throw new Error(`${command} ${args.join(' ')}: ${error?.message ?? stdout + stderr}`)
-  return stdout
 }

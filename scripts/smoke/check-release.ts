@@ -1,7 +1,7 @@
-import { createHash } from 'node:crypto'
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { run } from '../release/make-bundle.js'
+import { hashOf } from '../release/hash-of.js'
+import { run } from '../run-command.js'
 
 interface LockFile {
   packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean }>
@@ -16,8 +16,6 @@ export function checkSums(folder: string): void {
   if (named !== '' || without.length > 0 || sums.length !== files.length)
     throw new Error(`${named} without a checksum: ${without.join(', ')}`)
 }
-
-const hashOf = (path: string) => createHash('sha256').update(readFileSync(path)).digest('hex')
 
 /** The list of what is inside names every package that ours needs to run, and none that is for development. Throws Error. */
 export function checkSbom(root: string, path: string): void {

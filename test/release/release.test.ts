@@ -1,5 +1,6 @@
 /** What a release is refused for, and what it is made of. */
 import t from 'tap'
+import { fileNameOf } from '../../scripts/release/file-name.js'
 import { findProblems, readNotes, type ReleaseFacts } from '../../scripts/release/find-problems.js'
 import { listContext } from '../../scripts/release/list-context.js'
 
@@ -67,6 +68,12 @@ t.test('the notes are the section of the version alone', (t) => {
     null,
     'an empty section',
   )
+  t.end()
+})
+
+t.test('files are named as npm names the tarball, with a scope too', (t) => {
+  t.equal(fileNameOf({ name: 'svc-mcp', version: '1.2.0' }, '.tgz'), 'svc-mcp-1.2.0.tgz')
+  t.equal(fileNameOf({ name: '@scope/svc-mcp', version: '1.2.0' }, '.tgz'), 'scope-svc-mcp-1.2.0.tgz')
   t.end()
 })
 
