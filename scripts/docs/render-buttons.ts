@@ -1,4 +1,7 @@
-/** What an assistant's program is told to start: the program of the installed package. A name of a registry would be whoever's takes it. */
+/**
+ * What an assistant's program is told to start: the program of the installed package. An unregistered name belongs to whoever registers it
+ * first.
+ */
 const COMMAND = 'svc-mcp'
 const NAME = 'svc-mcp'
 
