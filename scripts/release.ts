@@ -19,7 +19,7 @@ import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 import { fileNameOf } from './release/file-name.js'
-import { findProblems, readNotes } from './release/find-problems.js'
+import { findOpen, findProblems, readNotes } from './release/find-problems.js'
 import { hashOf } from './release/hash-of.js'
 import { listContext } from './release/list-context.js'
 import { makeBundle } from './release/make-bundle.js'
@@ -48,6 +48,7 @@ const target = resolve(root, output)
 
 const problems = [
   ...findProblems(readFacts(program.args[0]), dryRun),
+  ...(dryRun ? [] : findOpen(project)),
   ...(existsSync(target) ? [`${target} exists: remove it, or give another --output`] : []),
 ]
 if (problems.length > 0) {
@@ -146,12 +147,4 @@ function makeSbom(): string {
   } finally {
     rmSync(scratch, { recursive: true, force: true })
   }
-}
-
-/** What the project does not know yet, and registries want. */
-function findOpen({ mcpName, repository }: ProjectFacts): string[] {
-  return [
-    ...(repository === undefined ? ['package.json has no repository, which provenance is about'] : []),
-    ...(mcpName.startsWith('com.example/') ? [`${mcpName} is a placeholder: nobody can prove to own com.example`] : []),
-  ]
 }

@@ -1,3 +1,5 @@
+import type { ProjectFacts } from './manifest.js'
+
 /** What a release is made of, as far as it can contradict itself. */
 export interface ReleaseFacts {
   /** Null where none was given and HEAD has none. */
@@ -47,4 +49,12 @@ export function readNotes(changelog: string, version: string): string | null {
   const [first = '', ...rest] = section?.split('\n') ?? []
   const text = rest.join('\n').trim()
   return /^\d{4}-\d\d-\d\d$/.test(first.slice(heading.length)) && text !== '' ? text : null
+}
+
+/** What the project does not know yet, and registries want: a line each. Until it does, only a dry run is made. */
+export function findOpen({ mcpName, repository }: Pick<ProjectFacts, 'mcpName' | 'repository'>): string[] {
+  return [
+    ...(repository === undefined ? ['package.json has no repository, which provenance is about'] : []),
+    ...(mcpName.startsWith('com.example/') ? [`${mcpName} is a placeholder: nobody can prove to own com.example`] : []),
+  ]
 }

@@ -1,7 +1,7 @@
 /** What a release is refused for, and what it is made of. */
 import t from 'tap'
 import { fileNameOf } from '../../scripts/release/file-name.js'
-import { findProblems, readNotes, type ReleaseFacts } from '../../scripts/release/find-problems.js'
+import { findOpen, findProblems, readNotes, type ReleaseFacts } from '../../scripts/release/find-problems.js'
 import { listContext } from '../../scripts/release/list-context.js'
 
 const CHANGELOG = `# Changelog
@@ -56,6 +56,16 @@ t.test('a dry run needs neither a clean tree nor a tag, and contradictions are r
     changelog: '',
   }
   t.equal(findProblems(contradicting, true).length, 3)
+  t.end()
+})
+
+t.test('what the project does not know yet keeps it from being published', (t) => {
+  const repository = { type: 'git', url: 'git+https://git.example.org/svc-mcp.git' }
+  t.same(findOpen({ mcpName: 'org.example/svc-mcp', repository }), [])
+  t.same(findOpen({ mcpName: 'com.example/svc-mcp' }), [
+    'package.json has no repository, which provenance is about',
+    'com.example/svc-mcp is a placeholder: nobody can prove to own com.example',
+  ])
   t.end()
 })
 
