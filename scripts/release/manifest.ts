@@ -13,7 +13,7 @@ export interface ProjectFacts {
 }
 
 /** One field of the form that Claude Desktop shows: a blank one is the default of the server. */
-interface Field {
+export interface Field {
   variable: string
   type: 'string' | 'number' | 'boolean' | 'file'
   title: string
@@ -25,8 +25,8 @@ interface Field {
   max?: number
 }
 
-/** By their names in the form, in its order. */
-const FIELDS: Readonly<Record<string, Field>> = {
+/** What people are asked for, here and in server.json; everything else has a default that serves them. By name in the form, in its order. */
+export const FIELDS: Readonly<Record<string, Field>> = {
   pce_host: {
     variable: 'PCE_HOST',
     type: 'string',

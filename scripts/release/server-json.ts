@@ -1,27 +1,9 @@
 import { CONFIG_VARIABLES, type ConfigVariable } from '../docs/config-variables.js'
-import type { ProjectFacts } from './manifest.js'
+import { FIELDS, type Field, type ProjectFacts } from './manifest.js'
 
 /** Characters of a description in the registry. */
 const LONGEST_DESCRIPTION = 100
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
-/** What a client asks people for; everything else has a default that serves them. */
-const ASKED = [
-  'PCE_HOST',
-  'PCE_PORT',
-  'PCE_ORG_ID',
-  'API_KEY',
-  'API_SECRET',
-  'MCP_READ_ONLY',
-  'MCP_TOOLSETS',
-  'PCE_CA_FILE',
-]
-const FORMATS: Readonly<Record<string, string>> = {
-  PCE_PORT: 'number',
-  PCE_ORG_ID: 'number',
-  MCP_READ_ONLY: 'boolean',
-  PCE_CA_FILE: 'filepath',
-}
-const DEFAULTS: Readonly<Record<string, string>> = { MCP_READ_ONLY: 'false' }
 
 /** `server.json`, by which the MCP registry knows a release (schema of 2025-12-11), as text. */
 export function renderServerJson({ name, version, mcpName, repository }: ProjectFacts): string {
@@ -41,8 +23,11 @@ export function renderServerJson({ name, version, mcpName, repository }: Project
         identifier: name,
         version,
         transport: { type: 'stdio' },
-        environmentVariables: ASKED.map((asked) =>
-          describe(CONFIG_VARIABLES.find((variable) => variable.name === asked) ?? missing(asked)),
+        environmentVariables: Object.values(FIELDS).map((field) =>
+          describe(
+            field,
+            CONFIG_VARIABLES.find(({ name }) => name === field.variable)!,
+          ),
         ),
       },
     ],
@@ -50,18 +35,14 @@ export function renderServerJson({ name, version, mcpName, repository }: Project
   return `${JSON.stringify(server, null, 2)}\n`
 }
 
-function describe({ name, meaning, default: usual, required, secret, mayBeInFile }: ConfigVariable) {
-  const preset = DEFAULTS[name] ?? usual
+function describe(field: Field, { name, meaning, default: usual, required, secret, mayBeInFile }: ConfigVariable) {
+  const preset = field.type === 'boolean' ? String(field.default) : usual
   return {
     name,
     description: meaning,
-    format: FORMATS[name] ?? 'string',
+    format: field.type === 'file' ? 'filepath' : field.type,
     isRequired: required !== undefined,
     isSecret: secret === true || mayBeInFile === true,
     ...(preset !== undefined && { default: preset }),
   }
-}
-
-function missing(name: string): never {
-  throw new Error(`there is no ${name}`)
 }
