@@ -73,7 +73,8 @@ function clientLines(port: string): Record<'claude' | 'vscode' | 'cursor' | 'ins
 
 t.test('the first hour', async (t) => {
   const scratch = emptyFolder(t)
-  const quiet = { HOME: scratch, npm_config_update_notifier: 'false' }
+  // The picture of the demo stays for whoever was shown its path.
+  const quiet = { HOME: scratch, TMPDIR: scratch, npm_config_update_notifier: 'false' }
   await runCommand(t, 'README.md#try-it', {
     cwd: scratch,
     own: { 'https://git.example.com/svc-mcp.git': makeRepository(t) },
