@@ -167,6 +167,35 @@ t.test('lists of the report are cut, and say so; the totals are not', async (t) 
   t.equal(full.out_of_date.length, short.out_of_date_total)
 })
 
+t.test(
+  'the report on a list that begins anew, that is not whole, or of which the PCE filters a part alone',
+  async (t) => {
+    const bench = await startBench(t, { estate: fleet() })
+    const scan = bench.pce.vens.scan.bind(bench.pce.vens)
+    bench.pce.vens.scan = async (...args) => {
+      await scan(...args)
+      return { ...(await scan(...args)), isWhole: false }
+    }
+    const { total, warnings } = await bench.ok('ven-health-report')
+    t.same(
+      [total, warnings],
+      [8, ['The PCE did not give the whole list of VENs: all counts are lower bounds.']],
+      'each is counted once',
+    )
+
+    bench.pce.vens.scan = scan
+    const made = await Promise.all(
+      Array.from({ length: 100 }, (_, n) => bench.pce.labels.create({ key: 'env', value: `e${n}` })),
+    )
+    const dev = (await bench.pce.labels.getAll()).find(({ key, value }) => key === 'env' && value === 'dev')
+    const members = [dev!, ...made].map(({ href }) => ({ href }))
+    await bench.pce.labelGroups.create({ name: 'wide', key: 'env', labels: members })
+    const labels = ['labelgroup:wide', 'app=pay']
+    t.equal((await bench.ok('ven-health-report', { labels })).total, 2)
+    t.same(vensOf(await bench.ok('get-vens', { labels })).toSorted(), ['dev-1', 'dev-2'])
+  },
+)
+
 t.test('get-vens: each filter, and what a row says', async (t) => {
   const bench = await startBench(t, { estate: fleet() })
   const all = Object.keys(MACHINES).filter((name) => name !== 'printer')
