@@ -57,13 +57,19 @@ function fleet(): Estate {
       health = [],
     } = MACHINES[workload.name as string]!
     if (workload.managed !== true) return workload
+    const isSeenOutside = workload.name === 'dev-1'
     const told = {
       agent_version: version,
       security_policy_sync_state: sync,
       last_heartbeat_on: heard,
       agent_health: health,
     }
-    return { ...workload, ven: { ...workload.ven!, status, ven_type: type }, agent: { config: {}, status: told } }
+    return {
+      ...workload,
+      ...(isSeenOutside && { public_ip: '198.51.100.9' }),
+      ven: { ...workload.ven!, status, ven_type: type },
+      agent: { config: {}, status: told },
+    }
   })
   return { ...estate, workloads }
 }
@@ -206,6 +212,7 @@ t.test('get-vens: each filter, and what a row says', async (t) => {
     [{ hostname: 'pay-3', exact: true }, ['pay-3']],
     [{ ip_address: '10.0.1.' }, ['dev-1', 'dev-2']],
     [{ ip_address: '10.0.1.1', exact: true }, ['dev-1']],
+    [{ ip_address: '198.51.100.9', exact: true }, ['dev-1']],
     [{ os: 'win' }, ['dev-1']],
     [{ status: 'suspended' }, ['pay-4']],
     [{ health: 'error' }, ['pay-5']],
@@ -226,6 +233,7 @@ t.test('get-vens: each filter, and what a row says', async (t) => {
     [{ online: false, status: 'active' }, ['pay-2', 'LT-1']],
     [{ online: true, labels: 'env=dev' }, ['dev-1']],
     [{ last_heartbeat_lte: '2026-06-14' }, ['pay-2']],
+    [{ last_heartbeat_lte: '2026-06-12' }, ['pay-2']],
     [{ last_heartbeat_gte: '2026-06-15T10:00:00Z', status: 'suspended' }, ['pay-4']],
     [{ disconnected_before: '2026-06-15T10:00:00Z' }, ['pay-2', 'LT-1']],
     [{ upgrade_pending: true }, []],
