@@ -236,3 +236,30 @@ t.test('VENs that enforce nothing, and a list that is not whole', async (t) => {
   }
   t.same(bench.writes(), [])
 })
+
+t.test('of traffic to a virtual service nobody knows which of the workloads has it', async (t) => {
+  const bench = await start(t)
+  const stream = bench.pce.streamTrafficFlows.bind(bench.pce)
+  bench.pce.streamTrafficFlows = (name, query, options) =>
+    stream(name, query, {
+      ...options,
+      onFlows: (flows) =>
+        options.onFlows(
+          flows.map(({ dst, ...flow }) => {
+            const { workload, ip } = dst
+            if (workload?.hostname !== 'db-1') return { ...flow, dst }
+            const href = '/orgs/1/sec_policy/active/virtual_services/1'
+            return { ...flow, dst: { ip, virtual_service: { href, name: 'front', labels: workload.labels } } }
+          }),
+        ),
+    })
+  t.same(changes(await ask(bench, 'full')), [
+    'cut outbound log (prod) 514/udp 20: db-1',
+    'cut inbound crm (prod) 22/tcp 4: app-1',
+    'cut intra pay (prod) 9000/tcp 3: app-1',
+    'possibly_cut intra pay (prod) 5432/tcp 100: pay (prod)',
+    'possibly_cut inbound 10.9.9.9 (Any (0.0.0.0/0 and ::/0)) 443/tcp 50: pay (prod)',
+    'possibly_cut inbound crm (prod) 5432/tcp 30: pay (prod)',
+    'possibly_cut inbound bad (prod) 22/tcp 7: pay (prod)',
+  ])
+})
