@@ -90,7 +90,9 @@ export async function findMembers(
     notes: [
       ...cutNote(total, 'workloads'),
       ...(rest.isCut ? [`Only the first ${MOST_PARTS} parts of ${asked.name} were judged.`] : []),
-      ...(names > 0 ? [`The ${countOf(names, 'domain name')} of ${asked.name} were not judged.`] : []),
+      ...(names > 0
+        ? [`The ${countOf(names, 'domain name')} of ${asked.name} ${names === 1 ? 'was' : 'were'} not judged.`]
+        : []),
       ...(rest.isUnread ? [`Some ranges of ${asked.name} could not be read and were not judged.`] : []),
     ],
   }

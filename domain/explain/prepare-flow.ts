@@ -43,7 +43,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
  * Resolves the ends, reads both versions of the policy and judges every pair of members. Throws invalid_argument for a port that does not
- * fit the protocol and for ends that are one workload, what `resolveEnd` throws, no_workloads, and what the PCE client throws.
+ * fit the protocol, for ends that are one workload and for lists of which nothing can be judged, what `resolveEnd` throws, no_workloads,
+ * and what the PCE client throws.
  */
 export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<JudgedFlow> {
   const { pce, signal } = ctx
@@ -56,6 +57,8 @@ export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<Jud
   const lists = listsInRules(versions)
   const sources = await findMembers(pce, source, labels, lists, signal)
   const destinations = await findMembers(pce, destination, labels, lists, signal)
+  requireMembers(source, sources, 'source')
+  requireMembers(destination, destinations, 'destination')
   const active = createPairJudge(versions.active, service)
   const draft = versions.draft === versions.active ? active : createPairJudge(versions.draft, service)
   const judges = { active, draft }
@@ -124,4 +127,11 @@ export async function nameReferences(
   )
   const others: ReferenceNames = missing.length === 0 ? () => ({}) : await loadReferenceNames(ctx.pce, missing, ctx)
   return (href) => known(href) ?? others(href)
+}
+
+/** An IP list may have nothing but domain names, or ranges that cannot be read: who is behind them is not known here. */
+function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
+  if (members.length > 0) return
+  const text = `${argument}: ${name} has no address that could be judged. ${notes.join(' ')}`.trimEnd()
+  throw new ToolError('invalid_argument', text, { argument }, { hint: 'Give one of its addresses.' })
 }

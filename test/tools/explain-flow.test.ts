@@ -407,6 +407,13 @@ t.test('what is refused', async (t) => {
   await refused({ source: '10.0.0.0/8' }, 'invalid_argument', /^source: "10\.0\.0\.0\/8" cannot be an end of a flow\./)
   await refused({ source: ['app=crm', 'role=db'] }, 'no_workloads', /^No workload has app=crm role=db\.$/)
   await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
+  await bench.pce.ipLists.create({ name: 'Names alone', ip_ranges: [], fqdns: [{ fqdn: '*.example.com' }] })
+  bench.writes()
+  await refused(
+    { source: 'iplist:Names alone' },
+    'invalid_argument',
+    /^source: Names alone has no address that could be judged\. The 1 domain name of .* was not judged\.$/,
+  )
   const none = (text: string) => `^source: No workload is named exactly "${text}"\\. `
   for (const text of ['10.0.0.999', 'fe80::12345', '1:2:3'])
     await refused({ source: text }, 'not_found', new RegExp(`${none(text)}It is not a valid IP address either\\.$`))
