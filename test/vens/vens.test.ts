@@ -349,6 +349,19 @@ t.test('the report shows the lists that were asked for, and counts all', async (
   await bench.fails('ven-health-report', { sections: ['asleep'] }, 'invalid_argument')
 })
 
+t.test('get-vens: a VEN of which the PCE does not say whether it is online is neither', async (t) => {
+  const bench = await startBench(t, { estate: fleet() })
+  const scan = bench.pce.vens.scan.bind(bench.pce.vens)
+  bench.pce.vens.scan = (version, parent, options) =>
+    scan(version, parent, {
+      ...options,
+      onItems: (vens) =>
+        options.onItems(vens.map((ven) => (ven.hostname === 'pay-2' ? { ...ven, workloads: [] } : ven))),
+    })
+  t.same(vensOf(await bench.ok('get-vens', { online: false })), ['dev-2', 'LT-1'])
+  t.same(vensOf(await bench.ok('get-vens', { online: true, hostname: 'pay-2' })), [])
+})
+
 t.test('get-vens: the nodes of a cluster, by its exact name', async (t) => {
   const bench = await startBench(t, { workloads: 120, flows: 0 })
   const [cluster]: Json[] = await bench.pce.containerClusters.getAll()
