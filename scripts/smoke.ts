@@ -16,7 +16,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import { satisfies } from 'semver'
 import { summaryLine } from './count-assertions.js'
 import { findBrokenLinks } from './docs/check-citations.js'
-import { fileNameOf } from './release/file-name.js'
+import { fileNameOf } from './release/files.js'
 import { run } from './run-command.js'
 import { checkContext, checkSbom, checkSums } from './smoke/check-release.js'
 import { judgePackage, judgeTypes } from './smoke/judge-package.js'

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
-import { hashOf } from '../release/hash-of.js'
+import { hashOf } from '../release/files.js'
 import { run } from '../run-command.js'
 
 interface LockFile {

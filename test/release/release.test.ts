@@ -1,6 +1,6 @@
 /** What a release is refused for, and what it is made of. */
 import t from 'tap'
-import { fileNameOf } from '../../scripts/release/file-name.js'
+import { fileNameOf } from '../../scripts/release/files.js'
 import { findOpen, findProblems, readNotes, type ReleaseFacts } from '../../scripts/release/find-problems.js'
 import { listContext } from '../../scripts/release/list-context.js'
 
