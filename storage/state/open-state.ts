@@ -17,7 +17,7 @@ import {
   warnOfDirectory,
 } from './place-file.js'
 import { ADD_APPROVALS, approvals } from './approvals.js'
-import { type Queries, runQueries } from './run-queries.js'
+import { beginInTurn, type Queries, runQueries } from './run-queries.js'
 import {
   APPLICATION_ID,
   challenges,
@@ -50,10 +50,7 @@ export type FileState = Omit<State, 'close'> & {
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }
 
-/**
- * Only while the process starts, and may wait with the event loop stopped. SQLite tries every 100 ms; other processes, while they run,
- * every few (`run-queries.ts`), so that among busy ones a new one has to be patient.
- */
+/** Only while the process starts, and may wait with the event loop stopped. */
 const LOCK_WAIT_AT_START_MS = 15_000
 
 /**
@@ -97,9 +94,11 @@ function connect(place: Place, found: readonly string[]): Queries {
     closeToOthers(place, found)
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
+    db.exec('PRAGMA busy_timeout = 0')
+    beginInTurn(db, LOCK_WAIT_AT_START_MS)
     db.exec(ADD_APPROVALS)
     db.exec(WRITE_MARK)
-    db.exec('PRAGMA busy_timeout = 0')
+    db.exec('COMMIT')
     return runQueries(db, place.path)
   } catch (error) {
     db?.close()

@@ -122,19 +122,44 @@ export function runQueries(db: Database.Database, path: string): Queries {
   }
 }
 
+/**
+ * BEGIN IMMEDIATE as the writes of running processes do it, but with the event loop stopped: for a start. SQLite's own wait tries every
+ * 100 ms, and beside processes that try every few a start could wait for ever.
+ *
+ * @throws the error of SQLite, SQLITE_BUSY where others have held the file all the while.
+ */
+export function beginInTurn(db: Database.Database, milliseconds: number): void {
+  const deadline = performance.now() + milliseconds
+  const pause = new Int32Array(new SharedArrayBuffer(4))
+  for (;;) {
+    try {
+      db.exec('BEGIN IMMEDIATE')
+      return
+    } catch (error) {
+      if (!isBusy(error) || performance.now() >= deadline) throw error
+    }
+    Atomics.wait(pause, 0, 0, spread())
+  }
+}
+
 async function untilFree<T>(attempt: () => T, milliseconds: number, path: string): Promise<T> {
   const deadline = performance.now() + milliseconds
   for (;;) {
     try {
       return attempt()
     } catch (error) {
-      const code = (error as { code?: unknown }).code
-      const isBusy = typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)
-      if (!isBusy || performance.now() >= deadline) throw describe(error, path)
+      if (!isBusy(error) || performance.now() >= deadline) throw describe(error, path)
     }
-    // Spread, so that several processes do not meet again and again.
-    await wait(Math.random() * 5)
+    await wait(spread())
   }
+}
+
+/** Milliseconds to the next attempt: spread, so that several processes do not meet again and again. */
+const spread = () => Math.random() * 5
+
+function isBusy(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)
 }
 
 /** An error of SQLite by its code; its own text is kept as the cause. */

@@ -120,6 +120,17 @@ function note(expected: Map<number, (string | undefined)[]>, said: Said[]): void
   }
 }
 
+t.test('a start beside busy writers has its turn among them', async (t) => {
+  const path = join(directoryOf(t), 'keystore.db')
+  const kek = newKey()
+  ;(await openKeystoreState({ path, kek }, { now })).state.close()
+  const hog = startWorker(t, 'hog', { path })
+  await hog.until(({ ready }) => ready === true)
+  for (let start = 0; start < 5; start++) (await openKeystoreState({ path, kek }, { now })).state.close()
+  hog.child.kill('SIGKILL')
+  partial(t, await hog.ended, { signal: 'SIGKILL', stderr: '' })
+})
+
 t.test('of four processes claiming the same ids, each id is granted once', async (t) => {
   const path = join(directoryOf(t), 'new', 'keystore.db')
   const kek = text(newKey())

@@ -4,6 +4,7 @@
  */
 import { writeSync } from 'node:fs'
 import { createInterface } from 'node:readline'
+import Database from 'libsql'
 import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { openState } from '../../storage/state/open-state.js'
 import { StartupError } from '../../schemas/config.js'
@@ -139,6 +140,20 @@ const tasks: Record<string, () => Promise<void>> = {
     say({ relieved: await state.usedTokens.claim('full', now() + 120_000) })
     await keystore.write(ownerOf(1_000_000), credentialsOf('after'))
     say({ stored: 1_000_000, secret: 'after' })
+  },
+
+  /** Until it is killed: holds the file nearly all the time, as a crowd of busy writers does. */
+  async hog() {
+    const db = new Database(args.path)
+    db.exec('PRAGMA busy_timeout = 5000')
+    const clock = new Int32Array(new SharedArrayBuffer(4))
+    for (let turn = 0; ; turn++) {
+      db.exec('BEGIN IMMEDIATE')
+      if (turn === 0) say({ ready: true })
+      Atomics.wait(clock, 0, 0, 197)
+      db.exec('COMMIT')
+      Atomics.wait(clock, 0, 0, 3)
+    }
   },
 
   /** Opens only, to see what a user without privileges hears. */
