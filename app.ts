@@ -294,7 +294,7 @@ function setupOptions(
   return {
     offeredPces: readAllowed(config.userPce.allowedHosts),
     allowInsecureTls: config.userPce.allowInsecureTls,
-    authenticate: (request, reply) => app.authenticate(request, reply),
+    authenticate: async (request, reply) => app.authenticate(request, reply),
     callTool: async (name, args, identity, request) => {
       // What a form starts is finished; nothing can cancel it.
       const { signal } = new AbortController()

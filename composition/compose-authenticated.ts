@@ -4,7 +4,13 @@ import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
 import { createRequestStates } from '../plugins/confirm/create-request-states.js'
 import { connectPce, type CurrentCall } from '../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
-import { createContextOpener, mapRole, type FindPce, type Origin } from '../plugins/context/open-context.js'
+import {
+  createContextOpener,
+  mapRole,
+  type FindPce,
+  type OpenedContext,
+  type Origin,
+} from '../plugins/context/open-context.js'
 import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
 import {
   auditGate,
@@ -77,7 +83,7 @@ export interface AuthenticatedServer {
   readonly openContext: (
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
-  ) => Promise<OfferedContext>
+  ) => OfferedContext | Promise<OfferedContext>
   /** Throws what the gates before the confirmation gate say of a call of this tool. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** What must work before this process is given calls. */
@@ -166,9 +172,13 @@ export async function composeAuthenticated(
       roleOf,
       offers,
       heavyFigures: heavy.figures,
-      async openContext(identity, { narrowedTo, record, ...origin }) {
-        const context = await inStage(tracing, 'context', () => openContext(identity, origin, record))
-        return { ...context, offer: offers.offerTo(context.caller.role, narrowedTo) }
+      openContext(identity, { narrowedTo, record, ...origin }) {
+        const withOffer = (context: OpenedContext) => ({
+          ...context,
+          offer: offers.offerTo(context.caller.role, narrowedTo),
+        })
+        const context = inStage(tracing, 'context', () => openContext(identity, origin, record))
+        return context instanceof Promise ? context.then(withOffer) : withOffer(context)
       },
       checkCall(tool, callerContext) {
         roleGate.check({ tool, callerContext })
@@ -226,7 +236,7 @@ export async function openSharedPce(
   )
   return {
     state,
-    find: () => Promise.resolve({ pce, credentials }),
+    find: () => ({ pce, credentials }),
     gate: pceGate('The operator sets PCE_HOST, API_KEY and API_SECRET.'),
     key,
     close() {

@@ -49,5 +49,9 @@ export interface Tracing {
 }
 
 /** Runs a stage of the pipeline, in a span where there is tracing. */
-export const inStage = <T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T> =>
-  tracing === undefined ? work() : tracing.span(stage, {}, work)
+export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T>
+/** The same for a stage that may be over at once: without tracing it is then. */
+export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T>
+export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T> {
+  return tracing === undefined ? work() : tracing.span(stage, {}, async () => work())
+}

@@ -1,4 +1,4 @@
-import type { FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest, HTTPMethods } from 'fastify'
 import fp from 'fastify-plugin'
 import type { Identity } from '../../schemas/caller.js'
 import { inWords, type OAuthConfig } from '../../schemas/config.js'
@@ -46,10 +46,10 @@ declare module 'fastify' {
     /** The token of the Authorization header, null where there is none. Throws ToolError `unauthorized {reason}`. */
     readBearer(request: FastifyRequest): string | null
     /**
-     * Who sent a request, by its Authorization header. Rejects like `verifyToken`, with the challenge set on the
-     * reply, or with `rate_limited` for an address that has had too many tokens refused.
+     * Who sent a request, by its Authorization header; at once where its token was verified moments ago. Rejects like `verifyToken`, with the
+     * challenge set on the reply, or with `rate_limited` for an address that has had too many tokens refused. Never throws.
      */
-    authenticate(request: FastifyRequest, reply: FastifyReply): Promise<Identity>
+    authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
     /** The value of WWW-Authenticate for a request without a token. */
     challenge(): string
     /** Whether tokens can be checked, for readiness. */
@@ -115,25 +115,33 @@ export const accessTokens = fp<AccessTokensOptions>(
         throw refusalOf(error, request)
       }
     })
-    app.decorate('verifyToken', (token, request) =>
-      verifier.verify(token).catch((error: unknown) => {
+    app.decorate('verifyToken', async (token, request) => {
+      try {
+        return await verifier.verify(token)
+      } catch (error) {
         throw refusalOf(error, request)
-      }),
-    )
-    app.decorate('authenticate', async (request, reply) => {
+      }
+    })
+
+    async function refuse(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<never> {
+      const refusal = refusalOf(error, request)
+      if (error instanceof InvalidTokenError) {
+        reply.header('www-authenticate', renderChallenge(terms, error))
+        // Behind a proxy everyone has one address: tokens that only have expired must not lock their owners out of renewing
+        // them.
+        if (error.error !== null && !error.isGenuine) await countRefusal(request)
+      }
+      throw refusal
+    }
+
+    app.decorate('authenticate', (request, reply) => {
       try {
         const token = readBearer(authorizationsOf(request.raw.rawHeaders))
         if (token === null) throw new InvalidTokenError('no token', null)
-        return await verifier.verify(token)
+        const identity = verifier.verify(token)
+        return identity instanceof Promise ? identity.catch((error) => refuse(error, request, reply)) : identity
       } catch (error) {
-        const refusal = refusalOf(error, request)
-        if (error instanceof InvalidTokenError) {
-          reply.header('www-authenticate', renderChallenge(terms, error))
-          // Behind a proxy everyone has one address: tokens that only have expired must not lock their owners out of renewing
-          // them.
-          if (error.error !== null && !error.isGenuine) await countRefusal(request)
-        }
-        throw refusal
+        return refuse(error, request, reply)
       }
     })
     app.addHook('onReady', (ready) => {
@@ -155,8 +163,15 @@ export const accessTokens = fp<AccessTokensOptions>(
  */
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
-    app.addHook('onRequest', async (request, reply) => {
-      request.identity = await inStage(tracing, 'auth', () => app.authenticate(request, reply))
+    app.addHook('onRequest', (request, reply, next) => {
+      const admit = (identity: Identity) => {
+        request.identity = identity
+        next()
+      }
+      const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
+      // In the same turn where it can be: the body is then parsed as it comes in, and needs no place to wait.
+      if (identity instanceof Promise) identity.then(admit, next)
+      else admit(identity)
     })
     done()
   },

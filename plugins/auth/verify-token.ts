@@ -16,10 +16,10 @@ interface TokenVerifierOptions {
 
 interface TokenVerifier {
   /**
-   * The identity an access token stands for. Rejects with InvalidTokenError for a bad one, and with ToolError `keys_unavailable`
-   * when there is nothing to check it with.
+   * The identity an access token stands for, at once where it was verified moments ago. Throws or rejects with InvalidTokenError for a bad
+   * one, and with ToolError `keys_unavailable` when there is nothing to check it with.
    */
-  verify(token: string): Promise<Identity>
+  verify(token: string): Identity | Promise<Identity>
 }
 
 /** The check of access tokens by S10, D13 and D14, and RFC 8725. */
@@ -37,7 +37,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return fetched
   }
 
-  /** What cannot change with time, of a token whose signature has been verified. */
+  /** What cannot change with time, of a token whose signature is verified for that. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
@@ -49,26 +49,29 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return claims
   }
 
-  /** Null where the token has to be verified again: a key that was withdrawn verifies nothing. */
-  async function recall(digest: string): Promise<ReadClaims | null> {
+  /** Null where the token has to be verified again: a key that was withdrawn verifies nothing, nor one that is due to be looked up. */
+  function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
     if (known === undefined) return null
     const { head, key, claims, until } = known
-    if (now() < until && (await keys.find(head.alg, head.kid)) === key) return claims
+    if (now() < until && keys.find(head.alg, head.kid) === key) return claims
     remembered.delete(digest)
     return null
   }
 
+  const judge = (claims: ReadClaims): Identity =>
+    genuine(() => {
+      checkTimes(claims, now())
+      if (!claims.hasRequiredScope) throw new InvalidTokenError('missing required scope', 'insufficient_scope')
+      return claims.identity
+    })
+
   return {
-    async verify(token) {
+    verify(token) {
       // The tokens themselves are not kept.
       const digest = hash('sha256', token, 'base64')
-      const claims = (await recall(digest)) ?? (await read(token, digest))
-      return genuine(() => {
-        checkTimes(claims, now())
-        if (!claims.hasRequiredScope) throw new InvalidTokenError('missing required scope', 'insufficient_scope')
-        return claims.identity
-      })
+      const claims = recall(digest)
+      return claims === null ? read(token, digest).then(judge) : judge(claims)
     },
   }
 }

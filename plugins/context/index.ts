@@ -18,7 +18,7 @@ export interface ContextOptions {
       narrowedTo?: ReadonlySet<string>
       record?: SealedCredentials | null
     },
-  ) => Promise<CallerContext>
+  ) => CallerContext | Promise<CallerContext>
 }
 
 declare module 'fastify' {
@@ -37,16 +37,22 @@ declare module 'fastify' {
 export default fp<ContextOptions>(
   (app, { openContext }, done) => {
     app.decorateRequest('callerContext', null)
-    app.addHook('preHandler', async (request) => {
+    app.addHook('preHandler', (request, _reply, next) => {
       const { identity, headers, clientAddress, narrowedTo, admittedWith } = request
-      if (identity === null) return
+      if (identity === null) return next()
       const origin = {
         client: headers['user-agent'],
         ...(clientAddress !== null && { clientAddress }),
         narrowedTo,
         record: admittedWith?.record,
       }
-      request.callerContext = await openContext(identity, origin)
+      const open = (context: CallerContext) => {
+        request.callerContext = context
+        next()
+      }
+      const context = openContext(identity, origin)
+      if (context instanceof Promise) context.then(open, next)
+      else open(context)
     })
     done()
   },

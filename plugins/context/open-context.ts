@@ -17,10 +17,14 @@ export interface CallerPce {
 }
 
 /**
- * Where the PCEs of the callers come from. Never rejects: what is wrong with one caller's PCE is for that caller to hear. `record` is what
- * the keystore has of the caller, where that was read when the request was admitted.
+ * Where the PCEs of the callers come from; at once where all have the same. Neither throws nor rejects: what is wrong with one caller's PCE
+ * is for that caller to hear. `record` is what the keystore has of the caller, where that was read when the request was admitted.
  */
-export type FindPce = (identity: Identity, role: Role | null, record?: SealedCredentials | null) => Promise<CallerPce>
+export type FindPce = (
+  identity: Identity,
+  role: Role | null,
+  record?: SealedCredentials | null,
+) => CallerPce | Promise<CallerPce>
 
 /** The context of one caller over HTTP: who calls, with which role, on which PCE. */
 export interface OpenedContext extends CallerPce, Origin {
@@ -45,11 +49,11 @@ export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
-): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => Promise<OpenedContext> {
-  return async (identity, origin = {}, record) => {
+): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
+  return (identity, origin = {}, record) => {
     const role = mapRole(identity, roles)
     const { iss, sub, name, clientId } = identity
-    return {
+    const open = (found: CallerPce): OpenedContext => ({
       caller: { mode, role, iss, sub },
       transport: 'http',
       ...((name !== undefined || clientId !== undefined) && {
@@ -57,8 +61,10 @@ export function createContextOpener(
       }),
       ...origin,
       ...(role === null && { roleProblem: explainNoRole(identity) }),
-      ...(await findPce(identity, role, record)),
-    }
+      ...found,
+    })
+    const found = findPce(identity, role, record)
+    return found instanceof Promise ? found.then(open) : open(found)
   }
 }
 
