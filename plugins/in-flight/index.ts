@@ -36,7 +36,8 @@ export default fp<InFlightOptions>(
       const key = keyOf(request)
       const count: Count = (by) => {
         const left = (inFlight.get(key) ?? 0) + by
-        if (left === 0) inFlight.delete(key)
+        // A Map that is emptied and filled by each request would make a new table for each, which lives until the old generation is swept.
+        if (left === 0 && inFlight.size > MOST_AT_REST) inFlight.delete(key)
         else inFlight.set(key, left)
       }
       if (max > 0 && (inFlight.get(key) ?? 0) >= max)
@@ -52,6 +53,9 @@ export default fp<InFlightOptions>(
   },
   { name: 'in-flight', dependencies: ['errors'] },
 )
+
+/** Keys that are kept while they have no request in flight. */
+const MOST_AT_REST = 1000
 
 /** Adds one to the requests in flight, or takes it away again. */
 type Count = (by: 1 | -1) => void
@@ -86,8 +90,11 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
   return { add, keepUntil }
 }
 
-/** What waits for the end of a connection: one listener for all, since a client may send many requests at once. */
-const waiting = new WeakMap<Socket, Set<() => void>>()
+/**
+ * What waits for the end of a connection: one listener for all, since a client may send many requests at once. In a list, since the tables
+ * that a Set leaves behind when it is emptied hold on to the requests that come after.
+ */
+const waiting = new WeakMap<Socket, (() => void)[]>()
 
 /**
  * Resolves once the answer has been sent or cannot be any more. Of an answer that still waits its turn behind others (pipelining)
@@ -97,18 +104,19 @@ function whenOver({ socket }: IncomingMessage, response: ServerResponse): Promis
   return new Promise((resolve) => {
     const others = waiting.get(socket) ?? watch(socket)
     const end = () => {
-      others.delete(end)
+      const at = others.indexOf(end)
+      if (at >= 0) others.splice(at, 1)
       resolve()
     }
-    others.add(end)
+    others.push(end)
     response.once('close', end)
   })
 }
 
-function watch(socket: Socket): Set<() => void> {
-  const ends = new Set<() => void>()
+function watch(socket: Socket): (() => void)[] {
+  const ends: (() => void)[] = []
   waiting.set(socket, ends)
-  socket.once('close', () => ends.forEach((end) => end()))
+  socket.once('close', () => [...ends].forEach((end) => end()))
   return ends
 }
 

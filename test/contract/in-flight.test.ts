@@ -174,7 +174,7 @@ async function bounded(t: Test, { checked = Promise.resolve(), begins = () => {}
     socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(times))
     return socket
   }
-  return { all, each, send, counts: () => [...all.values(), ...each.values()] }
+  return { all, each, send, counts: () => [...all.values(), ...each.values()].filter((count) => count !== 0) }
 }
 
 t.test('a client that leaves during authentication holds no slot', async (t) => {
@@ -210,6 +210,19 @@ t.test('pipelined requests free their slots when the connection breaks', async (
   await until(() => text.split('done').length === 21)
   await until(() => counts().length === 0)
   socket.destroy()
+})
+
+t.test('callers at rest are not remembered without end', async (t) => {
+  const counts = new Map<string, number>()
+  const app = fastify()
+  t.teardown(() => app.close())
+  await app.register(requestId)
+  await app.register(errors)
+  await app.register(inFlight, { max: 1, keyOf: ({ headers }) => String(headers.caller), counts })
+  app.get('/', () => 'done')
+  for (let caller = 0; caller < 1100; caller++) await app.inject({ url: '/', headers: { caller: String(caller) } })
+  t.equal(counts.size, 1000)
+  t.strictSame([...new Set(counts.values())], [0])
 })
 
 t.test('a running batch is finished or refused before the server reports idle', async (t) => {
