@@ -303,7 +303,7 @@ function setupOptions(
         arguments: args,
         route: '/setup',
         requestId: request.id,
-        signal,
+        sender: { signal },
         progress: () => {},
       }
       const callerContext = await composed.openContext(identity, {

@@ -203,7 +203,7 @@ async function ask(tool: string, args: Record<string, unknown>, worker: URL): Pr
         name: tool,
         arguments: { ...args, ...(cursor !== undefined && { cursor }) },
         requestId: randomUUID(),
-        signal: stop.signal,
+        sender: stop,
         progress: ({ message }) => {
           if (message !== undefined && process.stderr.isTTY) process.stderr.write(`${message}\n`)
         },

@@ -34,6 +34,14 @@ export interface CallerContext {
 /** The context of a request that may list tools: it always says which (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
+/** Who sent a call, as long as they want its answer. */
+export interface Sender {
+  /** Aborted when the client cancels the call or is gone. */
+  readonly signal: AbortSignal
+  /** Whether it is, for a transport that can tell without the signal. */
+  hasLeft?(): boolean
+}
+
 /** One tool call as a transport hands it over. */
 export interface ToolCall {
   name: string
@@ -52,10 +60,7 @@ export interface ToolCall {
   requestId: string
   /** The trace that the client counts it to, where the message itself says so, unchecked. */
   trace?: TraceOrigin
-  /** Aborted when the client cancels the call or is gone. */
-  readonly signal: AbortSignal
-  /** Whether it is, for a transport that can tell without the signal. */
-  hasLeft?(): boolean
+  readonly sender: Sender
   /** Called as often as the tool likes; the transport decides what is sent to the client. */
   progress(update: ProgressUpdate): void
 }

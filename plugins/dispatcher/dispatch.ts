@@ -10,7 +10,7 @@ import { convert } from '../errors/convert.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import { admitCall, type Admitted, type Gate, RefusedCall, refuseUnknown } from './admit-call.js'
 import type { AuditLog } from './audit-log.js'
-import type { CallerContext, ToolCall } from './call.js'
+import type { CallerContext, Sender, ToolCall } from './call.js'
 import { leaveOutHidden } from './offered-hints.js'
 import { type CallRecord, recordCall } from './record-call.js'
 import { CallEnds, toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked } from './run-handler.js'
@@ -51,13 +51,35 @@ export interface Dispatcher {
 }
 
 /** What is looked up for whom; `tool` reads. */
-export type LookUp = Pick<ToolCall, 'requestId' | 'signal'> & { tool: string }
+export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
   /** Null until it is known what is called. */
   ends: CallEnds | null
   /** Ends the call while its handler still runs; does nothing before it was allowed to. */
   abandon: () => void
+  /** Its place among those that run. */
+  at: number
+}
+
+/**
+ * The calls that run, in no order. Not in a Set: whenever one is emptied it makes a new table, and the old ones, once they are in the old
+ * generation, keep all calls after them alive until that is swept.
+ */
+function createRunning() {
+  const runs: Run[] = []
+  return {
+    runs: runs as readonly Run[],
+    add(run: Run): void {
+      run.at = runs.push(run) - 1
+    },
+    remove(run: Run): void {
+      const last = runs.pop()!
+      if (last === run) return
+      runs[run.at] = last
+      last.at = run.at
+    },
+  }
 }
 
 /**
@@ -73,7 +95,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const names: ReadonlySet<string> = new Set(tools.keys())
   const whole: Offer = { listed: names, callable: names }
-  const running = new Set<Run>()
+  const running = createRunning()
   let announced = 0
   let isEnding = false
   let waiting: (() => void)[] = []
@@ -82,7 +104,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let validation: ReturnType<typeof loadValidation> | undefined
 
   async function dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched> {
-    const run: Run = { ends: null, abandon: nothing }
+    const run: Run = { ends: null, abandon: nothing, at: -1 }
     running.add(run)
     try {
       const work = () => decideAndRun(call, callerContext, run)
@@ -92,19 +114,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return makeSafe(result.ok ? result : { ok: false, error: leaveOutHidden(result.error, hiddenIn(callerContext)) })
     } finally {
       run.ends?.release()
-      running.delete(run)
+      running.remove(run)
       noteEnd()
     }
   }
 
   async function lookUp<T>(
-    { tool: name, ...question }: LookUp,
+    { tool: name, requestId, signal }: LookUp,
     callerContext: CallerContext,
     read: (context: ToolContext) => Promise<T>,
   ): Promise<T | null> {
     const tool = (callerContext.offer ?? whole).callable.has(name) ? tools.get(name) : undefined
     if (tool === undefined || isEnding) return null
-    const call: ToolCall = { ...question, name, arguments: {}, progress: nothing }
+    const call: ToolCall = { requestId, sender: { signal }, name, arguments: {}, progress: nothing }
     const ends = new CallEnds(tool, call)
     try {
       const { validateArguments } = await (validation ??= loadValidation())
@@ -114,7 +136,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       return await options.callTracker.run(call.requestId, () => read(admitted.context))
     } catch (thrown) {
       const cause = thrown instanceof RefusedCall ? thrown.thrown : thrown
-      log.debug({ request_id: question.requestId, tool: name, error: convert(cause).code }, 'look-up refused')
+      log.debug({ request_id: requestId, tool: name, error: convert(cause).code }, 'look-up refused')
       return null
     } finally {
       ends.release()
@@ -129,7 +151,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     return listed.size === tools.size ? [] : [...names].filter((name) => !listed.has(name))
   }
 
-  const isIdle = () => running.size === 0 && announced === 0
+  const isIdle = () => running.runs.length === 0 && announced === 0
 
   function noteEnd(): void {
     if (!isIdle()) return
@@ -173,7 +195,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     )
     const result = await Promise.race([handled, abandoned])
     const code = result.ok ? null : result.error.code
-    attempt(() => record.conclude(code, call.hasLeft?.() ?? call.signal.aborted))
+    attempt(() => record.conclude(code, call.sender.hasLeft?.() ?? call.sender.signal.aborted))
     record.log(code === null ? 'success' : 'error', 'handler', code)
     return result
   }
@@ -222,10 +244,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     lookUp,
     abortAll() {
       isEnding = true
-      for (const { ends } of running) ends?.abort(shuttingDown())
+      for (const { ends } of [...running.runs]) ends?.abort(shuttingDown())
     },
     abandonAll() {
-      for (const { abandon } of running) abandon()
+      for (const { abandon } of [...running.runs]) abandon()
     },
     idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
     expectUntil(over) {

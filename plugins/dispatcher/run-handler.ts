@@ -86,17 +86,12 @@ export function toolContextOf(
   ports: HandlerPorts & { cursorKey: Uint8Array },
 ): ToolContext {
   const facts = { request_id: call.requestId, tool: call.name }
-  return {
+  const context = {
+    [ENDS]: ends,
     pce: callerContext.pce,
     caller: callerContext.caller,
     credentials: callerContext.credentials,
     requestId: call.requestId,
-    get signal() {
-      return ends.signal
-    },
-    get beforeWriting() {
-      return ends.beforeWriting
-    },
     limits: ports.limits,
     cursorKey: () => cursorKeyOf(ports.cursorKey, callerContext),
     now: ports.now,
@@ -107,7 +102,33 @@ export function toolContextOf(
       info: (more, message) => ports.log.info({ ...facts, ...more }, message),
       warn: (more, message) => ports.log.warn({ ...facts, ...more }, message),
     },
-  }
+  } satisfies Omit<ToolContext, 'signal' | 'beforeWriting'> & WithEnds
+  return Object.defineProperties(context, SIGNALS) as typeof context & ToolContext
+}
+
+const ENDS = Symbol('ends')
+interface WithEnds {
+  [ENDS]: CallEnds
+}
+
+/**
+ * Own properties, so that a copy of the context has them too, whose functions all contexts share. An accessor in a literal would be a
+ * function of each object, for which V8 makes a hidden class of its own: that lies in the old generation, and keeps whatever the call
+ * refers to alive until the next major collection.
+ */
+const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
+  signal: {
+    enumerable: true,
+    get() {
+      return this[ENDS].signal
+    },
+  },
+  beforeWriting: {
+    enumerable: true,
+    get() {
+      return this[ENDS].beforeWriting
+    },
+  },
 }
 
 /**
@@ -122,7 +143,7 @@ export class CallEnds {
 
   constructor(
     private readonly tool: AnyTool,
-    private readonly call: Pick<ToolCall, 'signal'>,
+    private readonly call: Pick<ToolCall, 'sender'>,
   ) {}
 
   /** See ToolContext. */
@@ -135,7 +156,7 @@ export class CallEnds {
     if (this.tool.effect === 'read') return this.signal
     if (this.#beforeWriting === null) {
       const asked = new AbortController()
-      this.#releases.push(abortWith(this.call.signal, asked))
+      this.#releases.push(abortWith(this.call.sender.signal, asked))
       this.#beforeWriting = AbortSignal.any([this.signal, asked.signal])
     }
     return this.#beforeWriting
@@ -156,7 +177,7 @@ export class CallEnds {
     if (this.#own === null) {
       this.#own = new AbortController()
       if (this.#reason !== null) this.#own.abort(this.#reason)
-      else if (this.tool.effect === 'read') this.#releases.push(abortWith(this.call.signal, this.#own))
+      else if (this.tool.effect === 'read') this.#releases.push(abortWith(this.call.sender.signal, this.#own))
     }
     return this.#own
   }

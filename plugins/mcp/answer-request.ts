@@ -118,11 +118,7 @@ async function callOneTool(
         consent: said?.consent,
         declined: said?.declined,
         canAsk: said?.canAsk,
-        hasLeft: () => sender.hasLeft?.() ?? sender.signal.aborted,
-        // Made when something asks for it.
-        get signal() {
-          return sender.signal
-        },
+        sender,
       },
       client,
     )
@@ -150,7 +146,7 @@ function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
 async function answerOther(
   call: InnerCall,
   { knowledge, offered, callTool, orgId, charge, onFailure, timers = systemTimers, ...server }: ServerPorts,
-  { client: { signal }, progress }: Running,
+  { client: sender, progress }: Running,
 ): Promise<InnerResult> {
   const requestId = server.requestId()
   const { trace, client } = call
@@ -161,11 +157,11 @@ async function answerOther(
     charge: (times) => charge?.(times) ?? Promise.resolve(),
     progress,
     async callTool(name, args) {
-      const result = await callTool({ name, arguments: args, requestId, signal, progress: nothing, trace }, client)
+      const result = await callTool({ name, arguments: args, requestId, sender, progress: nothing, trace }, client)
       if (!result.ok) throw new FailedCall(result.error)
       return result.value
     },
-    lookUp: (tool, read) => inTime(server.lookUp({ tool, requestId, signal }, read), timers),
+    lookUp: (tool, read) => inTime(server.lookUp({ tool, requestId, signal: sender.signal }, read), timers),
     requestId,
     onFailure,
   })

@@ -54,10 +54,10 @@ export type CallTool = (
     /** `params._meta.confirm_token`, as it came. */
     confirmToken?: unknown
     requestId: string
+    sender: Departure
     progress: (update: ProgressUpdate) => void
     trace?: TraceOrigin
-  } & Said &
-    Departure,
+  } & Said,
   /** `InnerCall.client` */
   client: string | null | undefined,
 ) => Promise<CalledTool>

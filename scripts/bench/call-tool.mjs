@@ -36,7 +36,7 @@ const dispatcher = createDispatcher({
 const callerContext = { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'stdio', pce }
 const call = async (tool, given) => {
   const { signal } = new AbortController()
-  const request = { name: tool, arguments: given, requestId: 'bench', signal, progress: silent }
+  const request = { name: tool, arguments: given, requestId: 'bench', sender: { signal }, progress: silent }
   const result = await dispatcher.dispatch(request, callerContext)
   if (!result.ok) throw new Error(`${tool} failed: ${JSON.stringify(result.error)}`)
   return result.value

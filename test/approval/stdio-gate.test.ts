@@ -25,7 +25,7 @@ async function start(t: Test, env: Record<string, string> = { MCP_CONFIRM_STDIO:
   const dispatcher = createDispatcher(composed.dispatcher)
   const call = (name: string, args: Record<string, unknown>, more: Partial<ToolCall> = {}) =>
     dispatcher.dispatch(
-      { name, arguments: args, requestId: 'r', signal: new AbortController().signal, progress() {}, ...more },
+      { name, arguments: args, requestId: 'r', sender: new AbortController(), progress() {}, ...more },
       composed.callerContext,
     )
   const provisioned = () =>

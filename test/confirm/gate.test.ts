@@ -632,7 +632,7 @@ t.test('when something fails', async (t) => {
     simulator.faults.add({ kind: 'hang', path: '/orgs/1/sec_policy/impact', times: 1 })
     simulator.clearRequests()
     const asking = app.dispatcher.dispatch(
-      { name: TOOL, arguments: {}, requestId: 'r', signal: client.signal, progress() {} },
+      { name: TOOL, arguments: {}, requestId: 'r', sender: client, progress() {} },
       session as Json,
     )
     while (!simulator.requests.some(({ path }) => path.endsWith('/impact'))) await new Promise(setImmediate)
@@ -669,7 +669,7 @@ t.test('when something fails', async (t) => {
     const token = await bench.tokenFor('watched', {})
     const dispatch = () => {
       client = new AbortController()
-      const call = { name: 'watched', arguments: {}, requestId: 'r', signal: client.signal, progress() {} }
+      const call = { name: 'watched', arguments: {}, requestId: 'r', sender: client, progress() {} }
       return bench.app.dispatcher.dispatch({ ...call, confirmToken: token }, bench.contextFor('ann'))
     }
     leaves = true

@@ -144,7 +144,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     const callerContext = await openContext(identity)
     const signal = new AbortController().signal
     const result = await dispatcher.dispatch(
-      { name, arguments: structuredClone(args) as Json, requestId, signal, progress: () => {} },
+      { name, arguments: structuredClone(args) as Json, requestId, sender: { signal }, progress: () => {} },
       callerContext,
     )
     return result.ok ? result.value : renderError(result.error, requestId)

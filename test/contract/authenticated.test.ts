@@ -296,7 +296,7 @@ t.test("calls leave no listeners on their caller's signal", async (t) => {
   const caller = { mode: 'shared', role: 'admin', iss: 'i', sub: 's' } as const
   for (const name of ['get-server-changelog', 'delete-label', 'no-such-tool']) {
     await app.dispatcher.dispatch(
-      { name, arguments: {}, requestId: 'r', signal, progress: () => {} },
+      { name, arguments: {}, requestId: 'r', sender: { signal }, progress: () => {} },
       { caller, transport: 'http', pce: null, credentials: noCredentials },
     )
   }

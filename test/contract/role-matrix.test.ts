@@ -140,7 +140,7 @@ t.test('the matrix of roles', async (t) => {
     reached.length = 0
     const signal = new AbortController().signal
     const result = await dispatcher.dispatch(
-      { name: tool.name, arguments: { ...args }, requestId: 'r1', signal, progress: silent },
+      { name: tool.name, arguments: { ...args }, requestId: 'r1', sender: { signal }, progress: silent },
       {
         caller: { mode: 'shared', role, iss: 'https://id', sub: 'somebody' },
         transport: 'http',

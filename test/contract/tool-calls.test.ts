@@ -281,7 +281,7 @@ t.test('gates', async (t) => {
   })
   const dispatch = async (name: string, role: Role | null, args = {}) => {
     const result = await dispatcher.dispatch(
-      { name, arguments: args, requestId: 'r', signal: new AbortController().signal, progress() {} },
+      { name, arguments: args, requestId: 'r', sender: new AbortController(), progress() {} },
       {
         caller: { mode: 'shared', role, iss: 'https://idp', sub: 'ann' },
         transport: 'http',
@@ -397,7 +397,7 @@ t.test('while entries cannot be synced, changes are refused and the server is no
   }
   const call = async (name: string, args: object) => {
     const result = await dispatcher.dispatch(
-      { name, arguments: { ...args }, requestId: 'r', signal: new AbortController().signal, progress() {} },
+      { name, arguments: { ...args }, requestId: 'r', sender: new AbortController(), progress() {} },
       {
         caller: { mode: 'shared', role: 'admin', iss: 'https://idp', sub: 'ann' },
         transport: 'http',

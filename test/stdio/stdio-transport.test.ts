@@ -26,7 +26,7 @@ async function connected() {
     onFailure: () => {},
     lookUp: () => Promise.resolve(null),
     requestId: () => 'r',
-    callTool: ({ name, signal }) =>
+    callTool: ({ name, sender: { signal } }) =>
       new Promise((resolve) => calls.push({ name, signal, answer: (value) => resolve({ ok: true, value }) })),
     onInitialize: (_client, version) => (transport.version = version),
   }

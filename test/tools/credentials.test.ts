@@ -442,7 +442,7 @@ t.test('shared mode', async (t) => {
   const call = async (name: string, args: object = {}) => {
     const session = { caller: { mode: 'shared', role: 'reader', iss: 'i', sub: 's' }, transport: 'http' } as const
     const result = await dispatcher.dispatch(
-      { name, arguments: args as Json, requestId: 'r', signal: new AbortController().signal, progress: silent },
+      { name, arguments: args as Json, requestId: 'r', sender: new AbortController(), progress: silent },
       { ...session, ...(await shared.find(ann, 'reader')) },
     )
     return result.ok ? result.value : renderError(result.error, 'r')

@@ -107,7 +107,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       if (cancel(update)) controller.abort()
     }
     return dispatcher.dispatch(
-      { name, arguments: args as Json, requestId: 'r1', signal: controller.signal, progress: report },
+      { name, arguments: args as Json, requestId: 'r1', sender: controller, progress: report },
       {
         caller: { mode: 'insecure', role: 'admin', iss: null, sub: null },
         transport: 'http',
