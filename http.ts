@@ -2,6 +2,7 @@
 import './process/refuse-inspector.js'
 import { userInfo } from 'node:os'
 import { setTimeout as wait } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
 import closeWithGrace from 'close-with-grace'
 import { Command, InvalidArgumentError, Option } from 'commander'
 import type { FastifyInstance } from 'fastify'
@@ -256,6 +257,9 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
+  // V8 learns at the start, when everything that is made stays, to make such things in the old generation. Later the same lines serve
+  // requests: what they make there keeps the whole of its request from being freed until the next major collection.
+  setFlagsFromString('--no-allocation-site-pretenuring')
   const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
