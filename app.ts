@@ -339,7 +339,16 @@ function knownCaller({ identity, visit }: FastifyRequest): Owner | null {
 }
 
 /** The caller of a request. Strangers at a public page count as one for each network address. */
-const callerOf = (request: FastifyRequest) => keyOf(knownCaller(request) ?? nobodyAt(request))
+function callerOf(request: FastifyRequest): string {
+  const identity = request.identity ?? request.visit?.identity
+  if (identity === undefined) return keyOf(nobodyAt(request))
+  let key = keys.get(identity)
+  if (key === undefined) keys.set(identity, (key = keyOf(identity)))
+  return key
+}
+
+/** Of identities, which last as long as their token is remembered. */
+const keys = new WeakMap<Owner, string>()
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 

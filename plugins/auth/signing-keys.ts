@@ -27,6 +27,8 @@ export interface SigningKeys {
    * with ToolError `keys_unavailable {retry_after}` when no keys were ever loaded, or the last ones are an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
+  /** Changes with the keys in use; null where `find` has more to do than to look into them. */
+  edition(): object | null
   /** Downloads again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
   refetch(): Promise<void>
   /** Downloads, and keeps the keys fresh from then on. Never rejects: a provider that is down is tried again. */
@@ -108,6 +110,7 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   return {
     find: (alg, kid) =>
       ring !== null && age() < FRESH_FOR ? ring.find(alg, kid) : usable().then((keys) => keys.find(alg, kid)),
+    edition: () => (age() < FRESH_FOR ? ring : null),
     refetch: retry,
     load: start,
     isLoaded: () => ring !== null && age() < STALE_FOR,

@@ -9,7 +9,7 @@ import type { SigningKeys } from './signing-keys.js'
 
 interface TokenVerifierOptions {
   oauth: OAuthConfig
-  keys: Pick<SigningKeys, 'find' | 'refetch'>
+  keys: Pick<SigningKeys, 'edition' | 'find' | 'refetch'>
   /** Milliseconds since the epoch. */
   now: () => number
 }
@@ -40,12 +40,14 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   /** What cannot change with time, of a token whose signature is verified for that. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
+    // Before the key is looked up: keys that come in meanwhile may be without it.
+    const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
     checkSignature(token, key)
     const claims = genuine(() => readClaims(decodePart(payload), oauth))
     const [oldest] = remembered.keys()
     if (remembered.size >= MOST_TOKENS && oldest !== undefined) remembered.delete(oldest)
-    remembered.set(digest, { head, key, claims, until: now() + REMEMBER_MS })
+    remembered.set(digest, { head, key, edition, claims, until: now() + REMEMBER_MS })
     return claims
   }
 
@@ -53,8 +55,9 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
     if (known === undefined) return null
-    const { head, key, claims, until } = known
-    if (now() < until && keys.find(head.alg, head.kid) === key) return claims
+    const { head, key, edition, claims, until } = known
+    const hasKey = (edition !== null && edition === keys.edition()) || keys.find(head.alg, head.kid) === key
+    if (hasKey && now() < until) return claims
     remembered.delete(digest)
     return null
   }
@@ -79,6 +82,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 interface Remembered {
   head: Head
   key: SigningKey
+  /** The keys that it is one of. */
+  edition: object | null
   claims: ReadClaims
   /** Milliseconds since the epoch. */
   until: number

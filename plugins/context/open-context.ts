@@ -50,8 +50,10 @@ export function createContextOpener(
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
+  // The same object is the same token, whose groups do not change.
+  const roleOf = rememberRole((identity) => mapRole(identity, roles))
   return (identity, origin = {}, record) => {
-    const role = mapRole(identity, roles)
+    const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
     const open = (found: CallerPce): OpenedContext => ({
       caller: { mode, role, iss, sub },
@@ -65,6 +67,15 @@ export function createContextOpener(
     })
     const found = findPce(identity, role, record)
     return found instanceof Promise ? found.then(open) : open(found)
+  }
+}
+
+function rememberRole(find: (identity: Identity) => Role | null): (identity: Identity) => Role | null {
+  const known = new WeakMap<Identity, Role | null>()
+  return (identity) => {
+    let role = known.get(identity)
+    if (role === undefined) known.set(identity, (role = find(identity)))
+    return role
   }
 }
 
