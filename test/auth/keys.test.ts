@@ -194,6 +194,17 @@ t.test('a withdrawn key', async (t) => {
     t.equal((await app.bearer(token)).statusCode, 401, 'although it was remembered')
     t.equal(app.keys.fetches, 2)
   })
+  await t.test('is refused a moment after its token was verified, once the keys have been downloaded', async (t) => {
+    const other = await door(t, [rsa, next])
+    await settle(other)
+    other.clock.pass(9 * MINUTE - 10)
+    const fresh = await other.token(next)
+    t.equal((await other.bearer(fresh)).statusCode, 200)
+    other.keys.keys = [rsa]
+    other.clock.pass(10)
+    await settle(other)
+    t.equal((await other.bearer(fresh)).statusCode, 401)
+  })
   await t.test('is refused after ten minutes even without a download', async (t) => {
     const other = await door(t, [rsa, next])
     t.equal(await other.status(next), 200)
