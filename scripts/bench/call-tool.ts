@@ -1,26 +1,24 @@
-// Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked, as what is
-// shipped. Arguments: the tool's name, its arguments as JSON, the client's module, the port of serve-flows.ts. Prints the time,
-// the processor time, what the answer says of its rows, the longest time that the event loop was held up,
-// and the memory of the process: resident when idle, and the kernel's own peak (maxRSS).
-/* global AbortController */
-import { dirname, join, resolve } from 'node:path'
+/**
+ * Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked. Arguments: the tool's name,
+ * its arguments as JSON, the port of serve-flows.ts. Prints the time, the processor time, what the answer says of its rows, the longest time
+ * that the event loop was held up, and the memory of the process: resident when idle, and the kernel's own peak (maxRSS).
+ */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
-import { pathToFileURL } from 'node:url'
+import { createPceClient } from '../../pce-client/index.js'
+import type { CallerContext } from '../../plugins/dispatcher/call.js'
+import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
+import { tools } from '../../tools/index.js'
 
 /** Of the watch on the event loop: what an idle one shows. */
 const RESOLUTION_MS = 2
 
-const [, , name, args, module, port] = process.argv
-const load = (file) => import(pathToFileURL(join(resolve(dirname(module)), '..', file)).href)
-const { createPceClient } = await load('pce-client/index.js')
-const { createCallTracker } = await load('plugins/dispatcher/run-handler.js')
-const { createDispatcher } = await load('plugins/dispatcher/dispatch.js')
-const { tools } = await load('tools/index.js')
+const [name = '', args = '{}', port = ''] = process.argv.slice(2)
 
 /** Waits are the pace of polling, not work: they take no time here. */
 const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
-const pce = createPceClient({ url: 'http://127.0.0.1', port, timers })
+const pce = createPceClient({ url: 'http://127.0.0.1', port: Number(port), timers })
 pce.setCredentials('api_bench', 'bench')
 const silent = () => undefined
 const dispatcher = createDispatcher({
@@ -30,16 +28,24 @@ const dispatcher = createDispatcher({
   log: { debug: silent, info: silent, warn: silent, error: silent },
   limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
   callTracker: createCallTracker(),
-  server: { name: 'svc-mcp', version: '0.1.0', changelog: async () => null },
+  server: { name: 'svc-mcp', version: '0.1.0', changelog: () => Promise.resolve(null) },
   now: () => Date.UTC(2026, 5, 15, 12),
 })
-const callerContext = { caller: { mode: 'insecure', role: 'admin', iss: null, sub: null }, transport: 'stdio', pce }
-const call = async (tool, given) => {
-  const { signal } = new AbortController()
-  const request = { name: tool, arguments: given, requestId: 'bench', sender: { signal }, progress: silent }
-  const result = await dispatcher.dispatch(request, callerContext)
+const callerContext = {
+  caller: { mode: 'insecure', role: 'admin', iss: null, sub: null },
+  transport: 'stdio',
+  pce,
+} as CallerContext
+async function call(tool: string, given: Record<string, unknown>): Promise<Answer> {
+  const sent = { name: tool, arguments: given, requestId: 'bench', sender: new AbortController(), progress: silent }
+  const result = await dispatcher.dispatch(sent, callerContext)
   if (!result.ok) throw new Error(`${tool} failed: ${JSON.stringify(result.error)}`)
   return result.value
+}
+
+interface Answer {
+  totals?: { pce_flows?: number; connections?: number; parts?: number }
+  analysed?: { pce_flows?: number }
 }
 
 // A server that has answered before: everything that the first call of any tool loads is there.
@@ -52,13 +58,12 @@ delay.reset()
 const idle = process.memoryUsage.rss()
 const processor = process.cpuUsage()
 const started = performance.now()
-const answer = await call(name, JSON.parse(args))
+const { totals, analysed } = await call(name, JSON.parse(args) as Record<string, unknown>)
 const ms = performance.now() - started
 const { user, system } = process.cpuUsage(processor)
 const peak = process.resourceUsage().maxRSS * 1024
 await wait(50)
 delay.disable()
-const { totals, analysed } = answer
 console.log(
   JSON.stringify({
     ms,

@@ -1,5 +1,5 @@
 import { tools } from '../../tools/index.js'
-import { runChild } from './run-child.js'
+import { callTool, runChild } from './run-child.js'
 import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
 
@@ -101,7 +101,7 @@ async function readOnce(names: readonly string[], rows: number, port: string) {
   const floor = checked(await runChild<Reading>('read-flows.mjs', ['bare'], port), rows)
   const calls: CallReading[] = []
   for (const name of names) {
-    const reading = await runChild<CallReading>('call-tool.mjs', [name, JSON.stringify(CALLS[name])], port)
+    const reading = await callTool<CallReading>(name, CALLS[name]!, port)
     calls.push(checked(reading, rows, floor.connections))
   }
   return { floor, calls }

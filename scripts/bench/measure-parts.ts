@@ -1,5 +1,5 @@
 import { SUMMARY } from './measure-flows.js'
-import { runChild } from './run-child.js'
+import { callTool } from './run-child.js'
 import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
 
@@ -36,7 +36,7 @@ export interface PartsFigures {
 export async function measureParts(): Promise<PartsFigures> {
   const { port, stop } = await startPce('serve-flows.ts', [String(ROWS_OF_A_DAY), 'daily'])
   const read = async (args: object, parts: number | undefined) => {
-    const reading = await runChild<Reading>('call-tool.mjs', [SUMMARY, JSON.stringify(args)], port)
+    const reading = await callTool<Reading>(SUMMARY, args, port)
     // The rows of each day are the same ones, and count once.
     if (reading.rows !== ROWS_OF_A_DAY || reading.parts !== parts)
       throw new Error(`${reading.rows} rows in ${reading.parts} parts instead of ${ROWS_OF_A_DAY} in ${parts}`)

@@ -1,10 +1,13 @@
 import { execFile } from 'node:child_process'
-import { readFileSync } from 'node:fs'
-import { posix } from 'node:path'
+import { readFileSync, rmSync } from 'node:fs'
+import { join, posix } from 'node:path'
 import { promisify } from 'node:util'
+import { build } from 'esbuild'
 
 /** What is shipped, and not its sources through a compiler: the client of the current build, with all of that build beside it. */
 const CLIENT = leadOn('dist/pce-client/index.js')
+// Below the package, so that what it does not contain is found from there.
+const BUNDLES = join('node_modules', '.cache', `svc-mcp-bench-${process.pid}`)
 
 /** The module that this one leads to (scripts/build.mjs). */
 function leadOn(path: string): string {
@@ -14,8 +17,32 @@ function leadOn(path: string): string {
 }
 
 /** Runs one measurement of the client in a fresh process and reads the JSON it prints. */
-export async function runChild<T>(script: string, before: string[], port: string): Promise<T> {
-  const args = [`scripts/bench/${script}`, ...before, CLIENT, port]
-  const { stdout } = await promisify(execFile)(process.execPath, args)
+export const runChild = <T>(script: string, before: string[], port: string): Promise<T> =>
+  run(`scripts/bench/${script}`, [...before, CLIENT, port])
+
+let calling: Promise<string> | undefined
+
+/** Calls one tool in a fresh process (call-tool.ts) and reads the figures it prints. */
+export const callTool = async <T>(name: string, args: object, port: string): Promise<T> =>
+  run(await (calling ??= bundle('call-tool')), [name, JSON.stringify(args), port])
+
+async function run<T>(program: string, args: string[]): Promise<T> {
+  const { stdout } = await promisify(execFile)(process.execPath, [program, ...args])
   return JSON.parse(stdout) as T
+}
+
+/** A measurement of what only the programs contain: one file made of it and the sources, as the build makes the programs. */
+async function bundle(name: string): Promise<string> {
+  process.once('exit', () => rmSync(BUNDLES, { recursive: true, force: true }))
+  await build({
+    entryPoints: [`scripts/bench/${name}.ts`],
+    outdir: BUNDLES,
+    bundle: true,
+    packages: 'external',
+    platform: 'node',
+    format: 'esm',
+    target: 'node20.19',
+    logLevel: 'warning',
+  })
+  return join(BUNDLES, `${name}.js`)
 }
