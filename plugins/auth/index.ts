@@ -164,14 +164,12 @@ export const accessTokens = fp<AccessTokensOptions>(
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
-      const admit = (identity: Identity) => {
-        request.identity = identity
-        next()
-      }
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
-      // In the same turn where it can be: the body is then parsed as it comes in, and needs no place to wait.
-      if (identity instanceof Promise) identity.then(admit, next)
-      else admit(identity)
+      if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
+      // In the same turn: a body that comes with the headers then needs no place to wait.
+      request.identity = identity
+      next()
+      return undefined
     })
     done()
   },

@@ -27,7 +27,7 @@ export interface SigningKeys {
    * with ToolError `keys_unavailable {retry_after}` when no keys were ever loaded, or the last ones are an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
-  /** Changes with the keys in use; null where `find` has more to do than to look into them. */
+  /** Another object for other keys; null while `find` may have to wait. */
   edition(): object | null
   /** Downloads again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
   refetch(): Promise<void>

@@ -37,7 +37,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return fetched
   }
 
-  /** What cannot change with time, of a token whose signature is verified for that. */
+  /** What cannot change with time, of a token whose signature it verifies. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
     // Before the key is looked up: keys that come in meanwhile may be without it.
@@ -47,17 +47,15 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     const claims = genuine(() => readClaims(decodePart(payload), oauth))
     const [oldest] = remembered.keys()
     if (remembered.size >= MOST_TOKENS && oldest !== undefined) remembered.delete(oldest)
-    remembered.set(digest, { head, key, edition, claims, until: now() + REMEMBER_MS })
+    remembered.set(digest, { edition, claims, until: now() + REMEMBER_MS })
     return claims
   }
 
-  /** Null where the token has to be verified again: a key that was withdrawn verifies nothing, nor one that is due to be looked up. */
+  /** Null where the token has to be verified again: other keys are in use than then, or they are due. */
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
     if (known === undefined) return null
-    const { head, key, edition, claims, until } = known
-    const hasKey = (edition !== null && edition === keys.edition()) || keys.find(head.alg, head.kid) === key
-    if (hasKey && now() < until) return claims
+    if (now() < known.until && known.edition !== null && known.edition === keys.edition()) return known.claims
     remembered.delete(digest)
     return null
   }
@@ -80,9 +78,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 }
 
 interface Remembered {
-  head: Head
-  key: SigningKey
-  /** The keys that it is one of. */
+  /** Of the keys that it was verified with. */
   edition: object | null
   claims: ReadClaims
   /** Milliseconds since the epoch. */

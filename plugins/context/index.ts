@@ -39,20 +39,21 @@ export default fp<ContextOptions>(
     app.decorateRequest('callerContext', null)
     app.addHook('preHandler', (request, _reply, next) => {
       const { identity, headers, clientAddress, narrowedTo, admittedWith } = request
-      if (identity === null) return next()
+      if (identity === null) {
+        next()
+        return undefined
+      }
       const origin = {
         client: headers['user-agent'],
         ...(clientAddress !== null && { clientAddress }),
         narrowedTo,
         record: admittedWith?.record,
       }
-      const open = (context: CallerContext) => {
-        request.callerContext = context
-        next()
-      }
       const context = openContext(identity, origin)
-      if (context instanceof Promise) context.then(open, next)
-      else open(context)
+      if (context instanceof Promise) return context.then((opened) => void (request.callerContext = opened))
+      request.callerContext = context
+      next()
+      return undefined
     })
     done()
   },

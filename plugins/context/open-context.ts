@@ -51,7 +51,7 @@ export function createContextOpener(
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
   // The same object is the same token, whose groups do not change.
-  const roleOf = rememberRole((identity) => mapRole(identity, roles))
+  const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
@@ -70,11 +70,11 @@ export function createContextOpener(
   }
 }
 
-function rememberRole(find: (identity: Identity) => Role | null): (identity: Identity) => Role | null {
+function rememberRoles(mapping: RoleMapping): (identity: Identity) => Role | null {
   const known = new WeakMap<Identity, Role | null>()
   return (identity) => {
     let role = known.get(identity)
-    if (role === undefined) known.set(identity, (role = find(identity)))
+    if (role === undefined) known.set(identity, (role = mapRole(identity, mapping)))
     return role
   }
 }

@@ -250,8 +250,11 @@ t.test('the provider goes down', async (t) => {
   t.ok(warnings.length > most / 2 && warnings.length <= most, `${warnings.length} tries, none within 30 s of another`)
   t.equal(app.app.areKeysLoaded(), true)
 
+  const known = await app.token(rsa)
+  t.equal((await app.bearer(known)).statusCode, 200)
   app.clock.pass(HOUR - (app.clock.now() - loaded) / 1000)
   await settle(app)
+  t.equal((await app.bearer(known)).statusCode, 503, 'also with a token that was verified before')
   const answer = await app.bearer(await app.token(rsa))
   t.equal(answer.statusCode, 503, 'after an hour the keys are too old')
   partial(t, answer.json(), { error: 'keys_unavailable', retry_after: Number })
