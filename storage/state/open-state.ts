@@ -17,7 +17,7 @@ import {
   warnOfDirectory,
 } from './place-file.js'
 import { ADD_APPROVALS, approvals } from './approvals.js'
-import { beginInTurn, type Queries, runQueries } from './run-queries.js'
+import { type Queries, runQueries, writeInTurn } from './run-queries.js'
 import {
   APPLICATION_ID,
   challenges,
@@ -95,10 +95,7 @@ function connect(place: Place, found: readonly string[]): Queries {
     db.exec(SET_UP_CONNECTION)
     checkWhole(place, db)
     db.exec('PRAGMA busy_timeout = 0')
-    beginInTurn(db, LOCK_WAIT_AT_START_MS)
-    db.exec(ADD_APPROVALS)
-    db.exec(WRITE_MARK)
-    db.exec('COMMIT')
+    writeInTurn(db, `${ADD_APPROVALS};${WRITE_MARK}`, LOCK_WAIT_AT_START_MS)
     return runQueries(db, place.path)
   } catch (error) {
     db?.close()

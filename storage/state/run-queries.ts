@@ -58,15 +58,6 @@ export function runQueries(db: Database.Database, path: string): Queries {
     return work(sql)
   }
 
-  function rollBack(): void {
-    try {
-      // A failed write has often ended the transaction already.
-      if (db.inTransaction) db.exec('ROLLBACK')
-    } catch {
-      // The next call tries this again before anything else.
-    }
-  }
-
   function writeNow<T>(work: (sql: Sql) => T): T {
     if (isHeld) throw new Error(`'${path}' is held still`)
     check()
@@ -76,7 +67,7 @@ export function runQueries(db: Database.Database, path: string): Queries {
       db.exec('COMMIT')
       return result
     } catch (error) {
-      rollBack()
+      rollBack(db)
       throw error
     }
   }
@@ -105,7 +96,7 @@ export function runQueries(db: Database.Database, path: string): Queries {
         commit(write)
       } finally {
         isHeld = false
-        rollBack()
+        rollBack(db)
       }
     },
     close() {
@@ -123,12 +114,23 @@ export function runQueries(db: Database.Database, path: string): Queries {
 }
 
 /**
- * BEGIN IMMEDIATE as the writes of running processes do it, but with the event loop stopped: for a start. SQLite's own wait tries every
- * 100 ms, and beside processes that try every few a start could wait for ever.
+ * Writes all of it or nothing, at the same pace as running processes do, but with the event loop stopped: for a start. SQLite's own wait
+ * tries every 100 ms, and beside processes that try every few a start could wait for ever.
  *
  * @throws the error of SQLite, SQLITE_BUSY where others have held the file all the while.
  */
-export function beginInTurn(db: Database.Database, milliseconds: number): void {
+export function writeInTurn(db: Database.Database, statements: string, milliseconds: number): void {
+  beginInTurn(db, milliseconds)
+  try {
+    db.exec(statements)
+    db.exec('COMMIT')
+  } catch (error) {
+    rollBack(db)
+    throw error
+  }
+}
+
+function beginInTurn(db: Database.Database, milliseconds: number): void {
   const deadline = performance.now() + milliseconds
   const pause = new Int32Array(new SharedArrayBuffer(4))
   for (;;) {
@@ -139,6 +141,15 @@ export function beginInTurn(db: Database.Database, milliseconds: number): void {
       if (!isBusy(error) || performance.now() >= deadline) throw error
     }
     Atomics.wait(pause, 0, 0, spread())
+  }
+}
+
+function rollBack(db: Database.Database): void {
+  try {
+    // A failed write has often ended the transaction already.
+    if (db.inTransaction) db.exec('ROLLBACK')
+  } catch {
+    // The next call tries this again before anything else.
   }
 }
 

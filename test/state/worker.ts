@@ -146,13 +146,13 @@ const tasks: Record<string, () => Promise<void>> = {
   async hog() {
     const db = new Database(args.path)
     db.exec('PRAGMA busy_timeout = 5000')
-    const clock = new Int32Array(new SharedArrayBuffer(4))
+    const pause = new Int32Array(new SharedArrayBuffer(4))
     for (let turn = 0; ; turn++) {
       db.exec('BEGIN IMMEDIATE')
       if (turn === 0) say({ ready: true })
-      Atomics.wait(clock, 0, 0, 197)
+      Atomics.wait(pause, 0, 0, 197)
       db.exec('COMMIT')
-      Atomics.wait(clock, 0, 0, 3)
+      Atomics.wait(pause, 0, 0, 3)
     }
   },
 
