@@ -332,23 +332,27 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** Who has been authenticated, by whichever route; null for strangers. */
-function knownCaller({ identity, visit }: FastifyRequest): Owner | null {
-  const known = identity ?? visit?.identity
+/** Who has been authenticated, by whichever route. */
+const identityOf = ({ identity, visit }: FastifyRequest): Owner | undefined => identity ?? visit?.identity
+
+/** The same as an owner; null for strangers. */
+function knownCaller(request: FastifyRequest): Owner | null {
+  const known = identityOf(request)
   return known === undefined ? null : { iss: known.iss, sub: known.sub }
 }
 
+/** By identity: the one of a token that is remembered is the same object at every request. */
+const callerKeys = new WeakMap<Owner, string>()
+
 /** The caller of a request. Strangers at a public page count as one for each network address. */
 function callerOf(request: FastifyRequest): string {
-  const identity = request.identity ?? request.visit?.identity
+  const identity = identityOf(request)
   if (identity === undefined) return keyOf(nobodyAt(request))
-  let key = keys.get(identity)
-  if (key === undefined) keys.set(identity, (key = keyOf(identity)))
+  let key = callerKeys.get(identity)
+  if (key === undefined) callerKeys.set(identity, (key = keyOf(identity)))
   return key
 }
 
-/** Of identities, which last as long as their token is remembered. */
-const keys = new WeakMap<Owner, string>()
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
