@@ -34,11 +34,11 @@ export interface CallerContext {
 /** The context of a request that may list tools: it always says which (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
-/** Who sent a call, as long as they want its answer. */
+/** Whether the sender of a call still wants its answer. */
 export interface Sender {
   /** Aborted when the client cancels the call or is gone. */
   readonly signal: AbortSignal
-  /** Whether it is, for a transport that can tell without the signal. */
+  /** Whether the client is gone, for a transport that can tell without the signal. */
   hasLeft?(): boolean
 }
 

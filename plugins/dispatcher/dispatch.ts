@@ -244,10 +244,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     lookUp,
     abortAll() {
       isEnding = true
-      for (const { ends } of [...running.runs]) ends?.abort(shuttingDown())
+      for (const { ends } of running.runs) ends?.abort(shuttingDown())
     },
     abandonAll() {
-      for (const { abandon } of [...running.runs]) abandon()
+      for (const { abandon } of running.runs) abandon()
     },
     idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),
     expectUntil(over) {
