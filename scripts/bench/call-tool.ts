@@ -31,11 +31,13 @@ const dispatcher = createDispatcher({
   server: { name: 'svc-mcp', version: '0.1.0', changelog: () => Promise.resolve(null) },
   now: () => Date.UTC(2026, 5, 15, 12),
 })
-const callerContext = {
+const unused = () => Promise.reject(new Error('no tool that is measured manages credentials'))
+const callerContext: CallerContext = {
   caller: { mode: 'insecure', role: 'admin', iss: null, sub: null },
   transport: 'stdio',
   pce,
-} as CallerContext
+  credentials: { status: unused, register: unused, noteCheck: unused, remove: unused },
+}
 async function call(tool: string, given: Record<string, unknown>): Promise<Answer> {
   const sent = { name: tool, arguments: given, requestId: 'bench', sender: new AbortController(), progress: silent }
   const result = await dispatcher.dispatch(sent, callerContext)

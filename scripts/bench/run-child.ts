@@ -6,7 +6,7 @@ import { build } from 'esbuild'
 
 /** What is shipped, and not its sources through a compiler: the client of the current build, with all of that build beside it. */
 const CLIENT = leadOn('dist/pce-client/index.js')
-// Below the package, so that what it does not contain is found from there.
+// Inside the package, so that a bundle finds its external modules.
 const BUNDLES = join('node_modules', '.cache', `svc-mcp-bench-${process.pid}`)
 
 /** The module that this one leads to (scripts/build.mjs). */
@@ -31,7 +31,7 @@ async function run<T>(program: string, args: string[]): Promise<T> {
   return JSON.parse(stdout) as T
 }
 
-/** A measurement of what only the programs contain: one file made of it and the sources, as the build makes the programs. */
+/** Bundles a measurement with the sources that it uses, as the build bundles the programs. */
 async function bundle(name: string): Promise<string> {
   process.once('exit', () => rmSync(BUNDLES, { recursive: true, force: true }))
   await build({
