@@ -249,6 +249,8 @@ const QUOTES: Theme = {
     { start: 'stdio', env: { API_SECRET: 'secret\r' } },
     { start: 'stdio', env: { API_KEY: ' api_1' } },
     { start: 'per_user', env: { MCP_OAUTH_AUDIENCE: 'https://mcp.example.com ' } },
+    { start: 'per_user', env: { MCP_OAUTH_TOKEN_ISSUER: ' http://login.example.com/adfs/services/trust' } },
+    { start: 'shared', env: { MCP_OAUTH_TOKEN_ISSUER: '<your issuer>' } },
     { start: 'per_user', env: { MCP_OAUTH_ISSUER: 'https://login.example.com\n' } },
     { start: 'stdio', env: { PCE_HOST: '${PCE_HOST}', API_SECRET: '${env:PCE_SECRET}' } },
     { start: 'stdio', env: { API_KEY: 'api_…' } },
