@@ -166,7 +166,7 @@ export default fp<{ tracing?: Tracing }>(
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // In the same turn: a body that comes with the headers then needs no place to wait.
+      // Without a promise: a body that comes while the hooks are at work has to wait in the stream (D211).
       request.identity = identity
       next()
       return undefined
