@@ -8,9 +8,9 @@ import { formatMessage } from 'publint/utils'
 const LARGEST = 1_500_000
 /** How a project may look for our types: as Node.js does, and as bundlers do. */
 const RESOLUTIONS = { nodenext: { module: 'nodenext' }, bundler: { module: 'esnext', moduleResolution: 'bundler' } }
-/** A project that imports everything that package.json exports, with its types. */
-const CONSUMER = `
-import { createPceClient, type PceClientOptions } from 'svc-mcp/pce-client'
+/** A project that imports everything that package.json exports, by the name that it has there, with its types. */
+const consumerOf = (name: string) => `
+import { createPceClient, type PceClientOptions } from '${name}/pce-client'
 const options: PceClientOptions = { url: 'https://pce.example.com', port: 8443 }
 console.log(typeof createPceClient(options).get)
 // @ts-expect-error so that types that are not found, and pass for anything, are noticed
@@ -38,8 +38,8 @@ export async function judgePackage(root: string, tarball: string): Promise<void>
 
 /** Compiles and runs the consumer in a project that has the package. Throws Error with what the compiler or the program said. */
 export function judgeTypes(root: string, project: string): void {
-  const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { exports: object }
-  if (Object.keys(exports).join() !== EXPORTED.join())
+  const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name: string; exports: object }
+  if (Object.keys(own.exports).join() !== EXPORTED.join())
     throw new Error('the consumer does not import all that is exported')
   for (const [name, resolution] of Object.entries(RESOLUTIONS)) {
     const folder = join(project, name)
@@ -53,7 +53,7 @@ export function judgeTypes(root: string, project: string): void {
       types: [],
     }
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files: ['consumer.ts'] }))
-    writeFileSync(join(folder, 'consumer.ts'), CONSUMER)
+    writeFileSync(join(folder, 'consumer.ts'), consumerOf(own.name))
     for (const args of [[join(root, 'node_modules/typescript/bin/tsc'), '-p', folder], [join(folder, 'consumer.js')]]) {
       const { status, stdout, stderr } = spawnSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
       if (status !== 0) throw new Error(`${name}: ${stdout}${stderr}`)
