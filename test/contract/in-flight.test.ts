@@ -1,4 +1,5 @@
 /** What counts as a request in flight: whatever the server still works on (D12). */
+import { once } from 'node:events'
 import { request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { Type } from '@sinclair/typebox'
@@ -10,7 +11,7 @@ import inFlight, { holdPlaces } from '../../plugins/in-flight/index.js'
 import requestId from '../../plugins/request-id/index.js'
 import { defineTool } from '../../tools/define.js'
 import { tools as allTools } from '../../tools/index.js'
-import { insecureApp, openTool, parseEvents, request, testTools, type Line } from './insecure-app.js'
+import { gate, insecureApp, openTool, parseEvents, request, testTools, type Line } from './insecure-app.js'
 
 const http = (maxInFlight: number) => ({ host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight })
 const tick = () => new Promise((resolve) => setImmediate(resolve))
@@ -210,6 +211,44 @@ t.test('pipelined requests free their slots when the connection breaks', async (
   await until(() => text.split('done').length === 21)
   await until(() => counts().length === 0)
   socket.destroy()
+})
+
+t.test('whichever of several calls ends first, the others are still known to run', async (t) => {
+  const names = ['a', 'b', 'c']
+  for (const first of names) {
+    const gates = new Map(names.map((name) => [name, gate()]))
+    const hold = defineTool({
+      ...openTool,
+      name: 'hold',
+      effect: 'read',
+      example: { name: 'a' },
+      input: Type.Object({ name: Type.String({ description: 'Which.' }) }, { additionalProperties: false }),
+      output: Type.Object({ text: Type.String() }),
+      async handler({ name }, { signal }) {
+        const { arrive, opened } = gates.get(name)!
+        arrive()
+        await Promise.race([opened, once(signal, 'abort')])
+        signal.throwIfAborted()
+        return { text: name }
+      },
+    })
+    const { app, post } = await insecureApp([hold])
+    t.teardown(() => app.close())
+    const calls = names.map((name) => post(request('tools/call', { name: 'hold', arguments: { name } })))
+    await Promise.all([...gates.values()].map(({ arrived }) => arrived))
+    const { dispatcher } = app
+    const textOf = async (name: string) => (await calls[names.indexOf(name)]!).json().result.content[0].text as string
+
+    gates.get(first)!.open()
+    t.equal(await textOf(first), `{"text":"${first}"}`)
+    let isIdle = false
+    const idle = dispatcher.idle().then(() => (isIdle = true))
+    await tick()
+    t.equal(isIdle, false)
+    dispatcher.abortAll()
+    for (const name of names) if (name !== first) t.equal(JSON.parse(await textOf(name)).error, 'cancelled')
+    await idle
+  }
 })
 
 t.test('callers at rest are not remembered without end', async (t) => {
