@@ -149,7 +149,7 @@ function rollBack(db: Database.Database): void {
     // A failed write has often ended the transaction already.
     if (db.inTransaction) db.exec('ROLLBACK')
   } catch {
-    // The next call tries this again before anything else.
+    // The next call, where one comes, tries this again before anything else.
   }
 }
 
