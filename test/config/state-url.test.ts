@@ -164,6 +164,8 @@ t.test('no message has any of the password, wherever else the fault is', async (
   fc.assert(
     fc.property(start, password, rest, names, fc.boolean(), (before, pieces, after, name, isEscaped) => {
       const plain = pieces.flat().join('')
+      // A whole URL with a shorter password, whose host may be named.
+      fc.pre(after !== '' || isEscaped || !plain.includes('@'))
       const url = `${before}${isEscaped ? encodeURIComponent(plain) : plain}${after}`
       const env: Env = name === 'MCP_STATE_URL_FILE' ? { [name]: '/url' } : { [name]: url }
       let said: string
