@@ -160,7 +160,7 @@ function blockedFactor({ decisions: { flows, connections } }: ReadinessFacts): F
 
 function remoteFactor({ remotes: { covered, partlyCovered, uncovered } }: ReadinessFacts): Factor {
   const all = covered.length + partlyCovered.length + uncovered.length
-  const reason = `${uncovered.length} of ${countOf(all, 'remote app')} uncovered, ${partlyCovered.length} partially covered`
+  const reason = `${uncovered.length} of ${countOf(all, 'source app')} uncovered, ${partlyCovered.length} partially covered`
   return { factor: 'no_uncovered_remote_apps', points: uncovered.length === 0 ? 10 : 0, max: 10, reason }
 }
 

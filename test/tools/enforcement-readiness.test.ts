@@ -272,7 +272,7 @@ t.test('a partly covered application is not uncovered', async (t) => {
   const answer = await bench.ok(TOOL, SHOP)
   t.same(points(answer), [20, 0, 5, 10, 10])
   t.equal(answer.readiness_score, 45)
-  t.equal(factor(answer, 'no_uncovered_remote_apps').reason, '0 of 1 remote app uncovered, 1 partially covered')
+  t.equal(factor(answer, 'no_uncovered_remote_apps').reason, '0 of 1 source app uncovered, 1 partially covered')
 })
 
 t.test('without traffic or anything to enforce there is no score, and it says why', async (t) => {
