@@ -22,6 +22,8 @@ const CALL = JSON.stringify({
 export interface AuthenticatedRates {
   /** Requests per second, median of the rounds. */
   bareRoute: number
+  /** Of a route that answers the same and does nothing but what every call is owed (dutiful-route.mjs). */
+  dutifulRoute: number
   insecure: number
   authenticated: number
   /** Milliseconds, median of the rounds. */
@@ -31,6 +33,8 @@ export interface AuthenticatedRates {
   ratio: number
   /** Authenticated over a bare Fastify route with the same answer, of the same round, median of the rounds. */
   toBareRoute: number
+  /** The same over the route that has our duties. */
+  toDutifulRoute: number
   /** Further milliseconds of the 99th percentile, median of the differences within a round. */
   p99More: number
   failures: number
@@ -53,26 +57,31 @@ async function measureBoth(scratch: Scratch, provider: Provider): Promise<Authen
   const insecure = await startServer(scratch, 'insecure', () => ({ MCP_DEV_INSECURE: '1' }))
   const authenticated = await startAuthenticated(scratch, provider)
   const tokens = await tokensOf(provider)
-  const route = await startBare('bare-route.mjs', await resultOf(insecure.url), scratch)
-  for (const url of [route, insecure.url, authenticated.url]) await load(url, tokens)
+  const result = await resultOf(insecure.url)
+  const route = await startBare('bare-route.mjs', result, scratch)
+  const dutiful = await startBare('dutiful-route.mjs', result, scratch)
+  for (const url of [route, dutiful, insecure.url, authenticated.url]) await load(url, tokens)
   const rounds = []
   for (let round = 0; round < ROUNDS; round++) {
     rounds.push({
       route: await load(route, tokens),
+      dutiful: await load(dutiful, tokens),
       bare: await load(insecure.url, tokens),
       ours: await load(authenticated.url, tokens),
     })
   }
   return {
     bareRoute: median(rounds.map(({ route }) => route.rate)),
+    dutifulRoute: median(rounds.map(({ dutiful }) => dutiful.rate)),
     toBareRoute: median(rounds.map(({ route, ours }) => ours.rate / route.rate)),
+    toDutifulRoute: median(rounds.map(({ dutiful, ours }) => ours.rate / dutiful.rate)),
     insecure: median(rounds.map(({ bare }) => bare.rate)),
     authenticated: median(rounds.map(({ ours }) => ours.rate)),
     insecureP99: median(rounds.map(({ bare }) => bare.p99)),
     authenticatedP99: median(rounds.map(({ ours }) => ours.p99)),
     ratio: median(rounds.map(({ bare, ours }) => ours.rate / bare.rate)),
     p99More: median(rounds.map(({ bare, ours }) => ours.p99 - bare.p99)),
-    failures: rounds.reduce((sum, { bare, ours }) => sum + bare.failures + ours.failures, 0),
+    failures: rounds.flatMap((round) => Object.values(round)).reduce((sum, { failures }) => sum + failures, 0),
   }
 }
 

@@ -67,8 +67,8 @@ async function load(url: string): Promise<{ rate: number; failures: number }> {
 }
 
 /** One of the yardsticks, which answers with this result. */
-export async function startBare(file: string, result: unknown, { end }: Scratch): Promise<string> {
-  const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result)], {
+export async function startBare(file: string, result: unknown, { end, directory }: Scratch): Promise<string> {
+  const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result), directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   end(child)
