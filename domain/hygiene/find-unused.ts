@@ -6,7 +6,7 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { ALL_SERVICES_NAME, ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { ToolContext } from '../call.js'
-import { fetchEvery, pickEvery, scanEvery } from '../inventory/fetch-every.js'
+import { fetchEvery, IncompleteListError, pickEvery, scanWhole } from '../inventory/fetch-every.js'
 import { loadPolicyUsers, type PolicyUsers } from '../inventory/find-uses.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { labelsOf } from './population.js'
@@ -99,7 +99,7 @@ async function collectMentions(
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
-    scanEvery<PceObject>(
+    scanWhole<PceObject>(
       { api: pce[api], params: {}, signal },
       {
         onItems(items) {
@@ -128,6 +128,10 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
     try {
       await read()
     } catch (error) {
+      if (error instanceof IncompleteListError) {
+        unread.set(name, error.message)
+        continue
+      }
       if (!(error instanceof PceApiError) || error.status === 401 || error.status === 429 || error.status >= 500)
         throw error
       if (error.status !== 404) unread.set(name, error.message)

@@ -1,7 +1,7 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
-import { scanEvery } from '../inventory/fetch-every.js'
+import { scanWhole } from '../inventory/fetch-every.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { isManaged } from '../inventory/workloads.js'
 import { nearNames } from '../text/compare-texts.js'
@@ -87,7 +87,7 @@ async function readInto(
   params: Record<string, string>,
   signal: AbortSignal,
 ) {
-  await scanEvery({ api, params, signal }, { onItems: (items) => items.forEach((item) => index.see(item)) })
+  await scanWhole({ api, params, signal }, { onItems: (items) => items.forEach((item) => index.see(item)) })
 }
 
 /** Keeps, of the workloads that pass by, those that references name. A workload may pass by several times. */

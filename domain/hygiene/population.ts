@@ -2,7 +2,7 @@ import { PceApiError } from '../../pce-client/index.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
-import { fetchEvery, scanEvery, type ScanQuery } from '../inventory/fetch-every.js'
+import { fetchEvery, type ScanQuery, scanWhole } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 import type { PolicyCatalog } from '../policy/load-snapshot.js'
 
@@ -48,9 +48,9 @@ export async function loadPopulation(
     }
   }
   const scan = (query: Omit<ScanQuery<Bearer>, 'params' | 'signal'>) =>
-    scanEvery({ ...query, params: {}, signal }, { onItems: (items) => items.forEach((item) => take(item)) })
+    scanWhole({ ...query, params: {}, signal }, { onItems: (items) => items.forEach((item) => take(item)) })
   const take = ({ labels }: Bearer) => add((labels ?? []).map(({ href }) => href))
-  await scanEvery(
+  await scanWhole(
     { api: pce.workloads, params: {}, signal },
     {
       onBegin: () => void (workloads = 0),

@@ -2,7 +2,7 @@ import type { BulkResultItem } from '../../pce-client/index.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
-import { scanEvery } from '../inventory/fetch-every.js'
+import { scanWhole } from '../inventory/fetch-every.js'
 import { mayHaveHappened, reasonOf } from '../inventory/pce-errors.js'
 import { mapBounded } from '../text/pace-work.js'
 import { isSameLabels, type Relabelling } from './plan-labels.js'
@@ -101,7 +101,7 @@ async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[])
         see(read)
       })
     else
-      await scanEvery(
+      await scanWhole(
         { api: pce.workloads, params: { include: 'labels' }, signal },
         { onItems: (items) => items.forEach(see) },
       )

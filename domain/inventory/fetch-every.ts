@@ -7,6 +7,7 @@ import type {
   ScanOutcome,
 } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
 
 /** The default page size of a PCE, and for some releases the only one (P8). */
@@ -30,16 +31,44 @@ export function scanEvery<T extends object>(
   return api.scan(policyVersion, parent, { params, signal, ...take })
 }
 
+/** A PCE has sent a part of a list: whatever is judged by it as if it were all would be wrong. */
+export class IncompleteListError extends ToolError {
+  constructor({ items, matchCount }: ScanOutcome) {
+    const text = `The PCE sent ${items} of ${matchCount ?? 'more'} objects of a list that is needed whole, so no answer can rest on it.`
+    super(
+      'pce_error',
+      text,
+      { items_seen: items },
+      { hint: 'Ask about less, so that the list is shorter, or try again later.' },
+    )
+  }
+}
+
+/**
+ * The same for what can only be answered from all of it.
+ *
+ * @throws {IncompleteListError} where the PCE has sent a part.
+ */
+export async function scanWhole<T extends object>(
+  query: ScanQuery<T>,
+  take: Pick<ScanOptions<T>, 'onBegin' | 'onItems' | 'isHeld'>,
+): Promise<void> {
+  const read = await scanEvery(query, take)
+  if (!read.isWhole) throw new IncompleteListError(read)
+}
+
 /**
  * What is needed of each object that the query finds, where the objects themselves are too much to hold: their names, their ports.
  * Undefined where it is nothing.
+ *
+ * @throws {IncompleteListError} as scanWhole.
  */
 export async function pickEvery<T extends object, R>(
   query: ScanQuery<T>,
   pick: (item: T) => R | undefined,
 ): Promise<R[]> {
   const picked: R[] = []
-  await scanEvery(query, {
+  await scanWhole(query, {
     onBegin: () => void (picked.length = 0),
     onItems(items) {
       for (const item of items) {

@@ -2,7 +2,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
-import { scanEvery } from '../inventory/fetch-every.js'
+import { scanWhole } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
 import { isUnresolved, resolveLabel, type LabelIndex, type LabelReference } from '../inventory/labels.js'
 import { isAddress, sameAddress } from '../inventory/parse-addresses.js'
@@ -61,7 +61,7 @@ const describeLabels = (labels: readonly Pick<Label, 'key' | 'value'>[]) =>
 async function targetOfAddress({ pce, signal }: Context, labels: LabelIndex, address: string): Promise<Target> {
   const params = address.includes(':') ? {} : { ip_address: address }
   let having: Workload[] = []
-  await scanEvery(
+  await scanWhole(
     { api: pce.workloads, params, signal },
     {
       onBegin: () => void (having = []),

@@ -163,8 +163,8 @@ export default defineTool({
     const suggester = createSuggester(subjects, index, sources)
     const uses = new Map<string, number>()
     const isNeeded = isFirst || (subjects.length > 0 && (sources.includes('names') || sources.includes('addresses')))
-    if (isNeeded)
-      await scanEvery(
+    const see = () =>
+      scanEvery(
         { api: ctx.pce.workloads, params: { include: 'labels' }, signal: ctx.signal },
         {
           onBegin() {
@@ -181,8 +181,13 @@ export default defineTool({
           },
         },
       )
+    const isWhole = !isNeeded || (await see()).isWhole
     const warnings =
       subjects.length > 0 && sources.includes('traffic') ? await readPeers(ctx, index, subjects, suggester, days) : []
+    if (!isWhole)
+      warnings.push(
+        'The PCE did not give the whole list of workloads: suggestions and look-alikes rest on a part of it.',
+      )
 
     const suggestions = subjects.map((subject) => suggester.suggest(subject))
     const rows = slice.items.map((workload, at) => {

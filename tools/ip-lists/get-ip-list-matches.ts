@@ -8,7 +8,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { PolicyVersionInput } from '../../schemas/search-filters.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { scanEvery } from '../../domain/inventory/fetch-every.js'
+import { scanWhole } from '../../domain/inventory/fetch-every.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { readPolicyVersion, requirePolicyVersion } from '../../domain/inventory/policy-version.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
@@ -189,7 +189,7 @@ async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelec
     } else if ((list.fqdns ?? []).length > 0) named += 1
   }
   const query = { api: pce.ipLists, policyVersion, params: {}, signal }
-  await scanEvery(query, {
+  await scanWhole(query, {
     onBegin() {
       found.length = analysed = named = 0
       Object.assign(counts, { whole: 0, part: 0, uncertain: 0, excluded: 0 })
@@ -268,7 +268,7 @@ async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Pro
   // The PCE compares letters, of which an IPv6 address has several spellings; it knows no networks (P8).
   const isOne = asked.family === 'ipv4' && asked.from === asked.to
   const params = { include: 'labels', ...(isOne && { ip_address: writeInterval('ipv4', asked) }) }
-  await scanEvery<Workload>(
+  await scanWhole<Workload>(
     { api: pce.workloads, params, signal },
     {
       onBegin() {

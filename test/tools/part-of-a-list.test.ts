@@ -1,0 +1,83 @@
+/** A PCE that sends a part of a list of workloads: what can only be said of all of them is not said. */
+import t from 'tap'
+import type { ScanOptions } from '../../pce-client/index.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { partial } from '../partial.js'
+import { handMade } from './hand-made.js'
+import { startBench } from './harness.js'
+
+const HOSTS = {
+  a1: { ip: '10.0.0.1', labels: 'app=pay env=prod role=web', mode: 'full' as const },
+  b1: { ip: '10.0.0.2', labels: 'app=crm env=prod role=db', mode: 'full' as const },
+  z1: { ip: '10.0.0.3', labels: 'app=zzz env=prod loc=far', mode: 'full' as const },
+}
+/** A bench whose PCE sends the first two workloads of three, from a scan on that may be a later one. */
+async function startCut(t: Parameters<typeof startBench>[0], hosts: object = HOSTS, from = 1) {
+  const allow = [{ from: 'ams', to: 'ams' }]
+  const estate = handMade({ hosts: hosts as typeof HOSTS, ruleSets: [{ name: 'Z', scope: 'app=zzz env=prod', allow }] })
+  const bench = await startBench(t, { estate })
+  const { workloads } = bench.pce
+  const scan = workloads.scan.bind(workloads)
+  let scans = 0
+  workloads.scan = async (version, parent, options: ScanOptions<Workload>) => {
+    scans += 1
+    if (scans < from) return scan(version, parent, options)
+    let kept = 0
+    const read = await scan(version, parent, {
+      ...options,
+      onBegin() {
+        kept = 0
+        options.onBegin?.()
+      },
+      onItems(items) {
+        const first = items.slice(0, Math.max(0, 2 - kept))
+        kept += first.length
+        return options.onItems(first)
+      },
+    })
+    return { ...read, items: kept, isWhole: false }
+  }
+  return bench
+}
+
+t.test('is refused by what answers for all of them', async (t) => {
+  const { fails } = await startCut(t)
+  const CALLS = [
+    ['explain-flow', { source: 'env=prod', destination: 'z1', port: 1, proto: 'tcp', lookback_days: 1 }],
+    ['find-redundant-rules', {}],
+    ['get-ip-list-matches', { address: '10.0.0.0/24' }],
+    ['find-rules', { applies_to: '10.0.0.3' }],
+    ['label-workloads', { csv: 'name,role\nz1,web', dry_run: true }],
+  ] as const
+  for (const [tool, args] of CALLS)
+    partial(t, await fails(tool, args, 'pce_error'), { message: /The PCE sent . of .* that is needed whole/ }, tool)
+})
+
+t.test('leaves what it does not know of out of what is unused', async (t) => {
+  const { ok, pce } = await startCut(t)
+  const getPage = pce.labels.getPage.bind(pce.labels)
+  pce.labels.getPage = async (...args) => {
+    const { items, ...page } = await getPage(...args)
+    return {
+      ...page,
+      items: items.map(({ usage: _usage, ...label }: (typeof items)[number] & { usage?: unknown }) => label),
+    }
+  }
+  const answer = await ok('find-unused', { kinds: ['labels'] })
+  t.notMatch(JSON.stringify(answer), /"loc=far"|"far"/, 'a workload that was not sent bears it')
+  t.match(JSON.stringify(answer), /The PCE sent 2 of/)
+})
+
+t.test('is a warning where suggestions rest on it', async (t) => {
+  const { ok } = await startCut(t, HOSTS, 2)
+  partial(t, await ok('find-unlabelled-workloads', { missing: ['loc'], suggest_from: ['names'] }), {
+    warnings: [/^The PCE did not give the whole list of workloads/],
+  })
+})
+
+t.test('does not count as a look at what was written', async (t) => {
+  const many = Array.from({ length: 60 }, (_, at) => [`h${at}`, { ip: `10.1.0.${at + 1}`, labels: 'app=pay env=prod' }])
+  const { ok } = await startCut(t, { ...Object.fromEntries(many), a1: HOSTS.a1 }, 2)
+  const answer = await ok('label-workloads', { selection: { labels: 'app=pay' }, max_matches: 100, set: ['role=web'] })
+  t.match(JSON.stringify(answer), /The PCE sent 2 of/, 'that it could not be read back is told')
+})
