@@ -40,6 +40,12 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
   const [header, ...records] = parseRecords(text)
   if (header === undefined) throw new ToolError('invalid_argument', 'csv is empty.', { argument: 'csv' })
   const columns = readHeader(header, keys)
+  // Cells come without the blanks around them.
+  const token = removeToken?.trim()
+  if (token === '')
+    throw new ToolError('invalid_argument', 'remove_token is blank: an empty cell changes nothing.', {
+      argument: 'remove_token',
+    })
   const problems: CsvProblem[] = []
   const lines = records.flatMap(({ cells, line }): CsvLine[] => {
     if (cells.length !== columns.length) {
@@ -53,7 +59,7 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
       if (cell === '') continue
       if (cell.length > LONGEST_CELL) problems.push({ line, column, problem: `at most ${LONGEST_CELL} characters` })
       else if (isIdentity(column)) workload[column] = cell
-      else values.set(column, cell === removeToken ? null : cell)
+      else values.set(column, cell === token ? null : cell)
     }
     if (Object.keys(workload).length === 0) problems.push({ line, problem: 'it names no workload' })
     return [{ line, workload, values }]
@@ -77,8 +83,7 @@ export function refuseProblems(problems: readonly CsvProblem[]): void {
 }
 
 function parseRecords(text: string): { cells: string[]; line: number }[] {
-  const end = text.search(/\r?\n/)
-  const header = end === -1 ? text : text.slice(0, end)
+  const [header = ''] = /\S[^\r\n]*/.exec(text) ?? []
   const delimiter = DELIMITERS.find((one) => header.includes(one)) ?? ','
   const options = { bom: true, delimiter, info: true, relax_column_count: true, skip_empty_lines: true, trim: true }
   try {

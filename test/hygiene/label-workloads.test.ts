@@ -173,8 +173,8 @@ t.test('a selection is written only within a number that the caller has seen', a
 
 t.test('a table says for each workload what its labels are to be', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
-  const csv = ['\uFEFFHostname;env;role', 'pay-web-1;test;', '"pay-db-1";;gone', 'bare;dev;app', ''].join('\r\n')
-  const done = await bench.ok('label-workloads', { csv, remove_token: 'gone' })
+  const csv = ['\uFEFF', 'Hostname;env;role', 'pay-web-1;test;', '"pay-db-1";; gone', 'bare;dev;app', ''].join('\r\n')
+  const done = await bench.ok('label-workloads', { csv, remove_token: ' gone ' })
   t.same(rowsOf(done), [
     'pay-web-1 | env=prod | env=test | updated',
     'pay-db-1 | role=db | role=- | updated',
@@ -183,6 +183,8 @@ t.test('a table says for each workload what its labels are to be', async (t) => 
   const [one] = bench.simulator.state.find('/orgs/1/workloads') as Json
   const both = `href,name,loc\n${one.href},pay-web-1,here\n,crm-1,here\n`
   partial(t, await bench.ok('label-workloads', { csv: both }), { matched: 2, changed: 1, already: 1 })
+  const blank = await bench.fails('label-workloads', { csv: both, remove_token: ' ' }, 'invalid_argument')
+  partial(t, blank, { argument: 'remove_token' })
 })
 
 t.test('a name that is none is told with what was meant, in whole sentences', async (t) => {
