@@ -126,7 +126,12 @@ export async function discardChanges(
     const state = found.pending === undefined ? 'unreadable' : isNone ? 'unchanged' : 'differs'
     throw withDetails(
       error,
-      { read_back: { state, still_pending: found.still.map(({ href }) => href) } },
+      {
+        read_back: {
+          state,
+          ...(found.pending !== undefined && { still_pending: found.still.map(({ href }) => href) }),
+        },
+      },
       LOOKED[state],
     )
   }

@@ -10,7 +10,7 @@ import { choosePending, digestChanges, listPending, toProvisionable } from '../p
 import { requireApproved } from '../policy/require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
 import { type PolicyDifference, comparePolicies, describeDifference } from './compare-policies.js'
-import { describeLosses, discardChanges } from './discard-changes.js'
+import { describeLosses, discardChanges, type Discarded } from './discard-changes.js'
 import { type WholePolicy, loadPolicy } from './load-policy.js'
 import { type ChosenVersion, chooseVersion, loadVersions } from './read-versions.js'
 
@@ -127,7 +127,7 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
   const { dropped, difference, version, policy } = plan
   const droppedHrefs = dropped.map(({ href }) => toDraftHref(href))
   if (dropped.length > 0) {
-    const { still, unread } = await discardChanges(pce, { chosen: dropped, rest: [] })
+    const { still, unread } = await dropBefore(pce, dropped)
     if (still.length > 0) {
       const text = `The PCE accepted dropping the pending changes, and ${countOf(still.length, 'change')} of ${dropped.length} stayed. Nothing was restored.`
       throw new ToolError('pending_changes', text, {
@@ -160,6 +160,16 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
     )
   }
   return lookBack(ctx, policy)
+}
+
+/** Drops what is pending; an error also says that the restoration has not begun. */
+async function dropBefore(pce: Reading['pce'], dropped: TypedPendingChange[]): Promise<Discarded> {
+  try {
+    return await discardChanges(pce, { chosen: dropped, rest: [] })
+  } catch (error) {
+    const next = error instanceof ToolError && error.hint !== undefined ? `${error.hint} ` : ''
+    throw withDetails(error, { restored: false }, `${next}Nothing was restored.`)
+  }
 }
 
 const without = (hrefs: readonly string[], some: readonly TypedPendingChange[]) =>

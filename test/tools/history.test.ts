@@ -412,8 +412,26 @@ t.test('restore-policy-version', async (t) => {
     t.same(pending(), [])
     await pce.ruleSets.update(SET, { description: 'again' })
     simulator.faults.add({ kind: 'status', path: /sec_policy\/delete$/, status: 406, times: 1, body: [] })
-    await fails(TOOL, { version: 1, drop_pending: [SET] }, 'pce_error')
+    partial(t, await fails(TOOL, { version: 1, drop_pending: [SET] }, 'pce_error'), { restored: false })
     t.same(pending(), [SET], 'nothing is restored over what could not be dropped')
+  })
+
+  await t.test('says what is known where the answer to the drop is lost', async (t) => {
+    const drop = { version: 1, drop_pending: [SET] }
+    writes()
+    simulator.faults.add({ kind: 'reset', path: /sec_policy\/delete$/, times: 1 })
+    partial(t, await fails(TOOL, drop, 'outcome_unknown'), {
+      restored: false,
+      read_back: { state: 'unchanged', still_pending: [SET] },
+      hint: /nothing was discarded so far\. Nothing was restored\.$/,
+    })
+    simulator.faults.add({ kind: 'commit-then-drop', path: /sec_policy\/delete$/, times: 1 })
+    const blind = { kind: 'status', method: 'GET', path: /sec_policy\/pending/, status: 403, body: [] } as const
+    simulator.faults.add({ ...blind, skip: 2, times: 1 })
+    const answer = await fails(TOOL, drop, 'outcome_unknown')
+    t.same([answer.restored, answer.read_back], [false, { state: 'unreadable' }], 'no list of what was not read')
+    t.same(pending(), [])
+    t.notOk(writes().some(({ path }) => path.endsWith('/restore')))
   })
 
   await t.test('an answer that is lost is looked after', async (t) => {
@@ -582,7 +600,8 @@ t.test('discard-draft-changes', async (t) => {
     const kept = await listOf('Kept')
     simulator.faults.add({ kind: 'status', method: 'PUT', path: /sec_policy\/delete$/, status: 204, times: 1 })
     partial(t, await ok(TOOL, { hrefs: [kept] }), {
-      message: 'Discarded 0 pending changes of 1; 1 other still pending.',
+      message: 'Discarded 0 pending changes of 1; 1 of these still pending.',
+      discarded_hrefs: [],
       still_pending: [{ href: kept }],
       warnings: ['The PCE accepted the call; still pending nevertheless: 1 change.'],
     })

@@ -130,18 +130,25 @@ export default defineTool({
     ctx.beforeWriting.throwIfAborted()
     const done = await discardChanges(ctx.pce, discard)
     const said = [...warnings, ...warnOfOutcome(done)]
-    return fit({ ...describeOutcome(chosen, done), discarded_hrefs: hrefs, ...common }, discard, losses, said, ctx)
+    return fit({ ...describeOutcome(chosen, done), ...common }, discard, losses, said, ctx)
   },
 })
 
 function describeOutcome(chosen: readonly TypedPendingChange[], { still, pending }: Discarded) {
-  const gone = chosen.length - still.length
+  const kept = new Set(still.map(({ href }) => toDraftHref(href)))
+  const gone = chosen.map(({ href }) => toDraftHref(href)).filter((href) => !kept.has(href))
+  const others = (pending?.length ?? 0) - still.length
+  const left = [
+    ...(still.length > 0 ? [`${still.length} of these still pending`] : []),
+    ...(others > 0 ? [`${countOf(others, 'other')} still pending`] : []),
+  ]
   const message =
     pending === undefined
       ? `Discarded ${countOf(chosen.length, 'pending change')}; what is pending now could not be read back.`
-      : `Discarded ${countOf(gone, 'pending change')}${still.length === 0 ? '' : ` of ${chosen.length}`}; ${pending.length === 0 ? 'nothing is pending any more' : `${countOf(pending.length, 'other')} still pending`}.`
+      : `Discarded ${countOf(gone.length, 'pending change')}${still.length === 0 ? '' : ` of ${chosen.length}`}; ${left.join(', ') || 'nothing is pending any more'}.`
   return {
     message,
+    discarded_hrefs: gone,
     ...(still.length > 0 && { still_pending: still.map(showPending) }),
     ...(pending !== undefined && { remaining_total: pending.length }),
   }
