@@ -2,7 +2,7 @@
 import { mkdtempSync, readFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Client as ModernClient, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { Client as ModernClient } from '@modelcontextprotocol/client'
 import { StdioClientTransport as ModernStdio } from '@modelcontextprotocol/client/stdio'
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
@@ -12,12 +12,7 @@ import { createPceSimulator } from '../../pce-simulator/index.js'
 import { bundleProgram } from '../bundle-program.js'
 import { partial } from '../partial.js'
 import { ALL, type Json, startApproving } from './bench.js'
-
-const MODERN = '2026-07-28'
-const PINNED = { versionNegotiation: { mode: { pin: MODERN } } } as const
-
-/** What a tool said, or why not. */
-const said = ({ content }: Json): Json => JSON.parse(content[0].text)
+import { connectModern, MODERN, PINNED, said, type Visit } from './sdk-clients.js'
 
 /** A call of 2026-07-28 as it is on the wire, of a client that can open pages. */
 function callOf(args: object, more: object = {}, elicitation: object | null = { url: {} }) {
@@ -29,25 +24,9 @@ function callOf(args: object, more: object = {}, elicitation: object | null = { 
 }
 const HEADERS = { 'mcp-protocol-version': MODERN, 'mcp-method': 'tools/call', 'mcp-name': ALL }
 
-async function connect(
-  t: Test,
-  bench: Awaited<ReturnType<typeof startApproving>>,
-  answer: (url: string) => Promise<string>,
-) {
-  const origin = await bench.service.app.listen({ port: 0, host: '127.0.0.1' })
-  const authorization = `Bearer ${await bench.service.tokenOf('ann')}`
-  const client = new ModernClient(
-    { name: 'v2', version: '1' },
-    { ...PINNED, capabilities: { elicitation: { url: {} } } },
-  )
-  client.setRequestHandler('elicitation/create', async ({ params }) => ({
-    action: (await answer((params as Json).url)) as 'accept',
-  }))
-  await client.connect(
-    new StreamableHTTPClientTransport(new URL(`${origin}/mcp`), { requestInit: { headers: { authorization } } }),
-  )
-  t.teardown(() => client.close())
-  return client
+async function connect(t: Test, { service }: Awaited<ReturnType<typeof startApproving>>, visit: Visit) {
+  const origin = await service.app.listen({ port: 0, host: '127.0.0.1' })
+  return connectModern(t, origin, await service.tokenOf('ann'), visit)
 }
 
 t.test('a client that opens pages gets the link, and its call runs once somebody has approved', async (t) => {
@@ -71,7 +50,7 @@ t.test('who declines in the client runs nothing, and the audit log has their no'
   const bench = await startApproving(t)
   await bench.draft('one')
   const client = await connect(t, bench, () => Promise.resolve('decline'))
-  const result = (await client.callTool({ name: ALL, arguments: {} })) as Json
+  const result = await client.callTool({ name: ALL, arguments: {} })
   t.equal(result.isError, true)
   partial(t, said(result), { error: 'person_declined', params_hash: /^[0-9a-f]{64}$/ })
   t.equal(bench.provisioned(), 0)

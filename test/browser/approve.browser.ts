@@ -5,6 +5,7 @@ import t, { type Test } from 'tap'
 import { GROUP_OF, registrationFor, type Json } from '../contract/authenticated-service.js'
 import { partial } from '../partial.js'
 import { startServed } from '../setup/served.js'
+import { connectLegacy, connectModern, MODERN, type Visit } from '../approval/sdk-clients.js'
 import { servePages } from '../approve/pages-service.js'
 import type { Asked } from '../approve/desk.js'
 import { FACTS, WIDE } from '../approve/samples.js'
@@ -60,6 +61,8 @@ t.test('a person opens the link, logs in, and approves', async (t) => {
   expectQuiet(t, watch, 'all the way')
 })
 
+const PROVISION = { name: 'provision-policy', arguments: { change_description: 'Partners' } }
+
 /** The composed server, with a call of alice's that waits: her own IP list. */
 async function startWaiting(t: Test, mode: 'per_user' | 'shared', approval: ApprovalConfig) {
   const service = await startServed(t, { people: PEOPLE, mode, approval })
@@ -74,30 +77,50 @@ async function startWaiting(t: Test, mode: 'per_user' | 'shared', approval: Appr
   }
   if (mode === 'per_user') await call('register-pce-credentials', registrationFor(service.pce))
   await call('create-iplist', { name: 'Partners', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
-  return { ...service, provision: () => call('provision-policy', { change_description: 'Partners' }) }
+  return { ...service, accessToken, provision: () => call(PROVISION.name, PROVISION.arguments) }
 }
 
-t.test('the whole way: a link, a login, an approval by somebody else, a run', async (t) => {
-  const approval = { method: 'two-person', ttlSeconds: 900, maxAgeSeconds: 900 } as const
-  const { url, provision } = await startWaiting(t, 'shared', approval)
-  const { open: openPage, picture } = await openBrowser(t)
-  const { approval_url: link } = await provision()
-  const { page: alices } = await openPage(url)
-  await open(alices, url, link.slice(url.length), 'alice')
-  t.match(await textOf(alices), /Who asks .*alice.*Partners.*203\.0\.113\.0\/24.*Not yours to decide/)
-  const { page, watch } = await openPage(url)
-  await open(page, url, '/approve', 'adam')
-  await page.getByRole('link', { name: 'Provision Policy' }).click()
-  t.equal(page.url(), link)
-  await picture(page, 'approve-whole-way')
-  await page.fill('[name=note]', 'agreed on Monday')
-  await page.getByRole('button', { name: 'Approve this call' }).click()
-  t.match(await textOf(page), /Approved by adam .*agreed on Monday/)
-  partial(t, await provision(), { version: 2 })
-  await alices.reload()
-  t.match(await textOf(alices), /was let run, once/)
-  expectQuiet(t, watch, 'all the way')
-})
+for (const [era, connect] of [
+  ['with a handshake', connectLegacy],
+  [MODERN, connectModern],
+] as const) {
+  t.test(`the whole way of a client ${era}: a link, a login, an approval by somebody else, a run`, async (t) => {
+    const approval = { method: 'two-person', ttlSeconds: 900, maxAgeSeconds: 900 } as const
+    const { url, accessToken, pce } = await startWaiting(t, 'shared', approval)
+    const { open: openPage, picture } = await openBrowser(t)
+    const { page: alices } = await openPage(url)
+    const { page, watch } = await openPage(url)
+    const provisioned = () =>
+      pce.simulator.requests.filter(({ method, path }) => method === 'POST' && path.endsWith('/sec_policy')).length
+    const links: string[] = []
+    const visit: Visit = async (link) => {
+      links.push(link)
+      if (links.length > 1) return 'decline'
+      t.equal(provisioned(), 0, 'refused')
+      await open(alices, url, link.slice(url.length), 'alice')
+      t.match(await textOf(alices), /Who asks .*alice.*Partners.*203\.0\.113\.0\/24.*Not yours to decide/)
+      await open(page, url, '/approve', 'adam')
+      await page.getByRole('link', { name: 'Provision Policy' }).click()
+      t.equal(page.url(), link)
+      await picture(page, 'approve-whole-way')
+      await page.fill('[name=note]', 'agreed on Monday')
+      await page.getByRole('button', { name: 'Approve this call' }).click()
+      t.match(await textOf(page), /Approved by adam .*agreed on Monday/)
+      t.equal(provisioned(), 0, 'an approval alone runs nothing')
+      return 'accept'
+    }
+    const client = await connect(t, url, accessToken, visit)
+    partial(t, (await client.callTool(PROVISION)).structuredContent, { version: 2 })
+    t.equal(provisioned(), 1)
+    await alices.reload()
+    t.match(await textOf(alices), /was let run, once/)
+
+    t.equal((await client.callTool(PROVISION)).isError, true)
+    t.equal(new Set(links).size, 2, 'the same call is asked anew, at a link of its own')
+    t.equal(provisioned(), 1)
+    expectQuiet(t, watch, 'all the way')
+  })
+}
 
 t.test('a login at /setup, which asked for nothing, is asked again to decide', async (t) => {
   const approval = { method: 'page', ttlSeconds: 900, maxAgeSeconds: 900 } as const
