@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { partial, contains } from '../partial.js'
 import { GROUP_OF, PUBLIC_URL, registrationFor, startService, type Json } from '../contract/authenticated-service.js'
+import { readScrape } from '../metrics/scrape.js'
 import { startPretendProvider } from '../setup/pretend-provider.js'
 import { hiddenFields, Visitor } from '../setup/visitor.js'
 
@@ -11,6 +12,7 @@ async function startWaiting(t: Test, mode: 'per_user' | 'shared', method: 'page'
   const service = await startService(t, {
     mode,
     config: {
+      http: { host: '127.0.0.1', port: 0, publicUrl: PUBLIC_URL, allowedHosts: [], maxInFlight: 256, metricsPort: 0 },
       oauth: provider.oauth,
       login: { clientId: 'setup-page', clientSecret: 'client-secret' },
       confirm: { hmacKey: Buffer.alloc(32, 9), ttlSeconds: 120, approval },
@@ -31,7 +33,13 @@ async function startWaiting(t: Test, mode: 'per_user' | 'shared', method: 'page'
   if (mode === 'per_user') await service.call(token, 'register-pce-credentials', registrationFor(service.pce))
   await service.call(token, 'create-iplist', { name: 'Partners', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
   const provision = (): Promise<Json> => service.call(token, 'provision-policy', { change_description: 'Partners' })
-  return { ...service, provider, token, provision, browserOf }
+  /** How often each has happened, as /metrics counts it. */
+  const counted = async () => {
+    const { series } = readScrape((await service.app.metricsServer!.inject('/metrics')).body)
+    const happened = series('svc_mcp_approvals_total').filter(({ value }) => value > 0)
+    return Object.fromEntries(happened.map(({ labels, value }) => [labels.event, value]))
+  }
+  return { ...service, provider, token, provision, browserOf, counted }
 }
 
 const pathOf = (url: string) => url.slice(PUBLIC_URL.length)
@@ -43,7 +51,7 @@ async function press(browser: Visitor, path: string, verdict: 'approve' | 'deny'
 
 for (const mode of ['per_user', 'shared'] as const) {
   t.test(`${mode}: approved, and run once`, async (t) => {
-    const { provision, browserOf, audit } = await startWaiting(t, mode, 'page')
+    const { provision, browserOf, audit, counted } = await startWaiting(t, mode, 'page')
     const asked = await provision()
     partial(t, asked, { error: 'confirm_required', approval_url: /^https:\/\/mcp\.example\.test\/approve\/[\w-]{43}$/ })
     partial(t, await provision(), { error: 'approval_pending', approval_url: asked.approval_url })
@@ -69,6 +77,7 @@ for (const mode of ['per_user', 'shared'] as const) {
       entries.find(({ approval }) => approval === 'approved'),
       { sub: 'alice', note: 'as planned', mode },
     )
+    t.same(await counted(), { asked: 1, shown: 1, approved: 1, used: 1 })
   })
 }
 
@@ -102,7 +111,7 @@ t.test('two-person: somebody else approves', async (t) => {
 })
 
 t.test('denied, with a note that the client is told', async (t) => {
-  const { provision, browserOf, audit } = await startWaiting(t, 'shared', 'page')
+  const { provision, browserOf, audit, counted } = await startWaiting(t, 'shared', 'page')
   const path = pathOf((await provision()).approval_url)
   const alice = await browserOf('alice')
   t.equal((await press(alice, path, 'deny', 'not before\nFriday')).statusCode, 303)
@@ -112,6 +121,7 @@ t.test('denied, with a note that the client is told', async (t) => {
     audit.find(({ approval }) => approval === 'denied'),
     { decision: 'denied', note: 'not before Friday' },
   )
+  t.same(await counted(), { asked: 1, shown: 1, denied: 1 })
 })
 
 t.test('a refused decision is in the audit log', async (t) => {
