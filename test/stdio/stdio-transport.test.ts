@@ -149,7 +149,15 @@ t.test('requests of 2026-07-28 come beside a handshake, each on its own', async 
   partial(
     t,
     await say(line(modern(5, 'tools/list', {}, { 'io.modelcontextprotocol/protocolVersion': '2030-01-01' }))),
-    [{ id: 5, error: { code: -32022, data: { requested: '2030-01-01' } } }],
+    [
+      {
+        id: 5,
+        error: {
+          code: -32022,
+          data: { requested: '2030-01-01', supported: ['2026-07-28', '2025-11-25', '2025-06-18', '2025-03-26'] },
+        },
+      },
+    ],
   )
   partial(t, await say(line([modern(6, 'tools/list')])), [{ id: null, error: { code: -32600 } }])
 
