@@ -1,6 +1,6 @@
 /**
  * `npm run check`: types (also those of the PCE client alone, as they are shipped), lint, format, walls, generated documents, the
- * documents for assistants, worked examples and tool snapshots, each as a named step. All of them run, so that one round shows everything; the output of a step is shown
+ * documents for assistants, worked examples, pictures and tool snapshots, each as a named step. All of them run, so that one round shows everything; the output of a step is shown
  * where it failed. Ends with `N passed, N failed`.
  */
 import { spawnSync } from 'node:child_process'
@@ -30,6 +30,11 @@ const STEPS: readonly [name: string, program: readonly string[], remedy: string]
   ['knowledge', [...tsx, 'scripts/check-knowledge.ts'], 'knowledge/README.md says how a text names what exists'],
   ['examples', [...tsx, 'scripts/examples.ts', '--check'], '`npm run examples` runs the jobs and writes them'],
   ['pictures', [...tsx, 'scripts/pictures.ts', '--check'], '`npm run pictures` bundles their scripts'],
+  [
+    'map',
+    [...tsx, 'scripts/demo-map.ts', '--check'],
+    '`npm run demo-map` draws the map of the demo estate for README.md',
+  ],
   ['snapshots', [...tsx, 'scripts/snapshots.ts', '--check'], '`npm run snapshots` writes them'],
 ]
 

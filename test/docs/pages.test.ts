@@ -100,3 +100,10 @@ async function listenWhereSomebodyIs(t: Test): Promise<string> {
   })
   return stderr.replaceAll(String(port), '8080')
 }
+
+t.test('README is a front door: one picture, and no longer than a few screens', (t) => {
+  const readme = readPage('README.md')
+  t.ok(readme.trimEnd().split('\n').length <= 150, 'at most 150 lines')
+  t.same(readme.match(/!\[[^\]]*\]\([^)]*\.(?:svg|png)\)|<img\b/g)?.length, 1)
+  t.end()
+})
