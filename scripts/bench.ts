@@ -8,6 +8,7 @@ import { measureCalls } from './bench/measure-calls.js'
 import { measureConfirm } from './bench/measure-confirm.js'
 import { describeCrowd, measureCrowd } from './bench/measure-crowd.js'
 import { describeWatched } from './bench/measure-watched.js'
+import { describeDrawing, measureDrawing } from './bench/measure-drawing.js'
 import { measureFlows } from './bench/measure-flows.js'
 import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
@@ -114,6 +115,8 @@ console.log(`\n${describeFlows(await measureFlows()).join('\n')}`)
 console.log(`\n${describeParts(await measureParts()).join('\n')}`)
 
 console.log(`\n${describeGraph(await measureGraph()).join('\n')}`)
+
+console.log(`\n${describeDrawing(measureDrawing()).join('\n')}`)
 
 console.log(`\n${describeCrowd(await measureCrowd()).join('\n')}`)
 
