@@ -10,8 +10,8 @@ const TOTAL = PAD * 2 + WIDTH.field + 2 * WIDTH.side + WIDTH.gap + WIDTH.end
 const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
-/** Drawn; the table has all. */
-const MOST = { objects: 25, rules: 12, lines: 6, fields: 8 }
+/** As many as are drawn. What is not is counted in words that are true where there is no table, too. */
+const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
 const EFFECTS: Readonly<Record<ShownEffect, { sign: string; words: string }>> = {
   widening: { sign: '▲', words: 'opens more' },
@@ -26,7 +26,7 @@ const DEEDS: Readonly<Record<ChangedObject['change'], string>> = {
   delete: '− deleted',
   unknown: 'touched',
 }
-/** What a rule is about; the rest of its fields is in the table, unless it is all that differs. */
+/** What a rule is about; the rest of its fields is not drawn, unless it is all that differs. */
 const FLOW = { from: 'consumers', to: 'providers', by: ['ingress_services', 'services'] }
 
 /** What provisioning would change: what is in force at the left, what will be at the right, what opens more marked. */
@@ -40,7 +40,7 @@ export function drawChange(facts: ChangeFacts, { title = 'Policy change' }: { ti
     notes: [
       ...notes,
       ...(drawn.length < objects.length
-        ? [`The first ${drawn.length} of ${countOf(objects.length, 'object')} are drawn; the table has all.`]
+        ? [`The first ${drawn.length} of ${countOf(objects.length, 'object')} are drawn.`]
         : []),
     ],
     warnings,
@@ -115,11 +115,13 @@ function drawObject(object: ChangedObject, top: number): Part {
     parts.push(content)
     y += height
   }
-  for (const remark of object.remarks.slice(0, 3)) add(drawRemark(remark, y))
+  for (const remark of object.remarks.slice(0, MOST.remarks)) add(drawRemark(remark, y))
+  const unsaid = object.remarks.length - MOST.remarks
+  if (unsaid > 0) add(drawRemark(`${countOf(unsaid, 'more remark')}: not drawn`, y))
   add(drawFields(object.fields, y))
   for (const rule of object.rules.slice(0, MOST.rules)) add(drawRule(rule, y))
   const omitted = object.rules.length - MOST.rules
-  if (omitted > 0) add(drawRemark(`${omitted} more rules: in the table`, y))
+  if (omitted > 0) add(drawRemark(`${countOf(omitted, 'more rule')}: not drawn`, y))
   const height = y - top + 8
   const { kind, name, change, effect } = object
   const right = TOTAL - PAD - WIDTH.end
@@ -282,7 +284,7 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
   const omitted = fields.length - MOST.fields
   if (omitted > 0) {
     parts.push(
-      label(`${countOf(omitted, 'more field')}: in the table`, {
+      label(`${countOf(omitted, 'more field')}: not drawn`, {
         x: PAD + 24,
         y: y + 8,
         width: 300,

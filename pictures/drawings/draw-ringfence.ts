@@ -16,7 +16,7 @@ const COLUMN = { inside: 250, between: 120 }
 /** Beyond so many the sources of one fate become one card. */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
-/** Applications that are drawn; the table has the others. */
+/** Applications that are drawn; the others are counted. */
 const MOST_RINGFENCES = 6
 
 const LOOKS: Readonly<Record<Fate, { sign: string; decision: Decision }>> = {
@@ -41,9 +41,7 @@ export function drawRingfence(facts: RingfenceFacts): Picture {
         : `Ringfences of ${ringfences.length} applications`,
     notes: [
       ...notes,
-      ...(drawn.length < ringfences.length
-        ? [`The first ${drawn.length} of ${ringfences.length} are drawn; the table has all.`]
-        : []),
+      ...(drawn.length < ringfences.length ? [`The first ${drawn.length} of ${ringfences.length} are drawn.`] : []),
     ],
     warnings,
     views: [{ name: 'Ringfence', drawing: stack(drawn.map((one, at) => drawOne(one, `r${at}`))) }],
@@ -111,7 +109,7 @@ function drawOne(ringfence: Ringfence, prefix: string): Drawing {
   }))
   const omitted = ringfence.destinations.length - destinations.length
   if (omitted > 0)
-    destinations.push({ name: `${omitted} more`, detail: 'in the table', look: 'unknown', sign: '→', isFold: true })
+    destinations.push({ name: `${omitted} more`, detail: 'not drawn', look: 'unknown', sign: '→', isFold: true })
   const inside = { x: PAD + CARD.width + COLUMN.between, width: COLUMN.inside }
   const right = inside.x + inside.width + COLUMN.between
   const left = drawColumn(
@@ -217,7 +215,7 @@ function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Car
   return [
     ...cards,
     {
-      card: { name: `${omitted} more`, detail: `${FATE_WORDS[fate]}: in the table`, look: fate, sign, isFold: true },
+      card: { name: `${omitted} more`, detail: `${FATE_WORDS[fate]}: not drawn`, look: fate, sign, isFold: true },
       fate,
     },
   ]

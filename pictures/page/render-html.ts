@@ -58,7 +58,7 @@ export function renderFigure(picture: Picture): Markup {
         class: 'stage',
         tabindex: 0,
         role: 'group',
-        'aria-label': `${title}, drawn. The tables below have the same facts.`,
+        'aria-label': `${title}, drawn. Tables of the facts are below.`,
       },
       ...views.map(({ drawing }, at) => renderInline(drawing, 'title', at > 0)),
     ),
@@ -138,8 +138,9 @@ const AROUND_TABLE = 600
 /** The facts as tables, within so many bytes. */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
   let left = bytes
-  return fragment(
-    tables.map((table) => {
+  return fragment([
+    element('p', {}, 'What the drawing leaves out is in these tables.'),
+    ...tables.map((table) => {
       left -= AROUND_TABLE
       const rows: Markup[] = []
       for (const row of table.rows) {
@@ -167,7 +168,7 @@ export function renderTables(tables: readonly Table[], bytes: number): Markup {
         element('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': table.caption }, body),
       )
     }),
-  )
+  ])
 }
 
 function renderRow({ columns }: Table, { cells, decision }: Table['rows'][number]): Markup {

@@ -99,3 +99,82 @@ export function pathsAnswer(name = 'payments'): MovementAnswer {
     truncated: false,
   }
 }
+
+const manyOf = <One>(count: number, make: (at: number) => One): One[] =>
+  Array.from({ length: count }, (_, at) => make(at))
+
+/** Changed objects, the first with so many rules, fields and risks; `name` is that of the first and in its values. */
+export const changeAnswer = ({
+  objects,
+  rules = 0,
+  fields = 1,
+  risks = 0,
+  name = 'Object 0',
+}: {
+  objects: number
+  rules?: number
+  fields?: number
+  risks?: number
+  name?: string
+}) => ({
+  total_pending_changes: objects,
+  changes: {
+    updated: manyOf(objects, (at) => ({
+      type: 'rule_sets',
+      name: at === 0 ? name : `Object ${at}`,
+      href: `/orgs/1/sec_policy/draft/rule_sets/${at}`,
+      effect: at === 0 ? 'widening' : 'neutral',
+      ...(at === 0 && {
+        risks: manyOf(risks, (risk) => `risk_${risk}`),
+        rules: manyOf(rules, (rule) => ({
+          rule_type: 'allow',
+          rule: `web → rule ${rule}`,
+          change: 'changed',
+          effect: 'widening',
+          fields: [{ field: 'consumers', active: ['web'], draft: ['web', name] }],
+        })),
+      }),
+      fields: manyOf(at === 0 ? fields : 1, (field) => ({
+        field: `field_${field}`,
+        active: `${name} before`,
+        draft: `${name} after`,
+      })),
+    })),
+  },
+})
+
+/** A dry run of a ringfence: so many sources let in, one cut, and so many destinations. */
+export function ringfenceAnswer({
+  sources,
+  destinations = 0,
+  name = 'payments',
+}: {
+  sources: number
+  destinations?: number
+  name?: string
+}) {
+  const peer = (kind: string) => (at: number) => ({
+    app: `${kind}-${at}`,
+    env: 'prod',
+    connections: 10,
+    ports_total: 1,
+    observed_ports: [{ port: 8443, proto: 6, connections: 10, policy_decision: 'potentially_blocked' }],
+  })
+  return {
+    message: 'Nothing was written.',
+    app: name,
+    env: 'prod',
+    selective: true,
+    workloads: { total: 12, managed: 12, enforcement_modes: { visibility_only: 12 } },
+    flows_analysed: { inbound: 40, outbound: 20 },
+    ruleset: { name: `${name} | prod` },
+    inbound_remote_apps: manyOf(sources, (at) => ({ ...peer('source')(at), coverage: 'newly_allowed', rule: 'new' })),
+    outbound_remote_apps: manyOf(destinations, peer('destination')),
+    would_be_cut: [
+      { effect: 'cut', kind: 'unmanaged', source: `${name} intruder`, sources: 1, connections: 3, ports: ['3389/tcp'] },
+    ],
+    infrastructure_sources: [],
+    warnings: [],
+    window: WINDOW,
+  }
+}

@@ -25,7 +25,7 @@ export function renderPicture(shown: ShownCall): string {
   const entries = picture.legend.map(({ sample, text }) => html`<li>!${sample.text} ${text}</li>`).join('')
   return html`<section class="card drawing" aria-labelledby="drawing">
     <h2 id="drawing">Drawn</h2>
-    <p class="hint">All of it, and more, is in words below.</p>
+    <p class="hint">All of it, and what is not drawn, is in words below.</p>
     <div>!${drawing}</div>
     <ul class="legend">
       !${entries}
