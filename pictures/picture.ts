@@ -28,6 +28,8 @@ export interface Drawing {
 export interface View {
   name: string
   drawing: Drawing
+  /** What it is for, a sentence of a page that has it. */
+  note?: string
 }
 
 /** The facts of a picture for people who do not look at it. */

@@ -23,6 +23,8 @@ const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
 /** Beyond so many groups a map is folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
+/** Characters of a drawing beyond which a page may have no room for it. */
+const LARGE = 500_000
 
 export interface MapOptions {
   /** Fold beyond so many groups; Infinity never does. */
@@ -38,6 +40,10 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const inside = facts.groups.filter(({ kind }) => kind === 'group').length
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
+  const first = drawGroups(folded, 'm0')
+  // As large as somebody wants it, and folded further for a page that cannot have that.
+  const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
+  const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))
   return {
     kind: 'map',
@@ -45,16 +51,17 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
     notes: [
       `${countOf(inside, 'group')} of workloads with the same labels, ${countOf(facts.groups.length - inside, 'end')} outside of them.`,
       ...(isFolded
-        ? [
-            `The ${shown} busiest stand for themselves; the others are folded, those of an env into one node${withWhole ? ` (“${all}” unfolds them)` : ''}.`,
-          ]
+        ? [`The ${shown} busiest stand for themselves; the others are folded, those of an env into one node.`]
         : []),
       ...facts.notes,
     ],
     warnings: [],
     views: [
-      { name: isFolded ? 'Folded' : 'Map', drawing: drawGroups(folded, 'm0') },
-      ...(isFolded && withWhole ? [{ name: all, drawing: drawGroups(facts, 'm1') }] : []),
+      { name: isFolded ? 'Folded' : 'Map', drawing: first },
+      ...(isFolded && withWhole
+        ? [{ name: all, drawing: drawGroups(facts, 'm1'), note: `“${all}” unfolds them.` }]
+        : []),
+      ...(instead === facts ? [] : [{ name: 'Folded further', drawing: drawGroups(instead, 'm2'), note: further }]),
     ],
     legend: [
       ...legendOfDecisions(decisions),
@@ -69,7 +76,7 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
         sample: sample(box({ x: 1, y: 1, width: 32, height: 10 }, 'outside nameless', 5)),
         text: 'not labelled: unmanaged, or unknown',
       },
-      ...(isFolded
+      ...(isFolded || instead !== facts
         ? [{ sample: sample(box({ x: 1, y: 1, width: 32, height: 10 }, 'fold', 3)), text: 'several, folded' }]
         : []),
     ],

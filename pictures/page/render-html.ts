@@ -1,11 +1,13 @@
 import { element, fragment, type Child, type Markup } from '../markup.js'
-import { countOf, wholeNumber, type Picture, type Table } from '../picture.js'
-import { classOf } from '../drawings/shapes.js'
+import { countOf, wholeNumber, type Picture, type Table, type View } from '../picture.js'
+import { classOf, label } from '../drawings/shapes.js'
 import { renderInline } from './render-svg.js'
 import { PAGE_STYLE } from './page-style.js'
 
 /** Bytes of a file of HTML. */
 const MOST_BYTES = 1024 * 1024
+/** Of these, what drawings leave to the tables: some 2,000 rows, which are all that a screen reader has. */
+const TABLE_BYTES = 256 * 1024
 
 /** What a file needs of the program that writes it. */
 export interface HtmlParts {
@@ -18,8 +20,9 @@ export interface HtmlParts {
 }
 
 /**
- * A picture as a page that needs nothing but itself: a content policy keeps it from loading or sending anything. At most 1 MiB: the tables
- * are cut to what is left beside the drawings, which the page says.
+ * A picture as a page that needs nothing but itself: a content policy keeps it from loading or sending anything. At most 1 MiB, as long
+ * as its sentences, which are never cut, leave room: drawings that would take more than three quarters are left out, later views first,
+ * and the tables are cut to what is left; the page says both.
  */
 export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlParts): string {
   const policy = [
@@ -36,10 +39,35 @@ export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlPar
     element('title', {}, picture.title).text,
     `<style>${PAGE_STYLE}</style></head><body><main id="picture">`,
   ].join('')
-  const figure = renderFigure(picture).text
+  const rest = bytesOf(head) + bytesOf(renderFigure({ ...picture, views: [NOT_DRAWN] }).text)
+  const figure = renderFigure(fitViews(picture, MOST_BYTES - TABLE_BYTES - rest)).text
   const end = `${element('p', { class: 'hint' }, foot).text}</main><script>${script}</script></body></html>\n`
   const left = MOST_BYTES - bytesOf(head) - bytesOf(figure) - bytesOf(end)
   return `${head}${figure}${renderTables(picture.tables, left).text}${end}`
+}
+
+const NOT_DRAWN: View = {
+  name: 'Left out',
+  drawing: {
+    width: 400,
+    height: 60,
+    content: label('Too large to be drawn in a page.', { x: 20, y: 30, width: 380, look: 'soft' }),
+  },
+}
+
+/** The picture with the views that fit into so many bytes, and a sentence for those that do not. */
+function fitViews(picture: Picture, bytes: number): Picture {
+  let left = bytes
+  const fits = ({ drawing }: View) => {
+    const size = bytesOf(drawing.content.text)
+    if (size > left) return false
+    left -= size
+    return true
+  }
+  const [first = NOT_DRAWN, ...others] = picture.views.filter(fits)
+  const omitted = picture.views.filter((view) => view !== first && !others.includes(view))
+  const notes = omitted.map(({ name }) => `The drawing “${name}” is left out: it is too large for a page.`)
+  return { ...picture, notes: [...picture.notes, ...notes], views: [first, ...others] }
 }
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length
@@ -50,7 +78,7 @@ export function renderFigure(picture: Picture): Markup {
   return fragment([
     element('h1', { id: 'title' }, title),
     ...(warnings.length > 0 ? [list('warnings', warnings)] : []),
-    list('notes', notes),
+    list('notes', [...notes, ...views.flatMap(({ note }) => note ?? [])]),
     renderTools(picture),
     element(
       'div',
@@ -135,40 +163,46 @@ const MOST_OPEN = 60
 /** Kept free for what stands around the rows of a table. */
 const AROUND_TABLE = 600
 
-/** The facts as tables, within so many bytes. */
+/** The facts as tables, within so many bytes; rows that are cut are counted. */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
-  let left = bytes
-  return fragment([
-    element('p', {}, 'What the drawing leaves out is in these tables.'),
-    ...tables.map((table) => {
-      left -= AROUND_TABLE
-      const rows: Markup[] = []
-      for (const row of table.rows) {
-        const markup = renderRow(table, row)
-        left -= bytesOf(markup.text)
-        if (left < 0) break
-        rows.push(markup)
-      }
-      const cut = table.rows.length - rows.length
-      const caption = `${table.caption}: ${countOf(table.rows.length, 'row')}${cut > 0 ? `, of which the last ${wholeNumber(cut)} are left out here for size` : ''}`
-      const heads = table.columns.map(({ name, isNumber }) =>
-        element('th', { scope: 'col', class: isNumber && 'n' }, name),
-      )
-      const body = element(
-        'table',
-        {},
-        element('caption', {}, caption),
-        element('thead', {}, element('tr', {}, ...heads)),
-        element('tbody', {}, ...rows),
-      )
-      return element(
-        'details',
-        { open: table.rows.length <= MOST_OPEN },
-        element('summary', {}, `Table: ${table.caption}`),
-        element('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': table.caption }, body),
-      )
-    }),
-  ])
+  // For all of them at once: one that is left without rows is there all the same.
+  let left = bytes - (tables.length + 1) * AROUND_TABLE
+  const parts = tables.map((table) => {
+    const rows: Markup[] = []
+    for (const row of table.rows) {
+      const markup = renderRow(table, row)
+      left -= bytesOf(markup.text)
+      if (left < 0) break
+      rows.push(markup)
+    }
+    return { table, rows }
+  })
+  const total = tables.reduce((sum, { rows }) => sum + rows.length, 0)
+  const shown = parts.reduce((sum, { rows }) => sum + rows.length, 0)
+  const words =
+    shown === total
+      ? 'What the drawing leaves out is in these tables.'
+      : `These tables have ${wholeNumber(shown)} of ${countOf(total, 'row')}: the others are left out for size.`
+  return fragment([element('p', {}, words), ...parts.map(({ table, rows }) => renderTable(table, rows))])
+}
+
+function renderTable(table: Table, rows: readonly Markup[]): Markup {
+  const cut = table.rows.length - rows.length
+  const caption = `${table.caption}: ${countOf(table.rows.length, 'row')}${cut > 0 ? `, of which the last ${wholeNumber(cut)} are left out here for size` : ''}`
+  const heads = table.columns.map(({ name, isNumber }) => element('th', { scope: 'col', class: isNumber && 'n' }, name))
+  const body = element(
+    'table',
+    {},
+    element('caption', {}, caption),
+    element('thead', {}, element('tr', {}, ...heads)),
+    element('tbody', {}, ...rows),
+  )
+  return element(
+    'details',
+    { open: table.rows.length <= MOST_OPEN },
+    element('summary', {}, `Table: ${table.caption}`),
+    element('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': table.caption }, body),
+  )
 }
 
 function renderRow({ columns }: Table, { cells, decision }: Table['rows'][number]): Markup {

@@ -4,7 +4,7 @@ import { drawPicture } from '../../pictures/draw-picture.js'
 import { renderHtmlFile } from '../../pictures/page/render-html.js'
 import { renderSvgFile } from '../../pictures/page/render-svg.js'
 import { COLOURS } from '../../pictures/style.js'
-import { mapAnswer } from './samples.js'
+import { changeAnswer, mapAnswer } from './samples.js'
 
 const PARTS = { script: '', hash: () => 'sha256-x', foot: '' }
 const page = (answer: object) => renderHtmlFile(drawPicture('map', [answer]), PARTS)
@@ -31,6 +31,40 @@ t.test('what does not fit is cut and counted', (t) => {
   const rows = html.match(/<td class="n">/g)?.length ?? 0
   const [, cut = ''] = /of which the last ([\d,]+) are left out here for size/.exec(html) ?? []
   t.equal(rows + Number(cut.replace(',', '')), 3000)
+  t.end()
+})
+
+const LEFT_OUT = /<li><bdi>(The drawing “.*?” is left out: it is too large for a page\.)<\/bdi>/g
+const leftOut = (html: string) => [...html.matchAll(LEFT_OUT)].map(([, words]) => words)
+
+t.test('a drawing that leaves no room for the facts is left out, and what is folded stays', (t) => {
+  const answer = mapAnswer(1000, 12_000)
+  const html = page(answer)
+  t.ok(Buffer.byteLength(html) <= MiB, `${Buffer.byteLength(html)} bytes`)
+  t.same(leftOut(html), ['The drawing “All 1012” is left out: it is too large for a page.'])
+  t.notMatch(html, /unfolds them/, 'what is not there is not offered')
+  t.equal(html.match(/<svg class="pic" viewBox/g)?.length, 1)
+  const rows = html.match(/<td class="n">/g)?.length ?? 0
+  t.ok(rows > 5000, `${rows} rows`)
+  t.ok(
+    html.includes(`These tables have ${rows.toLocaleString('en')} of 12,000 rows: the others are left out for size.`),
+  )
+
+  const wanted = renderHtmlFile(drawPicture('map', [answer], { most: 10_000 }), PARTS)
+  t.ok(Buffer.byteLength(wanted) <= MiB, `${Buffer.byteLength(wanted)} bytes`)
+  t.same(leftOut(wanted), ['The drawing “Map” is left out: it is too large for a page.'])
+  t.match(wanted, /“Folded further” has the 29 busiest/)
+  t.match(wanted, /class="fold"/)
+  t.same(leftOut(page(mapAnswer(300, 3000))), [], 'not where there is room')
+  t.end()
+})
+
+t.test('a picture of one drawing that is too large keeps its tables', (t) => {
+  const long = 'x'.repeat(40_000)
+  const html = renderHtmlFile(drawPicture('change', [changeAnswer({ objects: 25, name: long })]), PARTS)
+  t.ok(Buffer.byteLength(html) <= MiB, `${Buffer.byteLength(html)} bytes`)
+  t.same(leftOut(html), ['The drawing “Change” is left out: it is too large for a page.'])
+  t.match(html, /Too large to be drawn in a page\.[^]*<tbody><tr>/)
   t.end()
 })
 
