@@ -9,6 +9,8 @@ const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
 /** Characters that may wait for a client that does not read: twice the largest answer, which is one event. */
 const BACKLOG = 4 * 1024 * 1024
+/** How long a batch waits for a client to read what has been answered so far. */
+const PATIENCE_MS = 30_000
 
 /** What a request is answered with: the whole JSON-RPC message, and the HTTP status where that can still be chosen. */
 export interface Answered {
@@ -63,8 +65,7 @@ export class HttpExchange implements MessagePorts {
       if (this.#stream === null) this.#texts.push(answered.text)
       else this.#event(answered.text)
       status = answered.status
-      // Not in the same turn: what has been answered must get onto its way before more piles up.
-      if (at + 1 < this.requests.length) await nextTurn()
+      if (at + 1 < this.requests.length) await this.#untilTaken()
     }
     if (this.#stream === null)
       this.#resolve(
@@ -115,6 +116,25 @@ export class HttpExchange implements MessagePorts {
       this.#texts = []
     }
     return this.#stream
+  }
+
+  /**
+   * Lets what has been answered get onto its way before more piles up, at the pace of a client that reads slowly. One that has taken
+   * nothing for 30 s is as good as gone.
+   */
+  async #untilTaken(): Promise<void> {
+    await nextTurn()
+    const stream = this.#stream
+    if (stream === null || stream.destroyed || !stream.writableNeedDrain) return
+    await new Promise<void>((resolve) => {
+      const cancel = this.timers.after(PATIENCE_MS, () => stream.destroy())
+      const go = () => {
+        cancel()
+        stream.off('drain', go).off('close', go)
+        resolve()
+      }
+      stream.on('drain', go).on('close', go)
+    })
   }
 
   /** One event, on one `data` line: JSON text has no raw line breaks. */

@@ -7,7 +7,8 @@ import type { TLSSocket } from 'node:tls'
 import t, { type Test } from 'tap'
 import { createPceHosts } from '../../plugins/context/pce-hosts/create-pce-hosts.js'
 import { partial } from '../partial.js'
-import { listen, until } from '../pce-client/support.js'
+import { listen } from '../pce-client/support.js'
+import { until } from '../until.js'
 import {
   makePki,
   nameService,

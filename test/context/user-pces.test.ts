@@ -16,7 +16,7 @@ import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import { startForwardProxy } from '../pce-client/contract/transport/start-forward-proxy.js'
-import { until } from '../pce-client/support.js'
+import { until } from '../until.js'
 import {
   DELETE,
   type Json,

@@ -4,6 +4,7 @@ import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
+import { until } from '../until.js'
 import { startService } from './authenticated-service.js'
 import { heavyTools, startPce } from './heavy-tools.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
@@ -39,14 +40,6 @@ function callAndLeave(url: string, name: string) {
     client.end(JSON.stringify(request('tools/call', { name, _meta: { progressToken: 1 } })))
   })
   return { said, leave: () => leave() }
-}
-
-async function until(condition: () => boolean): Promise<void> {
-  const end = Date.now() + 30_000
-  while (!condition()) {
-    if (Date.now() > end) throw new Error('it never happened')
-    await new Promise((resolve) => setImmediate(resolve))
-  }
 }
 
 t.test('a call that breaks its thread fails alone', async (t) => {

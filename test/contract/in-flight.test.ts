@@ -1,6 +1,6 @@
 /** What counts as a request in flight: whatever the server still works on (D12). */
 import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
+import { type IncomingMessage, type Server, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import { Type } from '@sinclair/typebox'
 import { fastify } from 'fastify'
@@ -9,20 +9,16 @@ import { endCalls } from '../../process/end-calls.js'
 import errors from '../../plugins/errors/index.js'
 import inFlight, { holdPlaces } from '../../plugins/in-flight/index.js'
 import requestId from '../../plugins/request-id/index.js'
+import { systemTimers } from '../../plugins/mcp/answer-request.js'
 import { defineTool } from '../../tools/define.js'
-import { tools as allTools } from '../../tools/index.js'
+import { fakeClock } from '../fake-clock.js'
+import { until } from '../until.js'
 import { gate, insecureApp, openTool, parseEvents, request, testTools, type Line } from './insecure-app.js'
 
 const http = (maxInFlight: number) => ({ host: '127.0.0.1', port: 0, allowedHosts: [], maxInFlight })
 const tick = () => new Promise((resolve) => setImmediate(resolve))
-
-async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 10_000; turn++) {
-    if (await condition()) return
-    await tick()
-  }
-  throw new Error('it never happened')
-}
+const connectionsOf = ({ server }: { server: Server }) =>
+  new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
 
 t.test('a change that outlives its client keeps its slot until it ends', async (t) => {
   const { tools, read, write } = testTools()
@@ -123,7 +119,7 @@ t.test('a batch starts no further call once its client has left', async (t) => {
   client.end(JSON.stringify([1, 2, 3].map((id) => request('tools/call', { name: 'wait-write' }, id))))
   await write.arrived
   client.destroy()
-  await until(() => new Promise((resolve) => app.server.getConnections((_error, count) => resolve(count === 0))))
+  await until(async () => (await connectionsOf(app)) === 0)
   for (let turn = 0; turn < 20; turn++) await tick()
   write.open()
   await until(() => audit.some(({ phase }) => phase === 'outcome'))
@@ -131,23 +127,54 @@ t.test('a batch starts no further call once its client has left', async (t) => {
   t.equal(audit.filter(({ phase }) => phase === 'decision').length, 1)
 })
 
-t.test('streams a batch while it runs, however long its answers are', async (t) => {
-  const { app } = await insecureApp(allTools)
+/** A batch of 30 calls with half a megabyte of answer each, and the response, which nobody reads yet. */
+async function longBatch(t: Test, timers = systemTimers) {
+  let calls = 0
+  const tell = defineTool({
+    ...openTool,
+    name: 'tell',
+    effect: 'read',
+    input: Type.Object({}, { additionalProperties: false }),
+    output: Type.Object({ lines: Type.Array(Type.String()) }),
+    handler() {
+      calls += 1
+      return Promise.resolve({ lines: Array.from({ length: 1000 }, () => 'long '.repeat(100)) })
+    },
+  })
+  const { app } = await insecureApp([tell], {}, { timers })
   t.teardown(() => app.close())
-  const url = await app.listen({ port: 0, host: '127.0.0.1' })
-  const lists = Array.from({ length: 60 }, (_, n) => request('tools/list', undefined, n + 1))
-  const first = request('tools/call', { name: 'get-server-changelog', _meta: { progressToken: 0 } }, 0)
-  const answer = await fetch(`${url}/mcp`, {
+  const client = httpRequest(`${await app.listen({ port: 0, host: '127.0.0.1' })}/mcp`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
-    body: JSON.stringify([first, ...lists]),
   })
-  const { events } = parseEvents(await answer.text())
-  const ids = events.flatMap(({ data }) => ('id' in data ? [data.id] : []))
-  t.same(
-    ids,
-    Array.from({ length: 61 }, (_, id) => id),
-  )
+  const ids = Array.from({ length: 30 }, (_, at) => at)
+  client.end(JSON.stringify(ids.map((id) => request('tools/call', { name: 'tell', _meta: { progressToken: id } }, id))))
+  const [response] = (await once(client, 'response')) as [IncomingMessage]
+  return { app, response: response.setEncoding('utf8'), ids, calls: () => calls }
+}
+
+t.test('streams a batch while it runs, however long its answers and slow its client are', async (t) => {
+  const { response, ids } = await longBatch(t)
+  let text = ''
+  for await (const piece of response) {
+    text += piece
+    for (let turn = 0; turn < 20; turn++) await tick()
+  }
+  const answered = parseEvents(text).events.flatMap(({ data }) => ('id' in data ? [data.id] : []))
+  t.same(answered, ids)
+})
+
+t.test('a batch whose client reads nothing is ended as if it had left', async (t) => {
+  const clock = fakeClock()
+  const { app, ids, calls } = await longBatch(t, clock)
+  await until(async () => {
+    clock.advance(1000)
+    return (await connectionsOf(app)) === 0
+  })
+  const begun = calls()
+  for (let turn = 0; turn < 20; turn++) await tick()
+  t.equal(calls(), begun)
+  t.ok(begun < ids.length)
 })
 
 /** A bound for all and one for each caller, with a check between them that waits for `checked`, as that of a token may. */

@@ -17,19 +17,11 @@ import { tools as realTools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { fakeClock } from '../fake-clock.js'
 import { partial } from '../partial.js'
+import { until } from '../until.js'
 import { insecureApp, parseEvents, request, testTools, textOf, type Line } from './insecure-app.js'
 import { noCredentials } from '../tools/harness.js'
 
 const tick = () => new Promise((resolve) => setImmediate(resolve))
-
-/** Waits for what a test has made happen, turn by turn of the event loop. */
-async function until(condition: () => boolean): Promise<void> {
-  for (let turn = 0; turn < 10_000; turn++) {
-    if (condition()) return
-    await tick()
-  }
-  throw new Error('it never happened')
-}
 
 t.test('refuses arguments that violate the schema', async (t) => {
   const { tools, seen } = testTools()

@@ -85,8 +85,8 @@ t.test('a lookup that refuses', async (t) => {
   for (const url of ['http://pce.example.test', 'https://pce.example.test']) {
     const names = scripted(new Error('that place is not for you'))
     const client = clientOf(listener, { url, lookup: names.lookup })
-    for (const call of [client.get('x'), client.put('x'), client.post('x')]) {
-      partial(t, await rejection(call), {
+    for (const call of [() => client.get('x'), () => client.put('x'), () => client.post('x')]) {
+      partial(t, await rejection(call()), {
         name: 'PceError',
         code: 'unreachable',
         reason: 'ADDRESS_REFUSED',

@@ -1,7 +1,8 @@
 import t from 'tap'
 import type { PceClientOptions } from '../../pce-client/types.js'
 import { partial } from '../partial.js'
-import { clientOf, fakeTimers, rejection, startServer, until, type Reply } from './support.js'
+import { until } from '../until.js'
+import { clientOf, fakeTimers, rejection, startServer, type Reply } from './support.js'
 
 const MINUTE = 60_000
 const ok: Reply = { body: {} }

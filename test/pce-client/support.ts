@@ -112,7 +112,3 @@ export async function rejection(promise: Promise<unknown>): Promise<PceError> {
   if (value instanceof Error) return value as PceError
   throw new Error(`resolved instead of failing: ${inspect(value)}`)
 }
-
-export async function until(condition: () => boolean): Promise<void> {
-  while (!condition()) await new Promise((resolve) => setImmediate(resolve))
-}

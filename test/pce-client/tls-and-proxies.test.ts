@@ -7,18 +7,8 @@ import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createPceClient, PceError, type PceClient } from '../../pce-client/index.js'
 import { partial } from '../partial.js'
-import {
-  clientOf,
-  listen,
-  recording,
-  rejection,
-  SECRET,
-  startServer,
-  until,
-  USER,
-  type Reply,
-  type Seen,
-} from './support.js'
+import { until } from '../until.js'
+import { clientOf, listen, recording, rejection, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
 
 const ok: Reply = { body: {} }
 const basic = (user: string, secret: string) => `Basic ${Buffer.from(`${user}:${secret}`).toString('base64')}`
@@ -292,8 +282,8 @@ t.test('a forward proxy', async (t) => {
     const before = [server.seen.length, secureSeen.length]
     for (const [client, message] of refusals) {
       client.setProxies(proxy.url('user:wrong@'), proxy.url('user:wrong@'))
-      for (const call of [client.get('x'), client.post('x')]) {
-        const error = await rejection(call)
+      for (const call of [() => client.get('x'), () => client.post('x')]) {
+        const error = await rejection(call())
         partial(t, error, { name: 'PceError', code: 'unreachable', message }, 'a write has not happened either')
         t.notMatch(error.message, 'wrong')
       }

@@ -6,18 +6,8 @@ import t from 'tap'
 import { createPceClient, PceApiError, PceError, PceIntegerError } from '../../pce-client/index.js'
 import type { PceClientOptions, RetryEvent } from '../../pce-client/types.js'
 import { partial } from '../partial.js'
-import {
-  clientOf,
-  fakeTimers,
-  listen,
-  rejection,
-  SECRET,
-  startServer,
-  until,
-  USER,
-  type Reply,
-  type Seen,
-} from './support.js'
+import { until } from '../until.js'
+import { clientOf, fakeTimers, listen, rejection, SECRET, startServer, USER, type Reply, type Seen } from './support.js'
 
 const MIB = 1024 * 1024
 const basic = (secret = SECRET) => `Basic ${Buffer.from(`${USER}:${secret}`).toString('base64')}`
