@@ -14,7 +14,14 @@ t.test('as many audit events as are read at most may not be all there are', asyn
       severity: 'info',
       status: 'success',
     }))
-    bench.simulator.faults.add({ kind: 'status', path: /\/events$/, method: 'GET', times: 1, status: 200, body })
+    bench.simulator.faults.add({
+      kind: 'status',
+      path: /\/orgs\/1\/events$/,
+      method: 'GET',
+      times: 1,
+      status: 200,
+      body,
+    })
     const { status, detail } = byId(await bench.ok('compliance-check', { framework: 'swift-csp', ...PAYMENTS }))[
       'SWIFT-6.4'
     ]
