@@ -126,8 +126,9 @@ function settle(
   const stored = now?.get(workload.href)
   if (stored === undefined) return { workload, ...said, note: said.note ?? UNREAD }
   if (stored.mode === to) {
-    // A lost answer is found again.
-    return said.outcome === 'unverified' ? { workload, outcome: 'changed', now: to } : { workload, ...said, now: to }
+    // What is stored counts: a lost answer is found again, and a refusal is contradicted.
+    const note = said.outcome === 'failed' && said.note !== undefined ? { note: `${REFUSED_YET_SET} ${said.note}` } : {}
+    return { workload, outcome: 'changed', now: to, ...note }
   }
   const outcome = said.outcome === 'changed' ? 'differs' : said.outcome
   return { workload, outcome, now: stored.mode, note: said.note ?? DIFFERS }
@@ -135,3 +136,4 @@ function settle(
 
 const UNREAD = 'It could not be read back.'
 const DIFFERS = 'The PCE said it was changed, and shows another mode.'
+const REFUSED_YET_SET = 'It reads back in the mode, though the PCE answered:'

@@ -184,7 +184,28 @@ t.test("what the PCE refuses of one workload is that one's outcome", async (t) =
   const error = await bench.fails(TOOL, PAY, 'pce_error')
   t.match(error.message, /^Set 0 of 4 workloads of pay \(prod\) to full\. 2 failed\./)
   t.match(error.hint, /Nothing was changed/)
+
+  const stored = await bench.pce.workloads.getAll()
+  const body = stored.map((workload) =>
+    workload.name === 'db-1' ? { ...workload, enforcement_mode: 'full' } : workload,
+  )
+  const readBack = (fault: object) =>
+    bench.simulator.faults.add(
+      { kind: 'status', path, status: 200, times: 1, body: answerOf('db-1', 'app-1') },
+      { kind: 'status', path: /\/workloads$/, method: 'GET', skip: 1, times: 9, ...fault },
+    )
+  readBack({ status: 200, body })
+  const contradicted = await bench.ok(TOOL, PAY)
   bench.simulator.faults.clear()
+  partial(t, contradicted, { outcomes: { changed: 1, failed: 1 } })
+  const written = outcomes(contradicted).filter((outcome: string) => /^(?:app|db)-1 /.test(outcome))
+  t.same(written, ['app-1 selective failed', 'db-1 visibility_only changed'])
+  t.match(JSON.stringify(contradicted.workloads), /reads back in the mode, though the PCE answered: input_validation/)
+
+  readBack({ status: 403 })
+  const unread = await bench.fails(TOOL, PAY, 'pce_error')
+  bench.simulator.faults.clear()
+  t.notMatch(unread.hint, /Nothing was changed/, 'where it could not be read back')
 })
 
 t.test('an answer that is lost is looked for', async (t) => {

@@ -167,7 +167,8 @@ export function showModesSet(
     const isRefused = counts.failed > 0 && counts.failed === left && counts.changed === 0
     if (!isRefused) return fitAnswer(answer, limits)
     const { message, ...details } = fitAnswer(answer, limits)
-    throw new ToolError('pce_error', message, details, { hint: REFUSED })
+    const isRead = outcomes.every(({ outcome, now }) => outcome !== 'failed' || now !== undefined)
+    throw new ToolError('pce_error', message, details, { hint: isRead ? `${REFUSED} Nothing was changed.` : REFUSED })
   }
   if (isLost) throw withDetails(stopped, { read_back: { state: 'as_sent' }, outcomes: counts }, AS_SENT)
   const { message, ...details } = show(
@@ -182,7 +183,7 @@ export function showModesSet(
 const AS_SENT = 'Read back, all of them are in the mode: the change was made.'
 const GO_ON =
   'What `written` names is in the new mode; `workloads` says what became of the rest. Repeating the call goes on with those.'
-const REFUSED = 'The PCE refused every workload, each for the reason in its note. Nothing was changed.'
+const REFUSED = 'The PCE refused every workload, each for the reason in its note.'
 
 function warnOfObstacles(chosen: ChosenWorkloads): string[] {
   return listObstacles(chosen.workloads)
