@@ -99,6 +99,8 @@ export function startWorker(t: Test, task: string, args: Partial<WorkerArguments
     }
     wake()
   })
+  // One that has ended is told to go all the same.
+  child.stdin.on('error', () => {})
   const closed = once(child, 'close')
   const ended = Promise.all([closed, once(lines, 'close')]).then(([[code, signal]]) => {
     isOver = true
