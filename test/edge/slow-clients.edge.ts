@@ -7,13 +7,22 @@ import t, { type Test } from 'tap'
 import { contains, partial } from '../partial.js'
 import { createWorld, type World } from './support/authenticated-world.js'
 import { callTool } from './support/call-tool.js'
-import { memoryOf, openRaw, rawAnswers, rawHead, type RawAnswer, type RawConnection } from './support/raw-connection.js'
+import {
+  isLeftByPeer,
+  memoryOf,
+  openRaw,
+  rawAnswers,
+  rawHead,
+  type RawAnswer,
+  type RawConnection,
+} from './support/raw-connection.js'
 import { sendRequest, type Target } from './support/send-request.js'
 import { found, within } from './support/within.js'
 
 /** What the service allows: milliseconds, and how often it looks. */
 const HEADERS_MS = 10_000
 const REQUEST_MS = 30_000
+const UNREAD_MS = 30_000
 const LOOK_EVERY_MS = 5000
 /** For a machine with other things to do. */
 const LATENESS_MS = 10_000
@@ -38,7 +47,7 @@ const ROUTES = [
 type Headers = Record<string, string>
 type Serving = Awaited<ReturnType<World['serve']>>
 
-t.test('slow clients', { timeout: 120_000 }, async (t) => {
+t.test('slow clients', { timeout: 240_000 }, async (t) => {
   const world = await createWorld(t)
   // One for whoever is slow, and one for the crowd, which leaves no connection to anyone else.
   const [server, crowded] = await Promise.all([world.serve(), world.serve()])
@@ -224,7 +233,7 @@ async function unread(
     return rawHead('POST', '/mcp', { ...headers, 'content-length': String(body.length) }) + body
   }
   const call = (id: number, params: object) => ({ jsonrpc: '2.0', id, method: 'tools/call', params })
-  // A word of progress opens the stream. The calls in between let what was answered so far be sent: ten megabytes in all.
+  // A word of progress opens the stream. Ten megabytes in all, with calls of the PCE in between.
   const batch = [
     call(0, { name: 'get-traffic-flows', arguments: {}, _meta: { progressToken: 1 } }),
     ...Array.from({ length: 99 }, (_, at) =>
@@ -247,9 +256,11 @@ async function unread(
   t.comment(`${grown} MiB more`)
   t.ok(grown < 200, `${grown} MiB more`)
 
-  // They read at last: what had piled up is there, and it is not all.
+  const areLeft = () => streams.every(({ socket }) => isLeftByPeer(socket))
+  await found(areLeft, 'the streams are ended', UNREAD_MS + LATENESS_MS)
+  // They read at last: what had been sent is there, and it is not all.
   for (const { socket } of streams) socket.resume()
-  const endings = await within(Promise.all(streams.map(({ closed }) => closed)), 'the streams are cut off')
+  const endings = await within(Promise.all(streams.map(({ closed }) => closed)), 'the connections are closed')
   for (const text of endings) {
     t.match(text, /^HTTP\/1\.1 200 OK\r\n/)
     contains(t, text, 'content-type: text/event-stream')

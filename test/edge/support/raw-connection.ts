@@ -4,6 +4,9 @@ import { readFileSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import type { Target } from './send-request.js'
 
+/** In the tables of TCP connections below /proc/net. */
+const ESTABLISHED = '01'
+
 export interface RawConnection {
   socket: Socket
   /** Everything that came so far. */
@@ -57,6 +60,16 @@ export function rawAnswers(text: string): RawAnswer[] {
     rest = rest.slice(end + 4 + length)
   }
   return answers
+}
+
+/** Whether the other side has closed a connection, which whoever does not read would not hear of. By the kernel's table. */
+export function isLeftByPeer({ localPort, remotePort }: Socket): boolean {
+  const rows = ['tcp', 'tcp6'].flatMap((table) => readFileSync(`/proc/net/${table}`, 'utf8').split('\n').slice(1))
+  const portOf = (address = '') => parseInt(address.slice(address.lastIndexOf(':') + 1), 16)
+  const isOpen = rows
+    .map((row) => row.trim().split(/\s+/))
+    .some(([, own, other, state]) => portOf(own) === remotePort && portOf(other) === localPort && state === ESTABLISHED)
+  return !isOpen
 }
 
 /** Resident memory of a process in MiB: now, and the most it ever was. */

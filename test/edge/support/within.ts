@@ -16,8 +16,12 @@ export function within<T>(promise: Promise<T>, what: string, patience = PATIENCE
 }
 
 /** What `look` finds, once it finds anything; Error when that takes as long as `within` waits. It stops looking then. */
-export async function found<T>(look: () => T | Promise<T>, what: string): Promise<NonNullable<Exclude<T, false>>> {
-  const end = performance.now() + PATIENCE_MS
+export async function found<T>(
+  look: () => T | Promise<T>,
+  what: string,
+  patience = PATIENCE_MS,
+): Promise<NonNullable<Exclude<T, false>>> {
+  const end = performance.now() + patience
   while (performance.now() < end) {
     const seen = await look()
     if (seen !== undefined && seen !== null && seen !== false) return seen as NonNullable<Exclude<T, false>>
