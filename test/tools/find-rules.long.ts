@@ -39,7 +39,7 @@ const question = fc
 
 const counts = { both: 0, found: 0, applying: 0 }
 
-t.test('both ways find the same, and what applies is what the evaluator resolves', { timeout: 110_000 }, async (t) => {
+t.test('both ways find the same, and what applies is what the evaluator resolves', { timeout: 400_000 }, async (t) => {
   const cases = fc.sample(fc.tuple(randomCase, fc.array(question, { minLength: 8, maxLength: 8 })), {
     numRuns: 30,
     seed: 29,
