@@ -1,7 +1,7 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { loadDenyRules } from '../inventory/read-rules.js'
+import { readRulesOfKind } from '../inventory/read-rules.js'
 import { diffFields } from '../policy/diff-fields.js'
 import type { PlannedRule } from './plan-rules.js'
 
@@ -22,18 +22,17 @@ export function saysTheSame(a: object, b: object): boolean {
 
 /**
  * A warning where the draft of a rule set already has a rule that says the same as one to be stored there: the PCE takes any number
- * of them (P76). Rules that are marked for deletion do not count, nor does anything in a rule set that is.
+ * of them (P76). Rules that are marked for deletion do not count, nor does anything in a rule set that is. `siblings`: the rules of
+ * its kind in the rule set, as `readRulesOfKind` gives them.
  */
-export async function warnOfRepetition(
-  pce: PceClient,
+export function warnOfRepetition(
   ruleSet: RuleSet,
-  { collection, body, own }: { collection: Collection; body: object; own?: string },
-  signal: AbortSignal,
-): Promise<string[]> {
+  siblings: readonly (Rule | DenyRule)[] | string,
+  { body, own }: { body: object; own?: string },
+): string[] {
   if (ruleSet.update_type === 'delete') return []
-  const found = await readSiblings(pce, ruleSet, collection, signal)
-  if (typeof found === 'string') return [`Whether the rule set already has this rule is unknown: ${found}`]
-  const same = found.filter((rule) => rule.href !== own && rule.update_type !== 'delete' && saysTheSame(body, rule))
+  if (typeof siblings === 'string') return [`Whether the rule set already has this rule is unknown: ${siblings}`]
+  const same = siblings.filter((rule) => rule.href !== own && rule.update_type !== 'delete' && saysTheSame(body, rule))
   const known = same.find(({ enabled }) => enabled) ?? same[0]
   if (known === undefined) return []
   const href = toDraftHref(known.href)
@@ -53,18 +52,9 @@ export async function warnOfBecoming(
 ): Promise<string[]> {
   const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
   const body = { ...rule, ...given }
-  return saysTheSame(rule, body) ? [] : warnOfRepetition(pce, ruleSet, { collection, body, own: rule.href }, signal)
-}
-
-async function readSiblings(
-  pce: PceClient,
-  ruleSet: RuleSet,
-  collection: Collection,
-  signal: AbortSignal,
-): Promise<readonly (Rule | DenyRule)[] | string> {
-  if (collection === 'sec_rules') return ruleSet.rules ?? []
-  const [complete] = await loadDenyRules(pce, [ruleSet], signal)
-  return complete?.error ?? complete?.ruleSet.deny_rules ?? []
+  if (saysTheSame(rule, body) || ruleSet.update_type === 'delete') return []
+  const siblings = await readRulesOfKind(pce, ruleSet, collection, signal)
+  return warnOfRepetition(ruleSet, siblings, { body, own: rule.href })
 }
 
 /** A warning for each of several planned rules that says the same as an earlier one. */

@@ -40,6 +40,21 @@ export function loadDenyRules(
   })
 }
 
+/**
+ * The rules of one kind that a rule set has in draft, or, for its deny rules, why they could not be read. Those that are marked for
+ * deletion are among them.
+ */
+export async function readRulesOfKind(
+  pce: PceClient,
+  ruleSet: RuleSet,
+  collection: RuleCollection,
+  signal: AbortSignal,
+): Promise<readonly (Rule | DenyRule)[] | string> {
+  if (collection === 'sec_rules') return ruleSet.rules ?? []
+  const [complete] = await loadDenyRules(pce, [ruleSet], signal)
+  return complete?.error ?? complete?.ruleSet.deny_rules ?? []
+}
+
 /** What each kind of rule is called, and where a rule of the other kind is changed. */
 const KINDS = {
   sec_rules: { noun: 'allow rule', other: 'Deny rules have their own tools (update-deny-rule, delete-deny-rule).' },

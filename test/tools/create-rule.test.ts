@@ -231,3 +231,47 @@ t.test('it sends no more requests than it says', async (t) => {
   const most = tools.find(({ name }) => name === 'create-rule')!.pceRequests!.atMost + 2 * named
   t.ok(bench.simulator.requests.length <= most, `${bench.simulator.requests.length} of ${most}`)
 })
+
+t.test('a rule whose answer is lost is looked for in its rule set', async (t) => {
+  const bench = await start(t)
+  const kinds = [
+    { tool: 'create-rule', args: RULE, collection: 'sec_rules' },
+    { tool: 'create-rule', args: { ...RULE, rule_type: 'override_deny' }, collection: 'deny_rules' },
+    { tool: 'create-deny-rule', args: RULE, collection: 'deny_rules' },
+  ]
+  const path = `${AT}/rule_sets/1`
+  /** The state keeps allow rules under another name than their collection. */
+  const namesOf = (collection: string) => {
+    const ruleSet = bench.simulator.state.find(path)!
+    return ((ruleSet[collection === 'sec_rules' ? 'rules' : collection] ?? []) as Json[]).map(({ href }) => href)
+  }
+  for (const { tool, args, collection } of kinds) {
+    const lost = { kind: 'commit-then-drop', path: `${path}/${collection}`, method: 'POST', times: 1 } as const
+    const before = namesOf(collection)
+    bench.simulator.faults.add(lost)
+    bench.writes()
+    const error = await bench.fails(tool, { ...SHOP, ...args }, 'outcome_unknown')
+    t.equal(bench.writes().length, 1, 'it is sent once')
+    const added = namesOf(collection).filter((href) => !before.includes(href))
+    t.equal(added.length, 1)
+    partial(t, error, { read_back: { state: 'as_sent', hrefs: added }, hint: /^Read back, .* the rule was added\.$/ })
+
+    bench.simulator.faults.add({ kind: 'status', path: `${path}/${collection}`, method: 'POST', times: 1, status: 500 })
+    const refused = await bench.fails(tool, { ...SHOP, ...args }, 'outcome_unknown')
+    partial(
+      t,
+      refused,
+      { read_back: { state: 'absent' }, hint: /nothing was added so far/ },
+      'the twin was there before',
+    )
+
+    bench.simulator.faults.add(lost, { kind: 'status', path, method: 'GET', times: 9, status: 403 })
+    const unread = await bench.fails(tool, { ...SHOP, ...args }, 'outcome_unknown')
+    bench.simulator.faults.clear()
+    partial(t, unread, { read_back: { state: 'unreadable' }, hint: /before repeating the call/ })
+
+    bench.simulator.faults.add({ kind: 'truncate', path: `${path}/${collection}`, method: 'POST', times: 1 })
+    const accepted = await bench.ok(tool, { ...SHOP, ...args })
+    t.equal(accepted.rule.href, namesOf(collection).at(-1), 'a 2xx that cannot be read is a rule that was added')
+  }
+})

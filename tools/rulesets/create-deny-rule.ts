@@ -5,14 +5,13 @@ import { ActorsInput, RuleParts, ServicesInput, ResolvedServices, StoredRuleOut 
 import { defineTool } from '../define.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
-import { warnOfEnd } from '../../domain/inventory/read-rules.js'
+import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
-import { readBack } from '../../domain/drafts/change-object.js'
-import { denyType } from '../../domain/policy/rule-type.js'
+import { addRule } from '../../domain/drafts/add-rule.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
 import { showStoredRule } from '../answers/show-rules.js'
 
@@ -69,23 +68,22 @@ export default defineTool({
       ...(override && { override_deny_warning: OVERRIDE_WARNING }),
     }
     const pending = warnOfEnd(ruleSet)
+    const siblings = await readRulesOfKind(pce, ruleSet, planned.collection, signal)
     const before = [
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
-      ...(await warnOfRepetition(pce, ruleSet, planned, signal)),
+      ...warnOfRepetition(ruleSet, siblings, planned),
     ]
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }
       const message = `Would add the rule to ${describeObject('rule_sets', ruleSet)}.`
       return { dry_run: true, message, requests: [request], ...shown, ...(before.length > 0 && { warnings: before }) }
     }
-    signal.throwIfAborted()
-    const created = await pce.denyRules.create(planned.body, parent)
-    const { stored, warnings } = await readBack(created, () => pce.denyRules.getByReference(created.href))
-    const all = [...before, ...(warnings.warnings ?? [])]
+    const { stored, warnings } = await addRule(ctx, ruleSet, planned, siblings)
+    const all = [...before, ...warnings]
     return {
       message: `Added the rule to ${describeObject('rule_sets', ruleSet)} in draft.${pending.length > 0 ? '' : ' It takes effect when provisioned.'}`,
-      ...(await showStoredRule(ctx, { stored }, denyType(stored))),
+      ...(await showStoredRule(ctx, { stored }, planned.type)),
       ...shown,
       ...listDifferences(findDifferences(planned.body, stored)),
       ...(all.length > 0 && { warnings: all }),

@@ -1,11 +1,9 @@
 import { Type, type Static } from '@sinclair/typebox'
-import type { ObjectApi } from '../../pce-client/index.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
-import type { DenyRule, Rule } from '../../schemas/pce/rule-set.js'
 import { ResolvedServices, RuleInput, StoredRuleOut, WideningOut } from '../../schemas/rule-shapes.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { readBack } from '../../domain/drafts/change-object.js'
+import { addRule } from '../../domain/drafts/add-rule.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
@@ -13,7 +11,7 @@ import { warnOfWidening } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
-import { warnOfEnd } from '../../domain/inventory/read-rules.js'
+import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
 import { showStoredRule } from '../answers/show-rules.js'
@@ -74,10 +72,11 @@ export default defineTool({
       ...(planned.type === 'override_deny' && { override_deny_warning: OVERRIDE_WARNING }),
     }
     const pending = warnOfEnd(ruleSet)
+    const siblings = await readRulesOfKind(pce, ruleSet, planned.collection, signal)
     const before = [
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
-      ...(await warnOfRepetition(pce, ruleSet, planned, signal)),
+      ...warnOfRepetition(ruleSet, siblings, planned),
     ]
     const parent = toDraftHref(ruleSet.href)
     const what = `the ${planned.type.replace('_', ' ')} rule`
@@ -87,11 +86,8 @@ export default defineTool({
       const message = `Would add ${what} to ${where}.`
       return { dry_run: true, message, requests: [request], ...shown, ...(before.length > 0 && { warnings: before }) }
     }
-    const api = (planned.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<Rule | DenyRule>
-    signal.throwIfAborted()
-    const created = await api.create(planned.body, parent)
-    const { stored, warnings } = await readBack(created, () => api.getByReference(created.href))
-    const all = [...before, ...(warnings.warnings ?? [])]
+    const { stored, warnings } = await addRule(ctx, ruleSet, planned, siblings)
+    const all = [...before, ...warnings]
     return {
       message: `Added ${what} to ${where} in draft.${pending.length > 0 ? '' : ' It takes effect when provisioned.'}`,
       ...(await showStoredRule(ctx, { stored }, planned.type)),
