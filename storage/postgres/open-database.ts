@@ -71,7 +71,12 @@ export async function openDatabase(
           },
         },
       }),
-      checkWritable: shareRecent(async () => void (await database.query(WRITE_MARK, [randomUUID()])), now),
+      checkWritable: shareRecent(async () => {
+        if (database.figures().waiting === 0) return void (await database.query(WRITE_MARK, [randomUUID()]))
+        // To wait in a crowd would tell its length. If the database has gone, those who hold a connection find out.
+        const gone = database.findProblem()
+        if (gone !== null) throw gone
+      }, now),
       findProblem: () => database.findProblem() ?? problem,
       pool: database.figures,
       async close() {
