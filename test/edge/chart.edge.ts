@@ -8,8 +8,8 @@ import type { TLSSocket } from 'node:tls'
 import { Ajv } from 'ajv'
 import t, { type Test } from 'tap'
 import { parse, stringify } from 'yaml'
-import { choosePort } from '../../process/choose-port.js'
 import { buildRenderer, kubernetesText } from '../../scripts/chart/render-chart.js'
+import { freePort } from '../free-port.js'
 import { faultsOf, parseManifests, ROOT, UNKNOWN_KINDS, type Manifest } from '../deploy/manifests.js'
 import { createWorld } from './support/authenticated-world.js'
 import { makeCertificate } from './support/make-certificate.js'
@@ -197,7 +197,7 @@ t.test('the sidecar carries probes, calls and the address of the client to the s
   const manifests = renderWith(t, FULL, { tls: { trustedProxies: ['127.0.0.1'] } })
   const pod = podOf(manifests)
   const server = pod.containers[0]!
-  const [port, metricsPort, serverPort] = [await choosePort(0), await choosePort(0), await choosePort(0)]
+  const [port, metricsPort, serverPort] = [await freePort(), await freePort(), await freePort()]
   const env = Object.fromEntries(
     server.env.flatMap(({ name, value }) => (name === 'MCP_TRUSTED_PROXIES' ? [[name, value]] : [])),
   )

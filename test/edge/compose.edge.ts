@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
 import { parse } from 'yaml'
-import { choosePort } from '../../process/choose-port.js'
+import { freePort } from '../free-port.js'
 import { ROOT } from '../deploy/manifests.js'
 import { Browser, type Page } from '../identity/browser.js'
 import type { IdentityProvider } from '../identity/identity-provider.js'
@@ -34,7 +34,7 @@ t.before(() => {
 /** The services with free ports in place of theirs, and a folder in place of the volume. */
 async function readServices(folder: string) {
   const free = new Map<string, string>()
-  for (const port of PORTS) free.set(port, String(await choosePort(0)))
+  for (const port of PORTS) free.set(port, String(await freePort()))
   const adapt = (text: string) =>
     text
       .replaceAll(/(?<![\w.])\/trial(?=\/|$)/gm, folder)

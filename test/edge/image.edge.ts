@@ -15,7 +15,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { choosePort } from '../../process/choose-port.js'
+import { freePort } from '../free-port.js'
 import { createWorld, untilReady } from './support/authenticated-world.js'
 import { callTool } from './support/call-tool.js'
 import { found } from './support/within.js'
@@ -137,7 +137,7 @@ t.test('its file system is enough by itself, for its user', { skip: !isRoot && '
   const world = await createWorld(t)
   put(world.env.PCE_CA_FILE!, '/etc/pce-ca.pem')
   chmodSync(inside('/etc/pce-ca.pem'), 0o644)
-  const port = String(await choosePort(0))
+  const port = String(await freePort())
   const [user, group] = image.user.split(':')
   const words = [...image.entry, ...image.args.map((arg) => (arg === '8080' ? port : arg))]
   const { MCP_KEYSTORE_PATH: _default, ...env } = world.env

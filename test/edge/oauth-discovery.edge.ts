@@ -4,7 +4,7 @@ import { ClientCredentialsProvider } from '@modelcontextprotocol/sdk/client/auth
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js'
 import type { CallToolResult } from '@modelcontextprotocol/sdk/types.js'
 import t, { type Test } from 'tap'
-import { choosePort } from '../../process/choose-port.js'
+import { freePort } from '../free-port.js'
 import { startIdentityProvider, type IdentityProvider } from '../identity/identity-provider.js'
 import { ADFS_TRUST, AUTH0_GROUPS, type VendorName } from '../identity/vendors.js'
 import { contains, partial } from '../partial.js'
@@ -17,7 +17,7 @@ const ROBOT = { clientId: 'robot', clientSecret: 'robot-secret-of-the-tests' }
 
 /** A process in per_user mode at the address that it is known by, in front of this provider. */
 async function serve(t: Test, idp: IdentityProvider, env: Record<string, string> = {}, at?: number) {
-  const port = at ?? (await choosePort(0))
+  const port = at ?? (await freePort())
   const base = `http://127.0.0.1:${port}`
   const world = await createWorld(t, { publicUrl: base, idp })
   const program = startProgram(t, {
@@ -179,7 +179,7 @@ for (const [vendor, env] of VENDORS) {
   t.test(`tokens as issued by ${vendor}`, async (t) => {
     const slash = vendor === 'keycloak' ? '/' : ''
     const hasRoles = vendor === 'entra' || vendor === 'keycloak'
-    const port = await choosePort(0)
+    const port = await freePort()
     const appIdUri = `http://127.0.0.1:${port}`
     const idp = await startIdentityProvider(t, {
       vendor,

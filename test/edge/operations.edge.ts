@@ -19,7 +19,7 @@ import { found } from './support/within.js'
 const PAGE = 'docs/operations.md'
 /** Servers that this starts ask for keys and a PCE in this process, which must not wait for it. */
 const execute = promisify(execFile)
-const PATIENT = { timeout: 180_000 }
+const PATIENT = { timeout: 400_000 }
 
 /** A machine as the page describes it, all of it in one folder, and what makes its settings those of the test. */
 async function createMachine(t: Test) {

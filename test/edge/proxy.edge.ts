@@ -5,7 +5,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { choosePort } from '../../process/choose-port.js'
+import { freePort } from '../free-port.js'
 import { Browser } from '../identity/browser.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import { contains, partial } from '../partial.js'
@@ -24,7 +24,7 @@ const LOAD = 4
 const dayOf = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10)
 const LAST_WEEK = { start_date: dayOf(7), end_date: dayOf(0) }
 
-const port = await choosePort(0)
+const port = await freePort()
 const PUBLIC_URL = `https://localhost:${port}`
 const idp = await startIdentityProvider(t, {
   people: {
@@ -393,7 +393,7 @@ t.test('a socket accepts connections from those the umask allows', async (t) => 
 })
 
 t.test('a public URL with a path', async (t) => {
-  const port = await choosePort(0)
+  const port = await freePort()
   const publicUrl = `https://localhost:${port}/policy`
   idp.allowRedirects([`${publicUrl}/setup/callback`])
   t.teardown(() => idp.allowRedirects([`${PUBLIC_URL}/setup/callback`]))

@@ -6,7 +6,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { tools } from '../../tools/index.js'
-import { choosePort } from '../../process/choose-port.js'
+import { freePort } from '../free-port.js'
 import { Browser } from '../identity/browser.js'
 import { startIdentityProvider } from '../identity/identity-provider.js'
 import { partial } from '../partial.js'
@@ -19,7 +19,7 @@ const canary = (name: string) => `CANARY-${name}-${Math.random().toString(36).sl
 
 t.test('no secret is written anywhere', async (t) => {
   const idp = await startIdentityProvider(t, { people: { alice: { groups: [GROUP_OF.admin] } } })
-  const port = await choosePort(0)
+  const port = await freePort()
   const base = `http://127.0.0.1:${port}`
   const client = idp.allowRedirects([`${base}/setup/callback`])
   const pceSecret = canary('api-secret')

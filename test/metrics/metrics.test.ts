@@ -80,7 +80,7 @@ t.test('neither names that a client makes up nor who called are in it', async (t
     series(CALLS).filter(({ labels }) => labels.tool !== 'register-pce-credentials'),
     [{ name: CALLS, labels: { tool: 'unknown', outcome: 'error', gate: 'lookup' }, value: 50 }],
   )
-  const secrets = ['ann-the-admin', token, 'evil', 'forged', pce.simulator.credentials.key, String(pce.port)]
+  const secrets = ['ann-the-admin', token, 'evil', 'forged', pce.simulator.credentials.key, `:${pce.port}`]
   for (const secret of [...secrets, pce.simulator.credentials.secret, config.http.publicUrl, 'idp.example.test'])
     t.notOk(text.includes(secret), secret)
 })

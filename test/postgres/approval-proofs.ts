@@ -47,7 +47,8 @@ async function start(t: Test, postgres: Postgres | undefined) {
   const replicas = await startReplicas(t, {
     postgres,
     world: { idp },
-    env: { MCP_MAX_IN_FLIGHT_PER_CALLER: '0', ...byPerson },
+    // Nobody is to wait so long for a connection that it is refused for that.
+    env: { MCP_MAX_IN_FLIGHT_PER_CALLER: '0', ...(postgres && { MCP_STATE_POOL_SIZE: '20' }), ...byPerson },
   })
   const { world, database } = replicas
   const publicUrl = world.env.MCP_PUBLIC_URL!

@@ -18,7 +18,7 @@ const RESETS = 20
 const SLOW_MS = 500
 const DISK_BYTES = 64 << 20
 /** So slow that with two connections most of the crowd waits longer than anybody may for one. */
-const CROWDED_MS = 1500
+const CROWDED_MS = 900
 const CROWD = 24
 
 const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)

@@ -19,7 +19,8 @@ type Operation = (typeof OPERATIONS)[number]
 t.test(`of ${REDEMPTIONS} redemptions at once over three replicas one runs`, async (t) => {
   const replicas = await startReplicas(t, {
     postgres: await stateEngine(t),
-    env: { MCP_MAX_IN_FLIGHT_PER_CALLER: '0' },
+    // Nobody is to wait so long for a connection that it is refused for that.
+    env: { MCP_MAX_IN_FLIGHT_PER_CALLER: '0', MCP_STATE_POOL_SIZE: '20' },
   })
   const { world } = replicas
   const admin = await world.tokenOf('admin')

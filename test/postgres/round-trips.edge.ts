@@ -1,7 +1,7 @@
 /** What a call costs at the database: at most one round trip before it runs and one after it, one more for a confirmed one. */
 import t from 'tap'
 import { post } from '../edge/support/call-tool.js'
-import { countChanges } from './confirmed-changes.js'
+import { countChanges, type Change } from './confirmed-changes.js'
 import { startReplicas } from './replicas.js'
 import { startPostgres } from './start-postgres.js'
 
@@ -55,7 +55,8 @@ t.test('round trips', { timeout: 120_000 }, async (t) => {
   t.ok(write.before <= CALLS + BY_ITSELF && write.all <= 2 * CALLS + BY_ITSELF, JSON.stringify(write))
 
   const changes = countChanges(rig, admin)
-  const prepared = await Promise.all(Array.from({ length: CALLS }, (_, n) => changes.confirmOne(0, `change ${n}`)))
+  const prepared: Change[] = []
+  for (let n = 0; n < CALLS; n++) prepared.push(await changes.confirmOne(0, `change ${n}`))
   const confirmed = await measure(
     (n) => changes.redeem(0, prepared[n]!),
     (method, path) => method === 'POST' && path.endsWith('/sec_policy'),
