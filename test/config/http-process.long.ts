@@ -122,7 +122,7 @@ t.test('a server that is told to stop finishes its running calls', async (t) => 
   t.same([last!.level, last!.msg], [30, `svc-mcp ${version} is listening on ${url}`])
   const { origin, port } = new URL(url)
 
-  simulator.faults.add({ kind: 'slow', path: /labels$/, method: 'POST', times: 1, delayMs: 2500 })
+  simulator.faults.add({ kind: 'slow', path: /labels$/, method: 'POST', times: 1, delayMs: 4000 })
   const call = fetch(url, {
     method: 'POST',
     headers: HEADERS,

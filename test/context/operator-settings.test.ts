@@ -191,7 +191,7 @@ t.test('a name that never resolves stalls no one else', async (t: Test) => {
     pki,
     resolve: (hostname) => service.resolve(hostname),
     userPce: { allowedHosts: ['localhost', 'pce.stalled.example'] },
-    patienceMs: 500,
+    patienceMs: 3000,
   })
   t.teardown(() => service.stalled.forEach((answer) => answer()))
   const registering = call(ann, REGISTER, { ...registration(443, 'a', 's'), pce_host: 'pce.stalled.example' })

@@ -1,6 +1,7 @@
 import { createServer, type Server, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { JWK } from 'jose'
+import { freePort } from '../free-port.js'
 import type { ForgedKey } from './forge.js'
 
 /** What can be wrong with a key endpoint. */
@@ -43,7 +44,7 @@ interface Test {
 
 /** A key endpoint on loopback that publishes what the test tells it to, or fails as told, and counts who asks. */
 export async function startKeyServer(t: Test, ...keys: (ForgedKey | JWK)[]) {
-  let port = 0
+  let port = await freePort()
   const knobs = {
     /** What is published. */
     keys: keys as readonly (ForgedKey | JWK)[],

@@ -201,8 +201,8 @@ t.test('a forward proxy', async (t) => {
   const securePort = await listen(t, secureServer)
   const server = await startServer(t, () => ok)
   const proxy = await startProxy(t)
-  const secure = () => {
-    const client = clientOf({ port: securePort }, { url: 'https://localhost', requestTimeout: 1, retryCount: 0 })
+  const secure = (requestTimeout = 30) => {
+    const client = clientOf({ port: securePort }, { url: 'https://localhost', requestTimeout, retryCount: 0 })
     client.setTlsSettings(pki.path('ca.pem'))
     return client
   }
@@ -298,7 +298,7 @@ t.test('a forward proxy', async (t) => {
   await t.test('that is missing or silent', async (t) => {
     const mute = net.createServer(() => undefined)
     const mutePort = await listenRaw(t, mute)
-    for (const client of [clientOf(server, { requestTimeout: 1, retryCount: 0 }), secure()]) {
+    for (const client of [clientOf(server, { requestTimeout: 1, retryCount: 0 }), secure(1)]) {
       client.setProxies('http://127.0.0.1:1', 'http://127.0.0.1:1')
       partial(t, await rejection(client.get('x')), {
         code: 'unreachable',

@@ -164,7 +164,7 @@ export function connect({ orgId, credentials }: Pick<PceSimulator, 'orgId' | 'cr
       setImmediate(() => (signal?.aborted ? reject(new Error('aborted')) : resolve()))
     })
   const timers = { now: Date.now, random: () => 0.5, sleep }
-  const pce = createPceClient({ url: `${protocol}//${hostname}`, port, orgId, timers, requestTimeout: 5 })
+  const pce = createPceClient({ url: `${protocol}//${hostname}`, port, orgId, timers, requestTimeout: 60 })
   pce.setCredentials(credentials.key, credentials.secret)
   return pce
 }

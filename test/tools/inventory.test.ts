@@ -483,7 +483,7 @@ t.test('create-label', async (t) => {
 
   await t.test('a concurrent creation is already_exists with the href', async (t) => {
     // Our POST is held back until the other's has gone through.
-    bench.simulator.faults.add({ kind: 'slow', path: '/orgs/1/labels', method: 'POST', times: 1, delayMs: 200 })
+    bench.simulator.faults.add({ kind: 'slow', path: '/orgs/1/labels', method: 'POST', times: 1, delayMs: 2000 })
     bench.writes()
     const refused = bench.fails('create-label', { key: 'app', value: 'raced' }, 'already_exists')
     while (bench.simulator.requests.at(-1)?.method !== 'POST') await new Promise(setImmediate)

@@ -16,8 +16,7 @@ async function ask(t: Test, bench: Bench, name: string, args: object): Promise<J
   const before = process.memoryUsage().rss
   let isDone = false
   const asked = bench.ok(name, args).finally(() => (isDone = true))
-  const other = bench.pce.labels.getAll()
-  await other
+  await bench.pce.get('labels', { params: { max_results: 0 } })
   t.notOk(isDone, `${name}: another request is answered meanwhile`)
   const answer = await asked
   t.ok(JSON.stringify(answer).length <= BUDGET, `${name}: fits`)

@@ -748,7 +748,7 @@ t.test('create-ruleset', async (t) => {
   })
 
   await t.test('a name taken in between is already_exists', async (t) => {
-    simulator.faults.add({ kind: 'slow', path: /\/rule_sets$/, method: 'POST', times: 1, delayMs: 200 })
+    simulator.faults.add({ kind: 'slow', path: /\/rule_sets$/, method: 'POST', times: 1, delayMs: 2000 })
     bench.writes()
     const refused = bench.fails('create-ruleset', { name: 'raced', scopes: [['app=pay']] }, 'already_exists')
     while (simulator.requests.at(-1)?.method !== 'POST') await new Promise(setImmediate)
