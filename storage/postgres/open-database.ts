@@ -72,9 +72,11 @@ export async function openDatabase(
         },
       }),
       checkWritable: shareRecent(async () => {
-        if (database.figures().waiting === 0) return void (await database.query(WRITE_MARK, [randomUUID()]))
+        const { total, idle, waiting } = database.figures()
+        const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
+        if (!isCrowd) return void (await database.query(WRITE_MARK, [randomUUID()]))
         // To wait in a crowd would tell its length. If the database has gone, those who hold a connection find out.
-        const gone = database.findProblem()
+        const gone = database.findProblem() ?? problem
         if (gone !== null) throw gone
       }, now),
       findProblem: () => database.findProblem() ?? problem,

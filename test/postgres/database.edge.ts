@@ -18,7 +18,7 @@ const RESETS = 20
 const SLOW_MS = 500
 const DISK_BYTES = 64 << 20
 /** So slow that with two connections most of the crowd waits longer than anybody may for one. */
-const CROWDED_MS = 900
+const CROWDED_MS = 1200
 const CROWD = 24
 
 const show = (what: string, tally: object) => console.error(`${what}: ${JSON.stringify(tally)}`)
@@ -124,7 +124,13 @@ t.test('a crowd that waits for connections is no outage', { timeout: 120_000 }, 
   await callTool(0, alice, 'register-pce-credentials', world.pce.registration)
   proxy.delay(CROWDED_MS / 2)
   const label = (n: number) => callTool(0, alice, 'create-label', { key: 'app', value: `crowd-${n}` })
-  const answers = await Promise.allSettled(Array.from({ length: CROWD }, (_, n) => label(n)))
+  const calls = Promise.allSettled(Array.from({ length: CROWD }, (_, n) => label(n)))
+  let isOver = false
+  void calls.finally(() => (isOver = true))
+  const statuses = new Set<number>()
+  while (!isOver) statuses.add((await readiness()).status)
+  t.same([...statuses], [200], 'while they wait')
+  const answers = await calls
   const made = answers.filter(({ status, value }: PromiseSettledResult<Json> & { value?: Json }) => {
     return status === 'fulfilled' && value?.label !== undefined
   })
