@@ -14,7 +14,7 @@ const AT_ONCE = 12
 /** What the whole process may hold: MiB. */
 const MOST_MEMORY = 1024
 /** How long somebody else may wait for a light call: milliseconds. */
-const PROMPT_MS = 15_000
+const PROMPT_MS = 5000
 const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
 const QUERY = '/orgs/1/traffic_flows/async_queries/1'
 const JOB = '/orgs/1/jobs/1'

@@ -315,7 +315,7 @@ t.test('the end of input', async (t) => {
   const started = performance.now()
   stuck.child.stdin.end()
   t.equal((await stuck.ended).code, 0)
-  t.ok(performance.now() - started < 10_000, 'a call that hangs does not hold it')
+  t.ok(performance.now() - started < 2000, 'a call that hangs holds it for less than 2 s')
   const entries = readFileSync(audit, 'utf8')
     .trim()
     .split('\n')

@@ -171,7 +171,7 @@ t.test('over 2,000,000 flows', async (t) => {
   )
   t.ok(answer.totals.parts > 10 && answer.totals.parts <= 64, `${answer.totals.parts} parts`)
   t.ok(
-    whole.memory - cut.memory <= 250 * MIB,
+    whole.memory - cut.memory <= 150 * MIB,
     `${Math.round((whole.memory - cut.memory) / MIB)} MiB more than for one part`,
   )
 })

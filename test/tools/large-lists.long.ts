@@ -9,7 +9,7 @@ import { bundleProgram } from '../bundle-program.js'
 import type { Json } from './harness.js'
 
 /** What a large estate may cost above a small one: MiB. */
-const MOST_ABOVE = 250
+const MOST_ABOVE = 150
 const LARGE = { workloads: 200_000, events: 100_000, ipLists: 15_000, services: 9000 }
 const SMALL = { workloads: 200, events: 100, ipLists: 15, services: 9 }
 
