@@ -440,9 +440,14 @@ async function createServer(
   // An unknown expectation may be ignored (RFC 9110, 10.1.1), and Node's own 417 would carry no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
+  let isClosing = false
+  app.addHook('preClose', (done) => {
+    isClosing = true
+    done()
+  })
   app.addHook('onSend', (request, reply, payload, done) => {
     // A client that keeps connections open, above all a proxy, then sends its next request to another process.
-    if (isDraining()) reply.header('connection', 'close')
+    if (isClosing || isDraining()) reply.header('connection', 'close')
     // If the connection were closed on the rest of a refused body, a proxy that is still sending would lose the answer.
     else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
       reply.removeHeader('connection')
