@@ -48,6 +48,14 @@ export function observeAudit(audit: AuditLog, { meter }: Observers): AuditLog {
         throw error
       }
     },
+    async writeInTurn(entry) {
+      try {
+        await audit.writeInTurn(entry)
+      } catch (error) {
+        meter.auditFailed('write')
+        throw error
+      }
+    },
     async sync() {
       try {
         await audit.sync()

@@ -17,6 +17,8 @@ export async function endCalls(
   dispatcher.abortAll()
   await Promise.race([isIdle(), wait(lastWords)])
   dispatcher.abandonAll()
+  // Their outcomes are written at the end of this turn, and their answers after that.
+  await nextTurn()
   await nextTurn()
   return false
 }

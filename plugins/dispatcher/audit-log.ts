@@ -9,7 +9,12 @@ import type { AuditEntry } from '../../schemas/audit.js'
 export interface AuditLog {
   /** Throws when the entry cannot be written. */
   write(entry: AuditEntry): void
-  /** Resolves when every entry written so far is out of our hands, and on the disk where there is one; otherwise rejects. */
+  /**
+   * The same at the end of this turn of the event loop, with all other entries of the turn in one write: resolves once the entry is with the
+   * operating system, and rejects when one of them cannot be written.
+   */
+  writeInTurn(entry: AuditEntry): Promise<void>
+  /** Resolves when every entry so far is out of our hands, and on the disk where there is one; otherwise rejects. */
   sync(): Promise<void>
   /** For readiness: throws or rejects when the next entry could not be written or synced. After a failure it tries, and notes the gap. */
   check(): void | Promise<void>
@@ -58,13 +63,14 @@ export function createFileAudit(
   let failedSyncs = 0
   let isFollowed = false
   const endTurn = () => (isFollowed = false)
+  const turn = createTurn(append)
 
-  function append(entry: object): void {
+  function append(lines: string): void {
     const problem = isFollowed ? null : follow()
     // What was moved has its entries under another name; what was deleted keeps nothing.
     if (problem !== null && file.isDeleted()) throw failed(problem)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
-    appendLine(entry)
+    appendLines(lines)
   }
 
   /** Returns why there is no file at the path, or none that can be written; null when there is one and it is ours. */
@@ -99,16 +105,16 @@ export function createFileAudit(
   }
 
   function appendGap(since: string): void {
-    appendLine({ ts: new Date().toISOString(), phase: 'gap', since })
+    appendLines(textOf({ ts: new Date().toISOString(), phase: 'gap', since }))
     failedSince = null
   }
 
-  function appendLine(entry: object): void {
+  function appendLines(lines: string): void {
     // A full disk may cut a line off in the middle; the next one then starts on a line of its own.
-    const line = Buffer.from(`${torn ? '\n' : ''}${textOf(entry)}\n`)
+    const bytes = Buffer.from(torn ? `\n${lines}` : lines)
     let written = 0
     try {
-      while (written < line.length) written += disk.writeSync(file.fd, line, written)
+      while (written < bytes.length) written += disk.writeSync(file.fd, bytes, written)
       torn = false
     } catch (error) {
       torn ||= written > 0
@@ -128,6 +134,7 @@ export function createFileAudit(
   }
 
   async function sync(): Promise<void> {
+    turn.flush()
     const before = failedSyncs
     let isLost: boolean
     try {
@@ -166,7 +173,11 @@ export function createFileAudit(
   }
 
   return {
-    write: append,
+    write(entry) {
+      turn.flush()
+      append(textOf(entry))
+    },
+    writeInTurn: (entry) => turn.add(textOf(entry)),
     sync,
     async check() {
       const problem = follow()
@@ -179,16 +190,53 @@ export function createFileAudit(
       const { bavail, bsize } = disk.statfsSync(dirname(path))
       if (bavail * bsize < LEAST_ROOM) throw new Error('no space is left for the audit log')
     },
-    reopen: moveOn,
-    close: () => file.retire(),
+    reopen() {
+      turn.flush()
+      moveOn()
+    },
+    close() {
+      turn.flush()
+      file.retire()
+    },
   }
 }
 
 /** Entries as JSON, with the replica as their last field: a copy of each entry with one more would cost more than its text. */
 function linesOf(replica: string | undefined): (entry: object) => string {
-  if (replica === undefined) return (entry) => JSON.stringify(entry)
-  const end = `,"replica":${JSON.stringify(replica)}}`
+  if (replica === undefined) return (entry) => `${JSON.stringify(entry)}\n`
+  const end = `,"replica":${JSON.stringify(replica)}}\n`
   return (entry) => `${JSON.stringify(entry).slice(0, -1)}${end}`
+}
+
+/** Collects the lines of a turn of the event loop, and hands them on at its end. */
+function createTurn(write: (lines: string) => void) {
+  let lines = ''
+  let settle: { resolve(): void; reject(error: unknown): void }
+  let written: Promise<void>
+
+  function flush(): void {
+    if (lines === '') return
+    const all = lines
+    lines = ''
+    try {
+      write(all)
+      settle.resolve()
+    } catch (error) {
+      settle.reject(error)
+    }
+  }
+
+  return {
+    flush,
+    add(line: string): Promise<void> {
+      if (lines === '') {
+        written = new Promise((resolve, reject) => (settle = { resolve, reject }))
+        setImmediate(flush)
+      }
+      lines += line
+      return written
+    },
+  }
 }
 
 /** Throws what node:fs throws where the file could be neither opened nor made; opens and makes nothing. */
@@ -308,29 +356,40 @@ export function createStreamAudit(stream: Writable, replica?: string): AuditLog 
   const textOf = linesOf(replica)
   let failure: Error | null = null
   let handedOver = Promise.resolve()
+  const turn = createTurn(hand)
   stream.on('error', (error) => (failure = error))
+
+  function check(): void {
+    if (failure !== null) throw failure
+    if (stream.writableLength > BACKLOG) throw new Error('the audit stream has no reader')
+  }
+
+  function hand(lines: string): void {
+    check()
+    handedOver = new Promise((resolve, reject) => {
+      // A pipe that has lost its reader only says so here, after the write.
+      stream.write(lines, (error) => (error ? reject(error) : resolve()))
+    })
+    handedOver.catch((error: Error) => (failure = error))
+  }
+
   return {
     write(entry) {
-      if (failure !== null) throw failure
-      if (stream.writableLength > BACKLOG) throw new Error('the audit stream has no reader')
-      handedOver = new Promise((resolve, reject) => {
-        // A pipe that has lost its reader only says so here, after the write.
-        stream.write(`${textOf(entry)}\n`, (error) => (error ? reject(error) : resolve()))
-      })
-      handedOver.catch((error: Error) => (failure = error))
+      turn.flush()
+      hand(textOf(entry))
     },
-    sync: () =>
-      Promise.race([
+    writeInTurn: (entry) => turn.add(textOf(entry)),
+    sync() {
+      turn.flush()
+      return Promise.race([
         handedOver,
         wait(PATIENCE_MS, undefined, { ref: false }).then(() => {
           throw new Error('the audit stream has no reader')
         }),
-      ]),
-    check() {
-      if (failure !== null) throw failure
-      if (stream.writableLength > BACKLOG) throw new Error('the audit stream has no reader')
+      ])
     },
+    check,
     reopen: () => undefined,
-    close: () => undefined,
+    close: turn.flush,
   }
 }

@@ -178,7 +178,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
       // Only what is shown before a confirmation is looked up at the PCE.
       admitted = await inStage(tracing, 'gates', () =>
-        tool.requiresConfirm ? runTracked(call.requestId, admit, { ...options, note }) : admit(),
+        tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
     } catch (thrown) {
       return refuse(thrown, call, record)
@@ -187,20 +187,18 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const unaudited = await auditAllowed(tool, record, spent)
     if (unaudited !== null) return unaudited
 
-    const abandoned = new Promise<Dispatched>((resolve) => {
+    const handle = () => runHandler(tool, admitted, options, record.note, findOutputProblems)
+    const result = await new Promise<Dispatched>((resolve, reject) => {
       run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
+      inStage(tracing, 'handler', handle).then(resolve, reject)
     })
-    const handled = inStage(tracing, 'handler', () =>
-      runHandler(tool, admitted, { ...options, note: record.note }, findOutputProblems),
-    )
-    const result = await Promise.race([handled, abandoned])
     const code = result.ok ? null : result.error.code
-    attempt(() => record.conclude(code, call.sender.hasLeft?.() ?? call.sender.signal.aborted))
+    await attempt(record.conclude(code, call.sender.hasLeft?.() ?? call.sender.signal.aborted))
     record.log(code === null ? 'success' : 'error', 'handler', code)
     return result
   }
 
-  function refuse(thrown: unknown, call: ToolCall, record: CallRecord): Dispatched {
+  async function refuse(thrown: unknown, call: ToolCall, record: CallRecord): Promise<Dispatched> {
     const refusal = thrown instanceof RefusedCall ? thrown : new RefusedCall('dispatcher', thrown)
     const error = convert(refusal.thrown)
     if (ERROR_TABLE[error.code].level === 'error')
@@ -208,7 +206,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // A gate that says no denies; a call that names no tool or breaks its schema is an error of the call.
     const isError = refusal.gate === 'lookup' || refusal.gate === 'arguments' || error.code === 'internal'
     const decision = isError ? 'error' : 'denied'
-    attempt(() => record.decide(decision, error.code))
+    await attempt(record.decide(decision, error.code))
     record.log(decision, refusal.gate, error.code)
     return { ok: false, error }
   }
@@ -216,7 +214,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   /** Writes that the call may run. Null when it may still: what cannot be audited must not change anything. */
   async function auditAllowed(tool: AnyTool, record: CallRecord, spent: string): Promise<Dispatched | null> {
     try {
-      record.decide('allowed')
+      await record.decide('allowed')
       if (tool.effect !== 'read') await audit?.sync()
       return null
     } catch (err) {
@@ -224,15 +222,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (tool.effect === 'read') return null
       const { message, hint } = ERROR_TABLE.audit_unavailable
       const error = convert(new ToolError('audit_unavailable', message, {}, { hint: `${hint}${spent}` }))
-      attempt(() => record.conclude(error.code, false))
+      await attempt(record.conclude(error.code, false))
       record.log('error', 'audit', error.code)
       return { ok: false, error }
     }
   }
 
-  function attempt(write: () => void): void {
+  async function attempt(written: Promise<void>): Promise<void> {
     try {
-      write()
+      await written
     } catch (err) {
       log.error({ err }, 'the audit log cannot be written')
     }

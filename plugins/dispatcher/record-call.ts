@@ -10,10 +10,10 @@ import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
 /** What is written about one call: its audit entries and its one line in the server log. */
 export interface CallRecord {
-  /** Throws when the entry cannot be written. */
-  decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): void
-  /** Throws when the entry cannot be written. */
-  conclude(reason: ErrorCode | null, clientGone: boolean): void
+  /** Resolves when the entry is written, and rejects when it cannot be. */
+  decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): Promise<void>
+  /** Resolves when the entry is written, and rejects when it cannot be. */
+  conclude(reason: ErrorCode | null, clientGone: boolean): Promise<void>
   /** Its end, for the server log and the metrics. */
   log(outcome: MeasuredCall['outcome'], gate: string, reason: ErrorCode | null): void
   /** Adds to the entries that are still to be written. */
@@ -21,6 +21,7 @@ export interface CallRecord {
 }
 
 const LONGEST_NAME = 128
+const DONE = Promise.resolve()
 
 /** Joins both entries of a call by a `call_id`: a request id is the client's to choose and a batch shares one. */
 export function recordCall(
@@ -68,17 +69,17 @@ export function recordCall(
   })
   return {
     decide(decision, reason) {
-      if (ports.audit === null) return
+      if (ports.audit === null) return DONE
       const facts = entry('decision', decision, undefined, reason)
-      ports.audit.write(noted === null ? facts : { ...facts, ...noted })
+      return ports.audit.writeInTurn(noted === null ? facts : { ...facts, ...noted })
     },
     conclude(reason, clientGone) {
-      if (ports.audit === null) return
+      if (ports.audit === null) return DONE
       const facts = entry('outcome', undefined, reason === null ? 'success' : 'error', reason ?? undefined)
       const all = noted === null ? facts : { ...facts, ...noted }
       all.duration_ms = milliseconds()
       if (clientGone) all.client_gone = true
-      ports.audit.write(all)
+      return ports.audit.writeInTurn(all)
     },
     note({ upstream_request_ids: ids, ...facts }) {
       // A preview and its tool ask the PCE one after the other, for the same call.

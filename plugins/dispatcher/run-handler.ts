@@ -44,14 +44,15 @@ class BrokenAnswerError extends Error {
 export async function runHandler(
   tool: AnyTool,
   { args, context }: { args: object; context: ToolContext },
-  ports: HandlerPorts & { note: (facts: AuditFacts) => void },
+  ports: HandlerPorts,
+  note: (facts: AuditFacts) => void,
   findOutputProblems: (tool: AnyTool, value: unknown) => Problem[],
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
     // Without requests to a PCE the id is not needed, and tracking it through every promise has its price.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
-    const value = await (mayAskPce ? runTracked(context.requestId, run, ports) : run())
+    const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note) : run())
     const problems = findOutputProblems(tool, value)
     if (problems.length > 0) throw new BrokenAnswerError(problems)
     return { ok: true, value: value as object }
@@ -225,7 +226,8 @@ export function createCallTracker(): CallTracker {
 export function runTracked<T>(
   requestId: string,
   work: () => Promise<T>,
-  { callTracker, note }: { callTracker: CallTracker; note: (facts: AuditFacts) => void },
+  callTracker: CallTracker,
+  note: (facts: AuditFacts) => void,
 ): Promise<T> {
   return callTracker.run(requestId, () =>
     work().finally(() => {

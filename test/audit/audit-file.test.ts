@@ -194,6 +194,51 @@ t.test('appends on a new line after a file cut off in the middle of one', (t) =>
   t.end()
 })
 
+t.test('the entries of one turn of the event loop are one write at its end', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  const writes: string[] = []
+  const disk = { ...fs, isFull: false }
+  const audit = createFileAudit(path, {
+    ...disk,
+    writeSync(fd: number, bytes: Buffer, offset: number) {
+      if (disk.isFull) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+      writes.push(
+        [...bytes.toString().matchAll(/"(?:call_id":"(\w+)|phase":"(gap))"/g)].map((m) => m[1] ?? m[2]).join(' '),
+      )
+      return fs.writeSync(fd, bytes, offset)
+    },
+  })
+  const later = (id: string) => audit.writeInTurn({ call_id: id } as never)
+
+  const written = [later('a'), later('b')]
+  t.same(writes, [])
+  await Promise.all(written)
+  await later('c')
+  t.same(writes, ['a b', 'c'])
+
+  void later('d')
+  write(audit, 'e')
+  t.same(writes.splice(0), ['a b', 'c', 'd', 'e'], 'what is written at once does not overtake them')
+  void later('f')
+  await audit.sync()
+  t.same(writes.splice(0), ['f'], 'a sync has them too')
+
+  disk.isFull = true
+  const lost = await Promise.allSettled([later('g'), later('h')])
+  partial(t, lost, [{ reason: { code: 'ENOSPC' } }, { reason: { code: 'ENOSPC' } }])
+  disk.isFull = false
+  await later('i')
+  t.same(writes.splice(0), ['gap', 'i'])
+
+  void later('j')
+  fs.renameSync(path, `${path}.1`)
+  audit.reopen()
+  t.equal(idsIn(`${path}.1`).at(-1), 'j', 'before a rotation they are in the old file')
+  void later('k')
+  audit.close()
+  t.same(idsIn(path), ['k'], 'and nothing is left behind at the end')
+})
+
 t.test('every line names the replica, that of a gap as well', async (t) => {
   const path = join(t.testdir(), 'audit.log')
   const audit = createFileAudit(path, fs, () => {}, 'mcp-"7')

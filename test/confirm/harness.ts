@@ -125,7 +125,14 @@ export async function startConfirming(t: Test, options: Options = {}) {
   const sync = async () => {
     if (auditing.isStuck) throw new Error('EIO')
   }
-  const auditLog = { write, sync, check() {}, reopen() {}, close() {} }
+  const auditLog = {
+    write,
+    writeInTurn: async (entry: AuditEntry) => write(entry),
+    sync,
+    check() {},
+    reopen() {},
+    close() {},
+  }
   const lines: string[] = []
   const callTracker = createCallTracker()
   const tools = options.tools ?? realTools

@@ -171,6 +171,7 @@ t.test('a batch whose client reads nothing is ended as if it had left', async (t
     clock.advance(1000)
     return (await connectionsOf(app)) === 0
   })
+  await app.dispatcher.idle()
   const begun = calls()
   for (let turn = 0; turn < 20; turn++) await tick()
   t.equal(calls(), begun)

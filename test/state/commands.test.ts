@@ -204,7 +204,8 @@ t.test('nobody is forgotten without an entry in the audit log', async (t) => {
   const broken = (fails: number): AuditLog => {
     let syncs = 0
     const sync = () => (++syncs >= fails ? Promise.reject(new Error('ENOSPC')) : Promise.resolve())
-    return { write: () => undefined, sync, check: () => undefined, reopen: () => undefined, close: () => undefined }
+    const nothing = () => undefined
+    return { write: nothing, writeInTurn: async () => {}, sync, check: nothing, reopen: nothing, close: nothing }
   }
   await t.rejects(
     forget('alice', () => broken(1)),
