@@ -172,12 +172,10 @@ export async function composeAuthenticated(
       roleOf,
       offers,
       heavyFigures: heavy.figures,
-      openContext(identity, { narrowedTo, record, ...origin }) {
-        const withOffer = (context: OpenedContext) => ({
-          ...context,
-          offer: offers.offerTo(context.caller.role, narrowedTo),
-        })
-        const context = inStage(tracing, 'context', () => openContext(identity, origin, record))
+      openContext(identity, { narrowedTo, record, client, clientAddress }) {
+        const withOffer = (context: OpenedContext) =>
+          Object.assign(context, { offer: offers.offerTo(context.caller.role, narrowedTo) })
+        const context = inStage(tracing, 'context', () => openContext(identity, { client, clientAddress }, record))
         return context instanceof Promise ? context.then(withOffer) : withOffer(context)
       },
       checkCall(tool, callerContext) {

@@ -109,11 +109,15 @@ function mapTexts(
     const items = value.map((item) => mapTexts(item, key, ofValue, ofName))
     return items.some((item, at) => item !== value[at]) ? items : value
   }
-  let isSame = true
-  const entries = Object.entries(value).map(([name, inner]): [string, unknown] => {
-    const entry: [string, unknown] = [ofName(name), mapTexts(inner, name, ofValue, ofName)]
-    isSame &&= entry[0] === name && entry[1] === inner
-    return entry
-  })
-  return isSame ? value : Object.fromEntries(entries)
+  const names = Object.keys(value)
+  let copy: [string, unknown][] | null = null
+  for (let at = 0; at < names.length; at++) {
+    const name = names[at]!
+    const inner = (value as Record<string, unknown>)[name]
+    const shown = ofName(name)
+    const mapped = mapTexts(inner, name, ofValue, ofName)
+    if (copy === null && (shown !== name || mapped !== inner)) copy = Object.entries(value).slice(0, at)
+    copy?.push([shown, mapped])
+  }
+  return copy === null ? value : Object.fromEntries(copy)
 }

@@ -45,7 +45,7 @@ export default fp<ContextOptions>(
       }
       const origin = {
         client: headers['user-agent'],
-        ...(clientAddress !== null && { clientAddress }),
+        clientAddress: clientAddress ?? undefined,
         narrowedTo,
         record: admittedWith?.record,
       }

@@ -55,15 +55,18 @@ export function createContextOpener(
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
-    const open = (found: CallerPce): OpenedContext => ({
+    // Written out, without spreads: it is made for every request.
+    const open = ({ pce, pceProblem, provePce, credentials }: CallerPce): OpenedContext => ({
       caller: { mode, role, iss, sub },
       transport: 'http',
-      ...((name !== undefined || clientId !== undefined) && {
-        tokenSays: { ...(name !== undefined && { name }), ...(clientId !== undefined && { clientId }) },
-      }),
-      ...origin,
-      ...(role === null && { roleProblem: explainNoRole(identity) }),
-      ...found,
+      tokenSays: name === undefined && clientId === undefined ? undefined : { name, clientId },
+      client: origin.client,
+      clientAddress: origin.clientAddress,
+      roleProblem: role === null ? explainNoRole(identity) : undefined,
+      pce,
+      pceProblem,
+      provePce,
+      credentials,
     })
     const found = findPce(identity, role, record)
     return found instanceof Promise ? found.then(open) : open(found)

@@ -24,7 +24,7 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
   const named = readSynonyms(sent, tool.input)
   refuse(tool, findOversized(named, tool.input))
   const args = readEscapes(named)
-  const copy = Value.Default(tool.input, copyOf(args)) as Record<string, unknown>
+  const copy = fillDefaults(tool.input, copyOf(args))
   if (check.Check(copy)) return copy
   refuse(tool, describeProblems(check.Errors(copy)))
   throw new ToolError('invalid_argument', `${tool.name}: the arguments do not match its schema`)
@@ -33,6 +33,33 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
 /** Both ways keep an own `__proto__` an ordinary, unknown name; most arguments are flat, and need the dearer one not. */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
+
+const defaults = new WeakMap<TSchema, [name: string, value: unknown][] | null>()
+
+/** Puts the defaults of the schema into the arguments. Most schemas have them at the top alone, where TypeBox's walk is not needed. */
+function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<string, unknown> {
+  let known = defaults.get(schema)
+  if (known === undefined) defaults.set(schema, (known = defaultsAtTop(schema)))
+  if (known === null) return Value.Default(schema, args) as Record<string, unknown>
+  for (const [name, value] of known) if (args[name] === undefined) args[name] = value
+  return args
+}
+
+/** Null where there are some deeper inside, or one that the calls would share. */
+function defaultsAtTop({ properties = {} }: TSchema): [name: string, value: unknown][] | null {
+  const found: [string, unknown][] = []
+  for (const [name, schema] of Object.entries(properties as Record<string, TSchema>)) {
+    const own: unknown = schema.default
+    if (typeof own === 'object' || Object.values({ ...schema, default: undefined }).some(mentionsDefault)) return null
+    if (own !== undefined) found.push([name, own])
+  }
+  return found
+}
+
+const mentionsDefault = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  (Object.hasOwn(value, 'default') || Object.values(value).some(mentionsDefault))
 
 function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   if (problems.length === 0) return

@@ -96,14 +96,14 @@ interface Running {
  */
 async function callOneTool(
   call: InnerCall,
-  { callTool, asking, ...server }: ServerPorts,
+  { callTool, asking, requestId: newId }: ServerPorts,
   request: RequestPorts,
   progress: Progress,
 ): Promise<InnerResult> {
   const { name, arguments: args = {} } = call.params ?? {}
   if (typeof name !== 'string') throw invalidParams('params.name must be a string')
   if (!isObject(args)) throw invalidParams('params.arguments must be an object')
-  const requestId = server.requestId()
+  const requestId = newId()
   const { confirmToken, trace, client } = call
   const { client: sender } = request
   const run = (said?: Said) =>

@@ -13,8 +13,7 @@ import type { Era } from './versions.js'
  * Throws ToolError `not_acceptable` (406) or `unsupported_media_type` (415).
  */
 export function checkHeaders(headers: IncomingHttpHeaders): void {
-  const accepted = acceptedTypes(headers.accept ?? '')
-  if (!accepts(accepted, 'application', 'json') || !accepts(accepted, 'text', 'event-stream')) {
+  if (!acceptsBoth(headers.accept ?? '')) {
     throw new ToolError('not_acceptable', 'The client must accept both application/json and text/event-stream.')
   }
   const mediaType = (headers['content-type'] ?? '').split(';', 1)[0]!.trim().toLowerCase()
@@ -25,6 +24,19 @@ export function checkHeaders(headers: IncomingHttpHeaders): void {
   if (encoding.toLowerCase() !== 'identity') {
     throw new ToolError('unsupported_media_type', 'The body must not be compressed.')
   }
+}
+
+/** Headers that were found to accept both types: a client sends the same one with every request, and there are few clients. */
+const sufficient = new Set<string>()
+const MOST_SPELLINGS = 100
+const LONGEST_REMEMBERED = 200
+
+function acceptsBoth(accept: string): boolean {
+  if (sufficient.has(accept)) return true
+  const types = acceptedTypes(accept)
+  if (!accepts(types, 'application', 'json') || !accepts(types, 'text', 'event-stream')) return false
+  if (sufficient.size < MOST_SPELLINGS && accept.length <= LONGEST_REMEMBERED) sufficient.add(accept)
+  return true
 }
 
 /** Media ranges of an Accept header that are not ruled out by `q=0` (RFC 9110, 12.5.1). */

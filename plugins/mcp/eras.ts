@@ -99,14 +99,15 @@ function readLegacy(method: string, params: unknown): ReadCall {
   if (params === undefined) return { era, call: { method, params: undefined, canAsk: NOBODY } }
   if (!isObject(params)) throw invalidParams('Invalid params: params must be an object')
   const { task: _task, _meta: meta, ...rest } = params
-  return { era, call: { method, params: rest, canAsk: NOBODY, ...readMeta(params, meta) } }
+  const call: InnerCall = { method, params: rest, canAsk: NOBODY }
+  if ('_meta' in params) Object.assign(call, readMeta(meta))
+  return { era, call }
 }
 
 const NOBODY = { form: false, url: false }
 
 /** What `_meta` means in both eras. */
-function readMeta(params: object, meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
-  if (meta === undefined && !('_meta' in params)) return {}
+function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
   if (!isObject(meta)) throw invalidParams('Invalid params: _meta must be an object')
   const { progressToken, confirm_token: confirmToken } = meta
   if (progressToken !== undefined && typeof progressToken !== 'string' && !Number.isSafeInteger(progressToken))
@@ -149,7 +150,7 @@ function readModern(method: string, params: unknown, headers: RequestHeaders | u
     call: {
       method,
       params: own,
-      ...readMeta(rest, meta),
+      ...readMeta(meta),
       client: clientName(meta[CLIENT_INFO_KEY]) ?? null,
       canAsk: readCanAsk(meta[CAPABILITIES_KEY] as Record<string, unknown>),
       showsApps: readShowsApps(meta[CAPABILITIES_KEY]),

@@ -103,9 +103,9 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
       lookUp: (question, read) => app.dispatcher.lookUp(question, callerContext, (context) => read(context as never)),
-      ...(options.timers && { timers: options.timers }),
+      timers: options.timers,
       charge: (times) => options.charge?.(request, times) ?? Promise.resolve(),
-      ...(options.asking && { asking: { ...options.asking, owner: ownerOf(callerContext) } }),
+      asking: options.asking && { ...options.asking, owner: ownerOf(callerContext) },
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call, client) {
