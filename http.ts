@@ -9,7 +9,7 @@ import type { FastifyInstance } from 'fastify'
 import { buildApp, metricsPlace } from './app.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
-import { endCalls, reopenOnHangup } from './process/end-calls.js'
+import { endCalls, flushOnExit, reopenOnHangup } from './process/end-calls.js'
 import { listen, type Listening, trackSilentConnections } from './process/listen.js'
 import { replicaOf } from './process/name-replica.js'
 import { readPackage } from './process/read-package.js'
@@ -277,6 +277,7 @@ async function serve(config: HttpConfig): Promise<void> {
   })
   forgetCollectorHeaders()
   const closeSilent = trackSilentConnections(app.server)
+  flushOnExit(app.dispatcher.audit)
   reopenOnHangup(app.dispatcher.audit, log)
   let withdraw: Listening['withdraw'] = () => Promise.resolve()
   closeWithGrace(

@@ -11,7 +11,7 @@ import { findOfferFaults, warnOfOffer } from './composition/offer-tools.js'
 import { findConfirmFaults } from './composition/require-confirmations.js'
 import { alwaysSaid, createLogger, takeWarnings } from './process/create-logger.js'
 import { checkPathsAnswer } from './process/check-paths-answer.js'
-import { endCalls, reopenOnHangup } from './process/end-calls.js'
+import { endCalls, flushOnExit, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
 import { forgetCollectorHeaders, pathsIn, readConfig, readEnvironment, withFlags, type OfferFlags } from './config.js'
@@ -178,6 +178,7 @@ async function serve(config: StdioConfig): Promise<void> {
   const transport = new StdioTransport(process.stdin, process.stdout, ports)
   const server = createMcpServer(ports)
 
+  flushOnExit(dispatcher.audit)
   reopenOnHangup(dispatcher.audit, log)
   const closer = closeWithGrace({ delay: 1900, logger: log, skip: ['SIGHUP'] }, async ({ err }) => {
     if (err !== undefined) log.fatal({ err }, 'unexpected error, stopping')

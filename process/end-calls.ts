@@ -17,9 +17,9 @@ export async function endCalls(
   dispatcher.abortAll()
   await Promise.race([isIdle(), wait(lastWords)])
   dispatcher.abandonAll()
-  // Their outcomes are written at the end of this turn, and their answers after that.
-  await nextTurn()
-  await nextTurn()
+  // At the end of each turn what is to be audited is written: the decisions of calls that have just been allowed, their outcomes with those of
+  // the others. The answers follow.
+  for (let turn = 0; turn < 3; turn++) await nextTurn()
   return false
 }
 
@@ -32,4 +32,9 @@ export function reopenOnHangup(audit: AuditLog | null, log: ServerLog): void {
       log.error({ err }, 'reopening the audit log failed; unless the error says otherwise, the old file stays in use')
     }
   })
+}
+
+/** A process that is made to end, by a second signal or a second error, waits for nothing; what has been decided is written all the same. */
+export function flushOnExit(audit: AuditLog | null): void {
+  process.on('exit', () => audit?.flush())
 }

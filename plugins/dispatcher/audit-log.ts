@@ -14,6 +14,8 @@ export interface AuditLog {
    * operating system, and rejects when one of them cannot be written.
    */
   writeInTurn(entry: AuditEntry): Promise<void>
+  /** Writes what waits for the end of the turn, for a process that ends before. Never throws. */
+  flush(): void
   /** Resolves when every entry so far is out of our hands, and on the disk where there is one; otherwise rejects. */
   sync(): Promise<void>
   /** For readiness: throws or rejects when the next entry could not be written or synced. After a failure it tries, and notes the gap. */
@@ -35,12 +37,13 @@ export interface Disk extends Pick<
   writeSync(fd: number, bytes: Buffer, offset: number): number
 }
 
+const NEWLINE = 0x0a
 /** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
 const LEAST_ROOM = 64 * 1024
 
 /**
- * Appends to a file, created readable by its owner only. Every entry is one synchronous write, so that it is with the operating
- * system before the tool runs. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
+ * Appends to a file, created readable by its owner only. Entries are with the operating system before the tool runs: those of one turn of the
+ * event loop in one synchronous write (D217), and to a pipe each in its own, since only a short write arrives there whole. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
  * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
  *
  * Every check, and the first entry of every turn of the event loop, asks with one stat whether the file is still the one at its path: one
@@ -62,15 +65,19 @@ export function createFileAudit(
   let isUnsynced = false
   let failedSyncs = 0
   let isFollowed = false
+  let isClosed = false
   const endTurn = () => (isFollowed = false)
   const turn = createTurn(append)
 
-  function append(lines: string): void {
+  /** `since`: when the first of the lines came, milliseconds since the epoch. */
+  function append(lines: string, since = Date.now()): void {
+    // The number of its descriptor may be another file's by now.
+    if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
     // What was moved has its entries under another name; what was deleted keeps nothing.
-    if (problem !== null && file.isDeleted()) throw failed(problem)
+    if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
-    appendLines(lines)
+    appendLines(lines, since)
   }
 
   /** Returns why there is no file at the path, or none that can be written; null when there is one and it is ours. */
@@ -99,8 +106,8 @@ export function createFileAudit(
     setImmediate(endTurn)
   }
 
-  function failed(error: Error): Error {
-    noteFailure()
+  function failed(error: Error, since?: number): Error {
+    noteFailure(since)
     return error
   }
 
@@ -109,7 +116,7 @@ export function createFileAudit(
     failedSince = null
   }
 
-  function appendLines(lines: string): void {
+  function appendLines(lines: string, since?: number): void {
     // A full disk may cut a line off in the middle; the next one then starts on a line of its own.
     const bytes = Buffer.from(torn ? `\n${lines}` : lines)
     let written = 0
@@ -117,14 +124,14 @@ export function createFileAudit(
       while (written < bytes.length) written += disk.writeSync(file.fd, bytes, written)
       torn = false
     } catch (error) {
-      torn ||= written > 0
-      noteFailure()
+      if (written > 0) torn = bytes[written - 1] !== NEWLINE
+      noteFailure(since)
       throw error
     }
   }
 
-  function noteFailure(): void {
-    failedSince ??= new Date().toISOString()
+  function noteFailure(since = Date.now()): void {
+    failedSince ??= new Date(since).toISOString()
   }
 
   function noteFailedSync(): void {
@@ -177,7 +184,11 @@ export function createFileAudit(
       turn.flush()
       append(textOf(entry))
     },
-    writeInTurn: (entry) => turn.add(textOf(entry)),
+    async writeInTurn(entry) {
+      if (file.isRegular) await turn.add(textOf(entry))
+      else append(textOf(entry))
+    },
+    flush: turn.flush,
     sync,
     async check() {
       const problem = follow()
@@ -196,6 +207,7 @@ export function createFileAudit(
     },
     close() {
       turn.flush()
+      isClosed = true
       file.retire()
     },
   }
@@ -209,28 +221,31 @@ function linesOf(replica: string | undefined): (entry: object) => string {
 }
 
 /** Collects the lines of a turn of the event loop, and hands them on at its end. */
-function createTurn(write: (lines: string) => void) {
+function createTurn(write: (lines: string, since: number) => void) {
   let lines = ''
-  let settle: { resolve(): void; reject(error: unknown): void }
-  let written: Promise<void>
+  let since = 0
+  let written = Promise.resolve()
+  let settle: { resolve(): void; reject(error: unknown): void } | null = null
 
   function flush(): void {
-    if (lines === '') return
-    const all = lines
+    if (settle === null) return
+    const [all, settled] = [lines, settle]
     lines = ''
+    settle = null
     try {
-      write(all)
-      settle.resolve()
+      write(all, since)
+      settled.resolve()
     } catch (error) {
-      settle.reject(error)
+      settled.reject(error)
     }
   }
 
   return {
     flush,
     add(line: string): Promise<void> {
-      if (lines === '') {
+      if (settle === null) {
         written = new Promise((resolve, reject) => (settle = { resolve, reject }))
+        since = Date.now()
         setImmediate(flush)
       }
       lines += line
@@ -261,7 +276,7 @@ function endsInside(path: string, disk: Disk): boolean {
   try {
     const last = Buffer.alloc(1)
     disk.readSync(fd, last, 0, 1, file.size - 1)
-    return last[0] !== 0x0a
+    return last[0] !== NEWLINE
   } finally {
     disk.closeSync(fd)
   }
@@ -378,7 +393,8 @@ export function createStreamAudit(stream: Writable, replica?: string): AuditLog 
       turn.flush()
       hand(textOf(entry))
     },
-    writeInTurn: (entry) => turn.add(textOf(entry)),
+    writeInTurn: async (entry) => turn.add(textOf(entry)),
+    flush: turn.flush,
     sync() {
       turn.flush()
       return Promise.race([

@@ -40,7 +40,10 @@ export interface Dispatcher {
   ): Promise<T | null>
   /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
   abortAll(): void
-  /** Answers every call that still runs, and writes its outcome, because the process ends without waiting for it. */
+  /**
+   * Answers every call that still runs, and lets none that was allowed begin: their outcomes are written in the next turns of the event loop,
+   * because the process ends without waiting for the calls.
+   */
   abandonAll(): void
   /** Resolves when no call is running, and none is announced. */
   idle(): Promise<void>
@@ -98,6 +101,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const running = createRunning()
   let announced = 0
   let isEnding = false
+  let isAbandoned = false
   let waiting: (() => void)[] = []
   // The schema compiler is loaded with the first call: start-up over stdio is something people wait for.
   const loadValidation = () => import('./validate-arguments.js')
@@ -186,14 +190,19 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const spent = admitted.context.approved === undefined ? '' : spentWith(call)
     const unaudited = await auditAllowed(tool, record, spent)
     if (unaudited !== null) return unaudited
+    if (isAbandoned) return end({ ok: false, error: convert(shuttingDown()) }, call, record)
 
     const handle = () => runHandler(tool, admitted, options, record.note, findOutputProblems)
     const result = await new Promise<Dispatched>((resolve, reject) => {
       run.abandon = () => resolve({ ok: false, error: convert(writtenOff(tool)) })
       inStage(tracing, 'handler', handle).then(resolve, reject)
     })
+    return end(result, call, record)
+  }
+
+  async function end(result: Dispatched, { sender }: ToolCall, record: CallRecord): Promise<Dispatched> {
     const code = result.ok ? null : result.error.code
-    await attempt(record.conclude(code, call.sender.hasLeft?.() ?? call.sender.signal.aborted))
+    await attempt(() => record.conclude(code, sender.hasLeft?.() ?? sender.signal.aborted))
     record.log(code === null ? 'success' : 'error', 'handler', code)
     return result
   }
@@ -206,7 +215,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     // A gate that says no denies; a call that names no tool or breaks its schema is an error of the call.
     const isError = refusal.gate === 'lookup' || refusal.gate === 'arguments' || error.code === 'internal'
     const decision = isError ? 'error' : 'denied'
-    await attempt(record.decide(decision, error.code))
+    await attempt(() => record.decide(decision, error.code))
     record.log(decision, refusal.gate, error.code)
     return { ok: false, error }
   }
@@ -222,15 +231,15 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (tool.effect === 'read') return null
       const { message, hint } = ERROR_TABLE.audit_unavailable
       const error = convert(new ToolError('audit_unavailable', message, {}, { hint: `${hint}${spent}` }))
-      await attempt(record.conclude(error.code, false))
+      await attempt(() => record.conclude(error.code, false))
       record.log('error', 'audit', error.code)
       return { ok: false, error }
     }
   }
 
-  async function attempt(written: Promise<void>): Promise<void> {
+  async function attempt(write: () => Promise<void>): Promise<void> {
     try {
-      await written
+      await write()
     } catch (err) {
       log.error({ err }, 'the audit log cannot be written')
     }
@@ -245,6 +254,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       for (const { ends } of running.runs) ends?.abort(shuttingDown())
     },
     abandonAll() {
+      isAbandoned = true
       for (const { abandon } of running.runs) abandon()
     },
     idle: () => (isIdle() ? Promise.resolve() : new Promise((resolve) => waiting.push(resolve))),

@@ -1,4 +1,4 @@
-import { type TSchema, TypeRegistry } from '@sinclair/typebox'
+import { type TSchema, TypeGuard, TypeRegistry } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
@@ -45,12 +45,15 @@ function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<st
   return args
 }
 
-/** Null where there are some deeper inside, or one that the calls would share. */
-function defaultsAtTop({ properties = {} }: TSchema): [name: string, value: unknown][] | null {
+/** Null where there may be others: deeper inside, or made or shared by the calls. */
+function defaultsAtTop(schema: TSchema): [name: string, value: unknown][] | null {
+  const { properties, ...rest } = schema as TSchema & { properties?: Record<string, TSchema> }
+  if (!TypeGuard.IsObject(schema) || mentionsDefault(rest)) return null
   const found: [string, unknown][] = []
-  for (const [name, schema] of Object.entries(properties as Record<string, TSchema>)) {
-    const own: unknown = schema.default
-    if (typeof own === 'object' || Object.values({ ...schema, default: undefined }).some(mentionsDefault)) return null
+  for (const [name, property] of Object.entries(properties ?? {})) {
+    const own: unknown = property.default
+    const isPlain = typeof own !== 'object' && typeof own !== 'function'
+    if (!isPlain || '$ref' in property || mentionsDefault({ ...property, default: undefined })) return null
     if (own !== undefined) found.push([name, own])
   }
   return found
@@ -59,7 +62,7 @@ function defaultsAtTop({ properties = {} }: TSchema): [name: string, value: unkn
 const mentionsDefault = (value: unknown): boolean =>
   typeof value === 'object' &&
   value !== null &&
-  (Object.hasOwn(value, 'default') || Object.values(value).some(mentionsDefault))
+  Object.entries(value).some(([name, inner]) => (name === 'default' && inner !== undefined) || mentionsDefault(inner))
 
 function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   if (problems.length === 0) return

@@ -224,11 +224,14 @@ t.test('the entries of one turn of the event loop are one write at its end', asy
   t.same(writes.splice(0), ['f'], 'a sync has them too')
 
   disk.isFull = true
-  const lost = await Promise.allSettled([later('g'), later('h')])
-  partial(t, lost, [{ reason: { code: 'ENOSPC' } }, { reason: { code: 'ENOSPC' } }])
+  const both = [later('g'), later('h')]
+  const came = Date.now()
+  while (Date.now() < came + 2);
+  partial(t, await Promise.allSettled(both), [{ reason: { code: 'ENOSPC' } }, { reason: { code: 'ENOSPC' } }])
   disk.isFull = false
   await later('i')
   t.same(writes.splice(0), ['gap', 'i'])
+  t.ok(Date.parse(linesIn(path).at(-2)!.since!) <= came, 'since they came, and not since they could not be written')
 
   void later('j')
   fs.renameSync(path, `${path}.1`)
@@ -237,6 +240,55 @@ t.test('the entries of one turn of the event loop are one write at its end', asy
   void later('k')
   audit.close()
   t.same(idsIn(path), ['k'], 'and nothing is left behind at the end')
+  await t.rejects(later('l'), /closed/, 'the number of the descriptor may be another file by now')
+})
+
+t.test('of the entries of a turn that are cut off, the next one starts on a line of its own', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  let room = Infinity
+  const audit = createFileAudit(path, {
+    ...fs,
+    writeSync(fd: number, bytes: Buffer, offset: number) {
+      if (room === 0) throw Object.assign(new Error('ENOSPC'), { code: 'ENOSPC' })
+      const length = Math.min(room, bytes.length - offset)
+      room -= length
+      return fs.writeSync(fd, bytes, offset, length)
+    },
+  })
+  const line = '{"call_id":"1"}\n'
+  const fill = async (characters: number, ...ids: number[]) => {
+    room = characters
+    const all = await Promise.allSettled(ids.map((id) => audit.writeInTurn({ call_id: String(id) } as never)))
+    room = Infinity
+    return all.map(({ status }) => status)
+  }
+  t.same(await fill(line.length, 1, 2), ['rejected', 'rejected'])
+  await audit.writeInTurn({ call_id: '3' } as never)
+  t.same(await fill(line.length + 5, 4, 5), ['rejected', 'rejected'])
+  await audit.writeInTurn({ call_id: '6' } as never)
+  audit.close()
+  t.same(
+    fs
+      .readFileSync(path, 'utf8')
+      .split('\n')
+      .map((text) => text.replace(/^\{"ts.*$/, 'gap')),
+    ['{"call_id":"1"}', 'gap', '{"call_id":"3"}', '{"call_id":"4"}', '{"cal', 'gap', '{"call_id":"6"}', ''],
+  )
+})
+
+t.test('a process that is made to end within a turn has written its entries', (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  const script = `
+    import { createFileAudit } from ${JSON.stringify(compiled('plugins/dispatcher/audit-log.ts'))}
+    import { flushOnExit } from ${JSON.stringify(compiled('process/end-calls.ts'))}
+    const audit = createFileAudit(process.argv[1])
+    flushOnExit(audit)
+    void audit.writeInTurn({ call_id: 'last' })
+    process.exit()
+  `
+  execFileSync(process.execPath, ['--input-type=module', '--eval', script, path])
+  t.same(idsIn(path), ['last'])
+  t.end()
 })
 
 t.test('every line names the replica, that of a gap as well', async (t) => {
@@ -391,6 +443,25 @@ t.test('paths that are not files', async (t) => {
     t.throws(() => write(audit, 'three'), { code: 'EPIPE' })
     await t.rejects(async () => audit.check(), { code: 'EPIPE' })
     audit.close()
+  })
+
+  await t.test('what is longer than a pipe takes at once would be cut, so each entry is a write', async (t) => {
+    const path = join(t.testdir(), 'pipe')
+    execFileSync('mkfifo', [path])
+    const reader = fs.openSync(path, fs.constants.O_RDONLY | fs.constants.O_NONBLOCK)
+    const lengths: number[] = []
+    const audit = createFileAudit(path, {
+      ...fs,
+      writeSync(fd: number, bytes: Buffer, offset: number) {
+        lengths.push(bytes.length)
+        return fs.writeSync(fd, bytes, offset)
+      },
+    })
+    const entry = { call_id: 'x'.repeat(500) } as never
+    await Promise.all(Array.from({ length: 12 }, () => audit.writeInTurn(entry)))
+    t.same(lengths, Array(12).fill(JSON.stringify(entry).length + 1))
+    audit.close()
+    fs.closeSync(reader)
   })
 
   await t.test('a pipe whose reader stalls counts as full and blocks nothing', (t) => {

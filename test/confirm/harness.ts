@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { fastify, type FastifyRequest, type InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
@@ -127,7 +128,11 @@ export async function startConfirming(t: Test, options: Options = {}) {
   }
   const auditLog = {
     write,
-    writeInTurn: async (entry: AuditEntry) => write(entry),
+    async writeInTurn(entry: AuditEntry) {
+      await nextTurn()
+      write(entry)
+    },
+    flush() {},
     sync,
     check() {},
     reopen() {},

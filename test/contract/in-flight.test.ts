@@ -315,6 +315,7 @@ t.test('a running batch is finished or refused before the server reports idle', 
   const late = second.post(batch)
   await cut.write.arrived
   t.equal(await endCalls(second.app.dispatcher, { finish: 0, lastWords: 0 }), false)
+  t.same(outcomes(second.audit), [['error', 'outcome_unknown']], 'written before the process may end')
   t.equal((await late).json().length, 3)
   t.same(outcomes(second.audit), [
     ['error', 'outcome_unknown'],

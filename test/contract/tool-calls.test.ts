@@ -255,12 +255,19 @@ t.test('gates', async (t) => {
   const asked: string[] = []
   const late: Gate = { name: 'late', needs: 'arguments', check: () => void asked.push('late') }
   const entries: Line[] = []
+  let isEnding = false
   const dispatcher = createDispatcher({
     tools: tools.map((tool) => ({ ...tool, roles: ROLES_OF[tool.name] ?? tool.roles })),
     gates: [roleGate, pceGate('Register.'), late],
     audit: {
-      write() {},
-      writeInTurn: async (entry) => void entries.push({ ...entry }),
+      write() {
+        throw new Error('of routes and commands')
+      },
+      async writeInTurn(entry) {
+        entries.push({ ...entry })
+        if (isEnding) dispatcher.abandonAll()
+      },
+      flush() {},
       sync: async () => {},
       check() {},
       reopen() {},
@@ -309,6 +316,10 @@ t.test('gates', async (t) => {
       'outcome',
     ],
   )
+  isEnding = true
+  partial(t, await dispatch('rules', 'operator', { name: 'x', rules: [] }), { code: 'cancelled' })
+  t.equal(seen.writes, 1, 'what was allowed and has not begun when the process ends does not begin')
+  partial(t, entries.slice(-2), [{ decision: 'allowed' }, { outcome: 'error', reason: 'cancelled' }])
   partial(t, entries[0], { ts: '2026-01-02T03:04:05.000Z', iss: 'https://idp', sub: 'ann', role: null, mode: 'shared' })
 })
 
@@ -605,12 +616,9 @@ t.test('closing waits for running calls', async (t) => {
   await write.arrived
   const closed = app.close()
   write.open()
-  partial(
-    t,
-    await (await running).json(),
-    { result: { structuredContent: { text: 'written' } } },
-    'the answer is delivered',
-  )
+  const answer = await running
+  t.equal(answer.headers.get('connection'), 'close', 'no further request comes this way')
+  partial(t, await answer.json(), { result: { structuredContent: { text: 'written' } } }, 'the answer is delivered')
   await closed
   partial(t, audit.at(-1), { phase: 'outcome', outcome: 'success' })
 })

@@ -205,7 +205,8 @@ t.test('nobody is forgotten without an entry in the audit log', async (t) => {
     let syncs = 0
     const sync = () => (++syncs >= fails ? Promise.reject(new Error('ENOSPC')) : Promise.resolve())
     const nothing = () => undefined
-    return { write: nothing, writeInTurn: async () => {}, sync, check: nothing, reopen: nothing, close: nothing }
+    const log = { write: nothing, flush: nothing, check: nothing, reopen: nothing, close: nothing }
+    return { ...log, writeInTurn: async () => {}, sync }
   }
   await t.rejects(
     forget('alice', () => broken(1)),

@@ -4,6 +4,7 @@
  */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { Value } from '@sinclair/typebox/value'
 import { Ajv2020 } from 'ajv/dist/2020.js'
 import t from 'tap'
 import { measureList } from '../../scripts/bench/measure-list.js'
@@ -267,6 +268,13 @@ t.test('what operators ask for can be called as it is written', async (t) => {
   for (const { request, tool, arguments: args } of asked) {
     const called = tools.find(({ name }) => name === tool)!
     partial(t, validateArguments(called, args), args, request)
+  }
+})
+
+t.test("the arguments of a call have the defaults of the schema, by TypeBox's own walk", async (t) => {
+  for (const tool of tools) {
+    const wanted = Value.Default(tool.input, structuredClone(tool.example))
+    t.same(validateArguments(tool, tool.example as Record<string, unknown>), wanted, tool.name)
   }
 })
 
