@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import autocannon from 'autocannon'
 import { inScratch, type Scratch } from './in-scratch.js'
-import { resultOf, startBare } from './measure-calls.js'
+import { REQUESTS_PER_CONNECTION, resultOf, startBare } from './measure-calls.js'
 import { startProvider } from './start-provider.js'
 import { startServer } from './start-server.js'
 import { median } from './statistics.js'
@@ -118,6 +118,7 @@ export async function load(url: string, tokens: readonly string[]) {
     url: `${url}/mcp`,
     method: 'POST',
     connections: CONNECTIONS,
+    reconnectRate: REQUESTS_PER_CONNECTION,
     duration: SECONDS,
     requests: tokens.map((token) => ({
       method: 'POST' as const,
