@@ -43,7 +43,7 @@ function callAndLeave(url: string, name: string) {
 }
 
 t.test('a call that breaks its thread fails alone', async (t) => {
-  const { call, log } = await start(t)
+  const { call, log } = await start(t, { max: 6, perCaller: 6 })
   const failing = async (name: string) => textOf(await call(name))
   const [outgrown, stuffed, died, asked, thrown, echoed] = await Promise.all([
     failing('outgrows'),
