@@ -1,6 +1,6 @@
 /**
  * The walls of the house (docs/architecture.md), as `npm run boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
- * pictures | knowledge ← plugins ← composition ← app ← programs`, the floors of `domain/`, who may use which library, and no import circle, types
+ * pictures | knowledge ← plugins ← programs`, where `programs/` has floors of its own (`process ← composition ← app ← http`), the floors of `domain/`, who may use which library, and no import circle, types
  * included. Paths are regular expressions; `$1` is what the first group of `from` matched.
  */
 import { fileURLToPath } from 'node:url'
@@ -167,43 +167,57 @@ const ROOMS = [
     why: 'What outlives a process; nobody else touches its file.',
   },
   {
-    name: 'process',
-    files: '^process/',
-    may: ['^process/', '^plugins/dispatcher/', SCHEMAS],
+    name: 'programs/process',
+    files: '^programs/process/',
+    may: ['^programs/process/', '^plugins/dispatcher/', SCHEMAS],
     why: 'What concerns the process itself: its output, its signals, its sockets, its package.',
   },
   {
-    name: 'composition',
-    files: '^composition/',
-    may: ['^composition/', '^plugins/(dispatcher|context|confirm|offer)/', '^process/', '^storage/', TOOL, SCHEMAS],
+    name: 'programs/composition',
+    files: '^programs/composition/',
+    may: [
+      '^programs/composition/',
+      '^plugins/(dispatcher|context|confirm|offer)/',
+      '^programs/process/',
+      '^storage/',
+      TOOL,
+      SCHEMAS,
+    ],
     why: 'Puts the pure parts of the rooms together at the start, for both programs; it knows neither Fastify nor the MCP SDK.',
   },
   {
-    name: 'app.ts',
-    files: '^app\\.ts$',
-    may: ['^plugins/[^/]+/index\\.ts$', '^composition/', KNOWLEDGE, TOOL, SCHEMAS],
+    name: 'programs/app.ts',
+    files: '^programs/app\\.ts$',
+    may: ['^plugins/[^/]+/index\\.ts$', '^programs/composition/', KNOWLEDGE, TOOL, SCHEMAS],
     why: 'The pipeline in registration order, through doors.',
   },
   {
-    name: 'config.ts',
-    files: '^config(\\.ts$|/)',
+    name: 'config',
+    files: '^config/',
     may: ['^config/', '^schemas/(config|errors|caller)\\.ts$'],
     node: ['fs', 'util', 'net'],
     why: 'The only reader of the environment turns it into a Config and does nothing else.',
   },
   {
-    name: 'http.ts',
-    files: '^http\\.ts$',
-    may: ['^app\\.ts$', '^config\\.ts$', '^composition/', '^process/', '^tools/index\\.ts$', SCHEMAS],
+    name: 'programs/http.ts',
+    files: '^programs/http\\.ts$',
+    may: [
+      '^programs/app\\.ts$',
+      '^config/index\\.ts$',
+      '^programs/composition/',
+      '^programs/process/',
+      '^tools/index\\.ts$',
+      SCHEMAS,
+    ],
     why: 'A program: options, configuration, listen, drain.',
   },
   {
-    name: 'draw.ts',
-    files: '^draw\\.ts$',
+    name: 'programs/draw.ts',
+    files: '^programs/draw\\.ts$',
     may: [
-      '^config\\.ts$',
-      '^composition/',
-      '^process/',
+      '^config/index\\.ts$',
+      '^programs/composition/',
+      '^programs/process/',
       '^plugins/dispatcher/',
       '^pictures/(?!browser/)',
       '^tools/index\\.ts$',
@@ -212,32 +226,32 @@ const ROOMS = [
     why: 'A command of the stdio program: a tool call, and its answer as a file.',
   },
   {
-    name: 'worker.ts',
-    files: '^worker\\.ts$',
+    name: 'programs/worker.ts',
+    files: '^programs/worker\\.ts$',
     may: ['^plugins/dispatcher/', '^tools/index\\.ts$'],
     why: 'What a worker thread loads: the tools and what runs them.',
   },
   {
-    name: 'commands',
-    files: '^commands/',
+    name: 'programs/commands',
+    files: '^programs/commands/',
     may: [
-      '^commands/',
+      '^programs/commands/',
       '^plugins/context/connect-pce\\.ts$',
       '^pce-client/index\\.ts$',
-      '^process/choose-port\\.ts$',
+      '^programs/process/choose-port\\.ts$',
       SCHEMAS,
     ],
     why: 'What the stdio program does for a person at a terminal instead of serving; loaded when it is asked for.',
   },
   {
-    name: 'stdio.ts',
-    files: '^stdio\\.ts$',
+    name: 'programs/stdio.ts',
+    files: '^programs/stdio\\.ts$',
     may: [
-      '^commands/',
-      '^draw\\.ts$',
-      '^config\\.ts$',
-      '^composition/',
-      '^process/',
+      '^programs/commands/',
+      '^programs/draw\\.ts$',
+      '^config/index\\.ts$',
+      '^programs/composition/',
+      '^programs/process/',
       '^plugins/(dispatcher|mcp)/',
       '^plugins/tracing/open-tracing\\.ts$',
       '^tools/index\\.ts$',
@@ -261,7 +275,7 @@ const LIBRARIES = {
   '@fastify/helmet': ['^plugins/security-headers/index\\.ts$'],
   '@fastify/rate-limit': ['^plugins/rate-limits/index\\.ts$'],
   '@fastify/secure-session': ['^plugins/pages/index\\.ts$'],
-  '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)', '^commands/demo/'],
+  '@modelcontextprotocol/sdk': ['^plugins/mcp/(?!index\\.ts$)', '^programs/commands/demo/'],
   '@streamparser/json': ['^pce-client/'],
   '@sinclair/typebox': [
     SCHEMAS,
@@ -271,13 +285,13 @@ const LIBRARIES = {
     SIMULATOR,
   ],
   canonicalize: ['^plugins/confirm/(?!index\\.ts$)'],
-  'close-with-grace': ['^(http|stdio)\\.ts$'],
-  commander: ['^(draw|http|commands/demo)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
+  'close-with-grace': ['^programs/(http|stdio)\\.ts$'],
+  commander: ['^programs/(draw|http|commands/demo)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'csv-parse': ['^domain/'],
   'd3-force': ['^pictures/layout/'],
   'fast-jwt': ['^plugins/(auth|confirm)/(?!index\\.ts$)'],
   'fastest-levenshtein': ['^config/', '^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
-  fastify: [DOORS, PART_DOORS, '^app\\.ts$', '^http\\.ts$', SIMULATOR],
+  fastify: [DOORS, PART_DOORS, '^programs/app\\.ts$', '^programs/http\\.ts$', SIMULATOR],
   'fastify-plugin': [DOORS],
   'find-my-way': [SIMULATOR],
   'get-jwks': ['^plugins/auth/(?!index\\.ts$)'],
@@ -295,13 +309,13 @@ const LIBRARIES = {
   'openid-client': ['^plugins/pages/(?!index\\.ts$)'],
   pg: ['^storage/postgres/'],
   '@opentelemetry': ['^plugins/tracing/(?!index\\.ts$)'],
-  pino: ['^process/'],
+  pino: ['^programs/process/'],
   piscina: ['^plugins/dispatcher/heavy/'],
   'prom-client': ['^plugins/metrics/(?!index\\.ts$)'],
   semver: ['^tools/'],
 }
 
-const PROGRAMS = '^((stdio|http|worker)\\.ts|pce-client/index\\.ts|pictures/browser/(app|page)\\.ts)$'
+const PROGRAMS = '^(programs/(stdio|http|worker)\\.ts|pce-client/index\\.ts|pictures/browser/(app|page)\\.ts)$'
 const DECLARATIONS = '\\.d\\.ts$'
 
 const OURS = '^(?!\\.\\./)(?!node_modules/)'

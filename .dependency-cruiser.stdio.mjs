@@ -12,7 +12,7 @@ export default {
       name: 'stdio loads',
       comment: 'stdio.ts must start fast, and none of its callers comes over HTTP.',
       severity: 'error',
-      from: { path: '^stdio\\.ts$' },
+      from: { path: '^programs/stdio\\.ts$' },
       to: { path: `(^|/)node_modules/(${HTTP_ONLY.join('|')})(/|$)`, reachable: true },
     },
   ],

@@ -11,20 +11,20 @@ const SHIPPED = [
     'knowledge',
     'plugins',
     'storage',
-    'process',
-    'composition',
+    'programs/process',
+    'programs/composition',
     'config',
     'pictures',
   ],
 ].map((room) => `${room}/**/*.ts`)
-const PROGRAMS = ['app.ts', 'config.ts', 'draw.ts', 'http.ts', 'stdio.ts']
+const PROGRAMS = ['app', 'draw', 'http', 'stdio'].map((name) => `programs/${name}.ts`)
 
 const CONSOLE = { name: 'console', message: 'Standard output is for JSON-RPC; write to the log that you are given.' }
 const PROCESS = { name: 'process', message: 'Take what you need as an argument.' }
 const GLOBAL = { name: 'global', message: 'Write globalThis, which the other rules understand.' }
 const noGlobals = (...globals) => ['error', { globals: [...globals, GLOBAL], checkGlobalObject: true }]
 
-const ENVIRONMENT = { object: 'process', property: 'env', message: 'Only config.ts reads the environment.' }
+const ENVIRONMENT = { object: 'process', property: 'env', message: 'Only config/index.ts reads the environment.' }
 const BY_GLOBAL_THIS = { object: 'globalThis', property: 'process', message: 'Write process.' }
 const STDOUT = { object: 'process', property: 'stdout', message: 'Standard output is for JSON-RPC.' }
 
@@ -98,7 +98,14 @@ export default tseslint.config(
   },
   {
     name: 'walls/process',
-    files: ['pce-client/**/*.ts', 'storage/**/*.ts', 'process/**/*.ts', 'draw.ts', 'http.ts', 'stdio.ts'],
+    files: [
+      'pce-client/**/*.ts',
+      'storage/**/*.ts',
+      'programs/process/**/*.ts',
+      'programs/draw.ts',
+      'programs/http.ts',
+      'programs/stdio.ts',
+    ],
     rules: {
       'no-restricted-globals': noGlobals(CONSOLE),
       'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS, STDOUT],
@@ -107,12 +114,12 @@ export default tseslint.config(
   },
   {
     name: 'walls/programs',
-    files: ['draw.ts', 'http.ts', 'stdio.ts'],
+    files: ['programs/draw.ts', 'programs/http.ts', 'programs/stdio.ts'],
     rules: { 'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS] },
   },
   {
     name: 'walls/environment',
-    files: ['config.ts'],
+    files: ['config/index.ts'],
     rules: { 'no-restricted-globals': noGlobals(CONSOLE) },
   },
   {

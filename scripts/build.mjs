@@ -37,7 +37,12 @@ const TEXT_ROOMS = ['knowledge']
 const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs']
 // Each program is a file with the parts it loads, and what several of them need is a part that they share: the sources one by one would be
 // 600 small modules to find and read, which a person waits for at every start of their client, and the same code twice in the package.
-const PROGRAMS = ['stdio', 'http', 'worker', 'pce-client/index']
+const PROGRAMS = {
+  stdio: 'programs/stdio.ts',
+  http: 'programs/http.ts',
+  worker: 'programs/worker.ts',
+  'pce-client/index': 'pce-client/index.ts',
+}
 /** Alone, since the image of the server leaves it out. */
 const SIMULATOR = 'pce-simulator/pce-sim'
 /** Packages that are bundled with stdio, which somebody waits for; the others are found in node_modules when a program needs them. */
@@ -105,7 +110,7 @@ async function compileInto(folder) {
   await Promise.all([
     build({
       ...common,
-      entryPoints: PROGRAMS.map((program) => `${program}.ts`),
+      entryPoints: PROGRAMS,
       chunkNames: 'parts/[name]-[hash]',
       splitting: true,
       external: [...found, CLIENT_OF_DEMO],

@@ -25,7 +25,7 @@ const STEPS: readonly [name: string, program: readonly string[], remedy: string]
   ],
   ['format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], '`npm run format` writes it'],
   ['boundaries', [...walls('.dependency-cruiser.mjs'), '.'], '.dependency-cruiser.mjs says who may import what'],
-  ['stdio', [...walls('.dependency-cruiser.stdio.mjs'), 'stdio.ts'], 'what only HTTP needs makes every start slower'],
+  ['stdio', [...walls('.dependency-cruiser.stdio.mjs'), 'programs/stdio.ts'], 'what only HTTP needs makes every start slower'],
   ['docs', [...tsx, 'scripts/generate-docs.ts', '--check'], '`npm run docs` writes them'],
   ['knowledge', [...tsx, 'scripts/check-knowledge.ts'], 'knowledge/README.md says how a text names what exists'],
   ['examples', [...tsx, 'scripts/examples.ts', '--check'], '`npm run examples` runs the jobs and writes them'],

@@ -19,7 +19,7 @@ const BANNER = [
 ].join('\n')
 const bundled = new Map<string, string>()
 
-/** The path of `<name>.ts` bundled from the sources as they are now, with what its threads load beside it; made with the first call of this process that asks for it. */
+/** The path of `<name>.ts` of programs/ bundled from the sources as they are now, with what its threads load beside it; made with the first call of this process that asks for it. */
 export function bundleProgram(name: 'http' | 'stdio'): string {
   bundle('worker')
   return bundle(name)
@@ -71,7 +71,7 @@ function bundle(name: 'http' | 'stdio' | 'worker'): string {
 
 const optionsFor = (name: 'http' | 'stdio' | 'worker', outdir: string): BuildOptions => ({
   absWorkingDir: ROOT,
-  entryPoints: [`${name}.ts`],
+  entryPoints: [`programs/${name}.ts`],
   outdir,
   bundle: true,
   external: NOT_BUNDLED,

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { choosePort } from '../../process/choose-port.js'
+import { choosePort } from '../../programs/process/choose-port.js'
 import { inScratch } from './in-scratch.js'
 import { GROUP, load, startAuthenticated, tokensOf } from './measure-authenticated.js'
 import { startProvider } from './start-provider.js'

@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { openSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import { choosePort } from '../../process/choose-port.js'
+import { choosePort } from '../../programs/process/choose-port.js'
 import type { Scratch } from './in-scratch.js'
 
 const BETWEEN_LOOKS_MS = 50

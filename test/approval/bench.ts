@@ -2,7 +2,7 @@
 import { PassThrough } from 'node:stream'
 import { pino } from 'pino'
 import type { Test } from 'tap'
-import { composeAuthenticated } from '../../composition/compose-authenticated.js'
+import { composeAuthenticated } from '../../programs/composition/compose-authenticated.js'
 import type { DecisionOrigin } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { ApprovalConfig, RoleMapping, SharedConfig } from '../../schemas/config.js'

@@ -1,8 +1,8 @@
 /** MCP_CONFIRM_STDIO: the gate before tools that need confirmation where nobody logs in (D147). */
 import t, { type Test } from 'tap'
 import { pino } from 'pino'
-import { readConfig } from '../../config.js'
-import { composeUnauthenticated } from '../../composition/compose-unauthenticated.js'
+import { readConfig } from '../../config/index.js'
+import { composeUnauthenticated } from '../../programs/composition/compose-unauthenticated.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import type { ToolCall } from '../../plugins/dispatcher/call.js'
 import { tools } from '../../tools/index.js'

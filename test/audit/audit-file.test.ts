@@ -280,7 +280,7 @@ t.test('a process that is made to end within a turn has written its entries', (t
   const path = join(t.testdir(), 'audit.log')
   const script = `
     import { createFileAudit } from ${JSON.stringify(compiled('plugins/dispatcher/audit-log.ts'))}
-    import { flushOnExit } from ${JSON.stringify(compiled('process/end-calls.ts'))}
+    import { flushOnExit } from ${JSON.stringify(compiled('programs/process/end-calls.ts'))}
     const audit = createFileAudit(process.argv[1])
     flushOnExit(audit)
     void audit.writeInTurn({ call_id: 'last' })

@@ -5,7 +5,7 @@
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../config/index.js'
 import type { PerUserConfig } from '../../schemas/config.js'
 import { tools } from '../../tools/index.js'
 import { startService } from '../contract/authenticated-service.js'

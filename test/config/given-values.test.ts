@@ -1,6 +1,6 @@
 /** What is looked at before any value: the names of the variables, the quotes around their values, the lines of .env. */
 import t from 'tap'
-import { readConfig, readEnvironment } from '../../config.js'
+import { readConfig, readEnvironment } from '../../config/index.js'
 import { readDotEnv } from '../../config/read-dotenv.js'
 import { VARIABLES } from '../../config/variables.js'
 import { StartupError } from '../../schemas/config.js'

@@ -1,6 +1,6 @@
 /** Which secrets a mode reads from files, and what the operator of a per_user server hears about the PCEs of users. */
 import t from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../config/index.js'
 import type { StartupError } from '../../schemas/config.js'
 import { partial } from '../partial.js'
 import { problemsOf } from './problems-of.js'

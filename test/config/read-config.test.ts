@@ -1,6 +1,6 @@
 /** What the environment may say, and the exact words when it does not (S3, S16, D8, D9, D10, D11). */
 import t from 'tap'
-import { readConfig, readEnvironment, withFlags } from '../../config.js'
+import { readConfig, readEnvironment, withFlags } from '../../config/index.js'
 import { CONFIG_VARIABLES } from '../../scripts/docs/config-variables.js'
 import { StartupError, type InsecureHttpConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import t from 'tap'
 import fc from 'fast-check'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../config/index.js'
 import { StartupError, type DatabaseConfig, type PerUserConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
 import { problemsOf } from './problems-of.js'

@@ -3,8 +3,8 @@ import { execFileSync, spawn } from 'node:child_process'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { readWhole } from '../../config/read-whole.js'
-import { pathsIn } from '../../config.js'
-import { checkPathsAnswer, HungPathError } from '../../process/check-paths-answer.js'
+import { pathsIn } from '../../config/index.js'
+import { checkPathsAnswer, HungPathError } from '../../programs/process/check-paths-answer.js'
 
 function makePipe(t: Test): string {
   const path = join(t.testdir(), 'pipe')

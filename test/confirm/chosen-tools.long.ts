@@ -1,6 +1,6 @@
 /** MCP_CONFIRM_TOOLS: the tools that an operator wants confirmed beside provision-policy and ringfence-batch. */
 import t from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../config/index.js'
 import { startService, type Json } from '../contract/authenticated-service.js'
 import { partial } from '../partial.js'
 

@@ -7,7 +7,7 @@ import { startPce } from './heavy-tools.js'
 import { insecureApp, textOf } from './insecure-app.js'
 
 const HEAVY = { max: 4, perCaller: 4, queue: 20, queuePerCaller: 20, memoryMb: 256 }
-const WORKER = pathToFileURL(compiled('worker.ts'))
+const WORKER = pathToFileURL(compiled('programs/worker.ts'))
 
 t.test('a thread answers as the thread of everybody would', async (t) => {
   const pce = await startPce(t)

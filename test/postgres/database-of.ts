@@ -1,4 +1,4 @@
-import { readStateFile } from '../../config.js'
+import { readStateFile } from '../../config/index.js'
 import type { DatabaseConfig } from '../../schemas/config.js'
 
 /** A database as the programs read it from their environment. */

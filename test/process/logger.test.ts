@@ -1,8 +1,8 @@
 /** The log of the programs: what never gets into it, whoever writes the line. */
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import t from 'tap'
-import { alwaysSaid, createLogger } from '../../process/create-logger.js'
-import { describeLine } from '../../process/describe-line.js'
+import { alwaysSaid, createLogger } from '../../programs/process/create-logger.js'
+import { describeLine } from '../../programs/process/describe-line.js'
 import { partial } from '../partial.js'
 
 t.test('fields that are named like secrets are blanked, those of a logged error as well', async (t) => {

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import t from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../config/index.js'
 import { StartupError } from '../../schemas/config.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))

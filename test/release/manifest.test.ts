@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { getMcpConfigForManifest, MANIFEST_SCHEMAS } from '@anthropic-ai/mcpb'
 import t from 'tap'
-import { readConfig } from '../../config.js'
+import { readConfig } from '../../config/index.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))

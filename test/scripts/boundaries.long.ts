@@ -54,9 +54,9 @@ t.test('names each import across a wall', async (t) => {
     'tools/labels/get-labels.ts': "import '../../plugins/health/check.js'\nimport '../../pce-client/kinds.js'",
     'tools/labels/create-label.ts': "import './get-labels.js'\nconst late = () => import('../define.js')",
     'pce-client/kinds.ts': '',
-    'config.ts': "import './tools/index.js'\nimport 'node:http'",
-    'app.ts': "import './plugins/health/check.js'",
-    'http.ts': "export { x } from './pce-simulator/index.js'",
+    'config/index.ts': "import '../tools/index.js'\nimport 'node:http'",
+    'programs/app.ts': "import '../plugins/health/check.js'",
+    'programs/http.ts': "export { x } from '../pce-simulator/index.js'",
     'storage/open.ts': "import '../scripts/build.js'\nimport '../test/support.js'",
     'pce-simulator/index.ts': "import '../domain/text/clean.js'\nimport '../schemas/a.js'",
     'scripts/build.ts': "import '../storage/open.js'\nimport 'esbuild'",
@@ -93,12 +93,11 @@ t.test('names each import across a wall', async (t) => {
     // Libraries.
     'pce-client/http.ts': "import got from 'got'\nimport type { FastifyInstance } from 'fastify'",
     'tools/pce/status.ts': "const load = () => import('got')\nimport 'fs'\nimport 'node:crypto'",
-    'composition/compose.ts': "import ajv from 'ajv'\nimport '../storage/open.js'",
+    'programs/composition/compose.ts': "import ajv from 'ajv'\nimport '../../storage/open.js'",
   }).filter((line) => !/^(circle|orphan|unreachable)/.test(line))
   t.same(found.sort(), [
-    'app.ts: app.ts → plugins/health/check.ts',
-    'config.ts: Node: config.ts → http',
-    'config.ts: config.ts → tools/index.ts',
+    'config: Node: config/index.ts → http',
+    'config: config/index.ts → tools/index.ts',
     'domain/call.ts: types: domain/call.ts → pce-client/index.ts',
     'domain/compliance: domain/compliance/judge.ts → domain/readiness/tally.ts',
     'domain/dependency-map: domain/dependency-map/graph.ts → domain/drafts/plan.ts',
@@ -111,7 +110,6 @@ t.test('names each import across a wall', async (t) => {
     'domain/traffic: Node: domain/traffic/read.ts → fs',
     'domain/traffic: domain/traffic/read.ts → domain/dependency-map/graph.ts',
     'globals by module: plugins/errors/convert.ts → process',
-    'http.ts: http.ts → pce-simulator/index.ts',
     'knowledge: Node: knowledge/index.ts → http',
     'knowledge: knowledge/index.ts → tools/labels/get-labels.ts',
     'library @modelcontextprotocol/sdk: plugins/errors/convert.ts → @modelcontextprotocol/sdk',
@@ -119,7 +117,7 @@ t.test('names each import across a wall', async (t) => {
     'library fastify: plugins/mcp/serve.ts → fastify',
     'library fastify: plugins/pages/form.ts → fastify',
     'library got: tools/pce/status.ts → got',
-    'library without a room: composition/compose.ts → ajv',
+    'library without a room: programs/composition/compose.ts → ajv',
     'no room: helpers/a.ts → schemas/a.ts',
     'pce-client: pce-client/index.ts → schemas/http.ts',
     'pce-simulator: pce-simulator/index.ts → domain/text/clean.ts',
@@ -129,6 +127,8 @@ t.test('names each import across a wall', async (t) => {
     'plugins/<plugin>: plugins/health/check.ts → plugins/errors/index.ts',
     'plugins/<plugin>: plugins/health/check.ts → plugins/mcp/serve.ts',
     'plugins/<plugin>: types: plugins/mcp/serve.ts → knowledge/index.ts',
+    'programs/app.ts: programs/app.ts → plugins/health/check.ts',
+    'programs/http.ts: programs/http.ts → pce-simulator/index.ts',
     'schemas: schemas/a.ts → pce-client/index.ts',
     'storage: storage/open.ts → scripts/build.ts',
     'storage: storage/open.ts → test/support.ts',
@@ -145,7 +145,7 @@ t.test('names each import across a wall', async (t) => {
 t.test('names cycles, orphans and files no program reaches', async (t) => {
   t.same(
     cruise(t, {
-      'stdio.ts': "import './domain/text/a.js'",
+      'programs/stdio.ts': "import '../domain/text/a.js'",
       'domain/text/a.ts': "import { b } from './b.js'\nexport interface A { b: typeof b }",
       'domain/text/b.ts': "import type { A } from './a.js'\nexport let b: A",
       'domain/text/alone.ts': 'export const alone = 1',
@@ -154,7 +154,7 @@ t.test('names cycles, orphans and files no program reaches', async (t) => {
     [
       'circle: domain/text/a.ts → domain/text/b.ts',
       'orphan: domain/text/alone.ts → domain/text/alone.ts',
-      'stdio.ts: stdio.ts → domain/text/a.ts',
+      'programs/stdio.ts: programs/stdio.ts → domain/text/a.ts',
       'unreachable: domain/inventory/old.ts → domain/inventory/old.ts',
       'unreachable: domain/text/alone.ts → domain/text/alone.ts',
     ],
@@ -163,12 +163,12 @@ t.test('names cycles, orphans and files no program reaches', async (t) => {
 
 t.test('nothing stdio.ts loads leads to Fastify, except types', async (t) => {
   const files = {
-    'stdio.ts': "import './plugins/mcp/a.js'\nimport type { FastifyInstance } from 'fastify'",
+    'programs/stdio.ts': "import '../plugins/mcp/a.js'\nimport type { FastifyInstance } from 'fastify'",
     'plugins/mcp/a.ts': "export * from './b.js'\nimport type { C } from './c.js'",
     'plugins/mcp/b.ts': "const late = () => import('libsql')",
     'plugins/mcp/c.ts': "import fp from 'fastify-plugin'\nexport type C = typeof fp",
   }
-  t.same(cruise(t, files, STDIO_WALLS, 'stdio.ts'), ['stdio loads: stdio.ts → libsql'])
+  t.same(cruise(t, files, STDIO_WALLS, 'programs/stdio.ts'), ['stdio loads: programs/stdio.ts → libsql'])
 })
 
 /** What our own rules in eslint.config.js, which all have a name, say of a text, as `line: rule`. */
@@ -190,7 +190,7 @@ async function passing(path: string, lines: readonly string[]): Promise<string[]
   return lines.filter((_, at) => said[at]!.length === 0)
 }
 
-t.test('only config.ts may read the environment, in any way', async (t) => {
+t.test('only config/index.ts may read the environment, in any way', async (t) => {
   const ways = [
     'const x = process.env.X',
     "const x = process['env']",
@@ -203,10 +203,17 @@ t.test('only config.ts may read the environment, in any way', async (t) => {
     'global.process.env',
     'globalThis.process.env',
   ]
-  for (const path of ['domain/text/a.ts', 'plugins/mcp/a.ts', 'storage/a.ts', 'process/a.ts', 'http.ts', 'stdio.ts'])
+  for (const path of [
+    'domain/text/a.ts',
+    'plugins/mcp/a.ts',
+    'storage/a.ts',
+    'programs/process/a.ts',
+    'programs/http.ts',
+    'programs/stdio.ts',
+  ])
     t.same(await passing(path, ways), [], path)
   t.same(
-    await passing('config.ts', ways),
+    await passing('config/index.ts', ways),
     ways.filter((way) => !way.startsWith('global.')),
   )
 })
@@ -219,8 +226,8 @@ t.test('only the programs may write to standard output', async (t) => {
     'const { stdout } = process',
   ]
   t.same(await passing('plugins/mcp/a.ts', ways), [])
-  t.same(await passing('process/a.ts', ways), [])
-  t.same(await passing('stdio.ts', ways), ['process.stdout.write("x")', 'const { stdout } = process'])
+  t.same(await passing('programs/process/a.ts', ways), [])
+  t.same(await passing('programs/stdio.ts', ways), ['process.stdout.write("x")', 'const { stdout } = process'])
   t.same(await passing('scripts/a.ts', ways), ways)
 })
 
@@ -256,7 +263,7 @@ t.test('a tool may import only types and errors from pce-client', async (t) => {
   ]
   t.same(await passing('tools/labels/a.ts', [...types, ...values]), types)
   t.same(await passing('domain/drafts/a.ts', [...types, ...values]), types)
-  t.same(await passing('composition/a.ts', values), values)
+  t.same(await passing('programs/composition/a.ts', values), values)
 })
 
 t.test('refuses imports that the walls cannot see', async (t) => {

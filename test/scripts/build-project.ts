@@ -19,10 +19,10 @@ const PACKAGE = {
 /** Says which build it is of, then, once it is asked to, loads a part of it and lets that say the same. */
 const PROGRAM = [
   '#!/usr/bin/env node',
-  "import { release } from './tools/release.js'",
+  "import { release } from '../tools/release.js'",
   'console.log(release)',
   "process.stdin.once('data', async () => {",
-  "  const { later } = await import('./tools/later.js')",
+  "  const { later } = await import('../tools/later.js')",
   '  console.log(later)',
   '  process.exit(0)',
   '})',
@@ -47,9 +47,11 @@ export function makeProject(t: Test): SmallProject {
     'package.json': JSON.stringify(PACKAGE),
     'package-lock.json': '{}',
     scripts: {},
-    'stdio.ts': PROGRAM,
-    'http.ts': "import './tools/release.js'\n",
-    'worker.ts': "export { release } from './tools/release.js'\n",
+    programs: {
+      'stdio.ts': PROGRAM,
+      'http.ts': "import '../tools/release.js'\n",
+      'worker.ts': "export { release } from '../tools/release.js'\n",
+    },
     tools: { 'release.ts': '', 'later.ts': "export { release as later } from './release.js'\n" },
     'pce-simulator': { 'pce-sim.ts': "import { release } from '../tools/release.js'\nconsole.log(release)\n" },
     'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },

@@ -4,7 +4,7 @@
  */
 import { inspect } from 'node:util'
 import t from 'tap'
-import { openSharedPce } from '../../composition/compose-authenticated.js'
+import { openSharedPce } from '../../programs/composition/compose-authenticated.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-errors.js'

@@ -1,5 +1,5 @@
 import type { Test } from 'tap'
-import { fixedCredentials } from '../../composition/compose-unauthenticated.js'
+import { fixedCredentials } from '../../programs/composition/compose-unauthenticated.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'

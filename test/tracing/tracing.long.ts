@@ -127,7 +127,7 @@ t.test('what fails is marked with its code', async (t) => {
 })
 
 t.test('a call in a worker thread stays in its trace', async (t) => {
-  const worker = pathToFileURL(compiled('worker.ts'))
+  const worker = pathToFileURL(compiled('programs/worker.ts'))
   const { app, send, tokenOf, collector } = await startTraced(t, { mode: 'shared', worker })
   await send(await tokenOf('ann'), callOf('get-traffic-flows-summary', WINDOW), { headers: FROM_CALLER })
   await app.close()

@@ -1,8 +1,8 @@
-import { nearestTool } from '../plugins/dispatcher/admit-call.js'
-import { chooseTools, createOffers, namesOf, TOOLSET_NAMES, type Offers } from '../plugins/offer/choose-tools.js'
-import { narrowByHeaders } from '../plugins/offer/read-headers.js'
-import { type Config, type Fault, type OfferConfig, StartupError } from '../schemas/config.js'
-import type { AnyTool, Toolset } from '../tools/define.js'
+import { nearestTool } from '../../plugins/dispatcher/admit-call.js'
+import { chooseTools, createOffers, namesOf, TOOLSET_NAMES, type Offers } from '../../plugins/offer/choose-tools.js'
+import { narrowByHeaders } from '../../plugins/offer/read-headers.js'
+import { type Config, type Fault, type OfferConfig, StartupError } from '../../schemas/config.js'
+import type { AnyTool, Toolset } from '../../tools/define.js'
 
 /** What a server offers, and how the headers of a request narrow that. */
 export interface ServerOffers extends Offers {

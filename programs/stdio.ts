@@ -14,18 +14,25 @@ import { checkPathsAnswer } from './process/check-paths-answer.js'
 import { endCalls, flushOnExit, reopenOnHangup } from './process/end-calls.js'
 import { readPackage } from './process/read-package.js'
 import { refuseStart } from './process/refuse-start.js'
-import { forgetCollectorHeaders, pathsIn, readConfig, readEnvironment, withFlags, type OfferFlags } from './config.js'
-import { createKnowledge } from './knowledge/index.js'
-import { createDispatcher, type Dispatcher } from './plugins/dispatcher/dispatch.js'
-import { createMcpServer } from './plugins/mcp/create-server.js'
-import { listTool } from './plugins/mcp/list-tools.js'
-import { createOfferedTools } from './plugins/mcp/offered-tools.js'
-import type { ServerPorts } from './plugins/mcp/ports.js'
-import { StdioTransport } from './plugins/mcp/stdio-transport.js'
-import { openTracing } from './plugins/tracing/open-tracing.js'
-import { StartupError, type StdioConfig } from './schemas/config.js'
-import type { Tracing } from './schemas/tracing.js'
-import { tools } from './tools/index.js'
+import {
+  forgetCollectorHeaders,
+  pathsIn,
+  readConfig,
+  readEnvironment,
+  withFlags,
+  type OfferFlags,
+} from '../config/index.js'
+import { createKnowledge } from '../knowledge/index.js'
+import { createDispatcher, type Dispatcher } from '../plugins/dispatcher/dispatch.js'
+import { createMcpServer } from '../plugins/mcp/create-server.js'
+import { listTool } from '../plugins/mcp/list-tools.js'
+import { createOfferedTools } from '../plugins/mcp/offered-tools.js'
+import type { ServerPorts } from '../plugins/mcp/ports.js'
+import { StdioTransport } from '../plugins/mcp/stdio-transport.js'
+import { openTracing } from '../plugins/tracing/open-tracing.js'
+import { StartupError, type StdioConfig } from '../schemas/config.js'
+import type { Tracing } from '../schemas/tracing.js'
+import { tools } from '../tools/index.js'
 
 /** A client that has closed our input expects the end within 2 seconds: time for running calls to finish, in milliseconds. */
 const FINISH_MS = 1200

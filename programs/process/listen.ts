@@ -3,7 +3,7 @@ import { link, lstat, rm, stat } from 'node:fs/promises'
 import type { Server as HttpServer, IncomingMessage } from 'node:http'
 import { type AddressInfo, connect, type Server, type Socket } from 'node:net'
 import { dirname } from 'node:path'
-import { type Fault, type HttpListen, inWords, StartupError } from '../schemas/config.js'
+import { type Fault, type HttpListen, inWords, StartupError } from '../../schemas/config.js'
 
 interface Listener {
   server: Server

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
-import { StartupError, type Fault } from '../schemas/config.js'
+import { StartupError, type Fault } from '../../schemas/config.js'
 
 /** A setting that names a file. */
 export interface NamedPath {

@@ -3,10 +3,10 @@ import { readFileSync } from 'node:fs'
 import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
-import { type PceClient, PceApiError, PceError, type PceResponse } from '../pce-client/index.js'
-import { connectPce } from '../plugins/context/connect-pce.js'
-import { type PceFromEnvironment, StartupError, type StdioConfig } from '../schemas/config.js'
-import { connectionHint } from '../schemas/errors.js'
+import { type PceClient, PceApiError, PceError, type PceResponse } from '../../pce-client/index.js'
+import { connectPce } from '../../plugins/context/connect-pce.js'
+import { type PceFromEnvironment, StartupError, type StdioConfig } from '../../schemas/config.js'
+import { connectionHint } from '../../schemas/errors.js'
 
 /** What one check has found. */
 interface Finding {

@@ -31,15 +31,15 @@ import {
   withFlags,
   type OfferFlags,
   type ReadOptions,
-} from './config.js'
+} from '../config/index.js'
 import {
   StartupError,
   type DatabaseConfig,
   type HttpConfig,
   type ListenOptions,
   type StateFileConfig,
-} from './schemas/config.js'
-import { tools } from './tools/index.js'
+} from '../schemas/config.js'
+import { tools } from '../tools/index.js'
 
 /** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
 const LAME_DUCK_MS = 500

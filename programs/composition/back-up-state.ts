@@ -1,6 +1,6 @@
-import { StartupError, type StateFileConfig } from '../schemas/config.js'
-import { backUpState } from '../storage/state/back-up.js'
-import { SCHEMA_VERSION } from '../storage/state/tables.js'
+import { StartupError, type StateFileConfig } from '../../schemas/config.js'
+import { backUpState } from '../../storage/state/back-up.js'
+import { SCHEMA_VERSION } from '../../storage/state/tables.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Logger } from 'pino'
-import { StartupError } from '../schemas/config.js'
+import { StartupError } from '../../schemas/config.js'
 import { HungPathError } from './check-paths-answer.js'
 
 /**

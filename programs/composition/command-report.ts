@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs'
-import { StartupError, type StateFileConfig } from '../schemas/config.js'
+import { StartupError, type StateFileConfig } from '../../schemas/config.js'
 
 /** What a command has to say to the operator, as lines of the log. `ok` false: it stopped half-way and may be run again. */
 export interface CommandReport {

@@ -1,10 +1,10 @@
-import type { AuditLog } from '../plugins/dispatcher/audit-log.js'
-import type { CurrentCall } from '../plugins/context/connect-pce.js'
+import type { AuditLog } from '../../plugins/dispatcher/audit-log.js'
+import type { CurrentCall } from '../../plugins/context/connect-pce.js'
 import { replicaOf } from '../process/name-replica.js'
 import { readPackage } from '../process/read-package.js'
-import type { Config } from '../schemas/config.js'
-import type { Meter } from '../schemas/metrics.js'
-import type { Tracing } from '../schemas/tracing.js'
+import type { Config } from '../../schemas/config.js'
+import type { Meter } from '../../schemas/metrics.js'
+import type { Tracing } from '../../schemas/tracing.js'
 
 /** What this process is called by those who watch it. */
 export function nameServer(config: Pick<Config, 'replicaId'>): { name: string; version: string; replica: string } {

@@ -1,17 +1,17 @@
 import { randomUUID } from 'node:crypto'
-import { createApprovals, type ApprovalService } from '../plugins/confirm/create-approvals.js'
-import { createConfirmations } from '../plugins/confirm/create-confirmations.js'
-import { createRequestStates } from '../plugins/confirm/create-request-states.js'
-import { connectPce, type CurrentCall } from '../plugins/context/connect-pce.js'
-import { watchKey, type KeyWatch } from '../plugins/context/watch-key.js'
+import { createApprovals, type ApprovalService } from '../../plugins/confirm/create-approvals.js'
+import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
+import { createRequestStates } from '../../plugins/confirm/create-request-states.js'
+import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
+import { watchKey, type KeyWatch } from '../../plugins/context/watch-key.js'
 import {
   createContextOpener,
   mapRole,
   type FindPce,
   type OpenedContext,
   type Origin,
-} from '../plugins/context/open-context.js'
-import { createUserPces, setupUrlOf } from '../plugins/context/user-pces.js'
+} from '../../plugins/context/open-context.js'
+import { createUserPces, setupUrlOf } from '../../plugins/context/user-pces.js'
 import {
   auditGate,
   pceGate,
@@ -19,27 +19,27 @@ import {
   roleGate,
   stateGate,
   type CallerGate,
-} from '../plugins/dispatcher/admit-call.js'
-import { approvalGate } from '../plugins/dispatcher/approval-gate.js'
-import type { CallerContext, OfferedContext } from '../plugins/dispatcher/call.js'
-import { confirmGate } from '../plugins/dispatcher/confirm-gate.js'
-import { deriveCursorKey } from '../plugins/dispatcher/cursor-keys.js'
-import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
-import type { HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
-import { createRouteAudit, type AuditRoute } from '../plugins/dispatcher/record-call.js'
-import { createCallTracker, type CallTracker } from '../plugins/dispatcher/run-handler.js'
+} from '../../plugins/dispatcher/admit-call.js'
+import { approvalGate } from '../../plugins/dispatcher/approval-gate.js'
+import type { CallerContext, OfferedContext } from '../../plugins/dispatcher/call.js'
+import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
+import { deriveCursorKey } from '../../plugins/dispatcher/cursor-keys.js'
+import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
+import type { HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
+import { createRouteAudit, type AuditRoute } from '../../plugins/dispatcher/record-call.js'
+import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
-import type { RequestStates } from '../schemas/approvals.js'
-import type { Identity, Role } from '../schemas/caller.js'
-import type { PerUserConfig, SharedConfig } from '../schemas/config.js'
-import type { Confirmations } from '../schemas/confirmations.js'
-import type { SealedCredentials, State } from '../schemas/state.js'
-import { inStage } from '../schemas/tracing.js'
-import { openKeystoreState } from '../storage/keystore/open-keystore.js'
-import { measureState } from '../storage/measure-state.js'
-import { openDatabase } from '../storage/postgres/open-database.js'
-import { openState } from '../storage/state/open-state.js'
-import type { AnyTool } from '../tools/define.js'
+import type { RequestStates } from '../../schemas/approvals.js'
+import type { Identity, Role } from '../../schemas/caller.js'
+import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
+import type { Confirmations } from '../../schemas/confirmations.js'
+import type { SealedCredentials, State } from '../../schemas/state.js'
+import { inStage } from '../../schemas/tracing.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
+import { measureState } from '../../storage/measure-state.js'
+import { openDatabase } from '../../storage/postgres/open-database.js'
+import { openState } from '../../storage/state/open-state.js'
+import type { AnyTool } from '../../tools/define.js'
 import { observeRequests } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'

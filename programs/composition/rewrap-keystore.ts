@@ -1,6 +1,6 @@
-import type { PerUserConfig } from '../schemas/config.js'
-import { ToolError } from '../schemas/errors.js'
-import { openKeystoreState } from '../storage/keystore/open-keystore.js'
+import type { PerUserConfig } from '../../schemas/config.js'
+import { ToolError } from '../../schemas/errors.js'
+import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn, setTimeout as wait } from 'node:timers/promises'
-import type { AuditLog } from '../plugins/dispatcher/audit-log.js'
-import type { Dispatcher } from '../plugins/dispatcher/dispatch.js'
-import type { ServerLog } from '../plugins/dispatcher/call.js'
+import type { AuditLog } from '../../plugins/dispatcher/audit-log.js'
+import type { Dispatcher } from '../../plugins/dispatcher/dispatch.js'
+import type { ServerLog } from '../../plugins/dispatcher/call.js'
 
 /**
  * Lets running calls finish, then aborts them, then writes off what still runs, so that every call has been answered and has an

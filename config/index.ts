@@ -1,6 +1,6 @@
-import { checkLiterals, checkNames, checkQuotes, leaveOutBlankFields, unreadIn } from './config/check-names.js'
-import { readDotEnv } from './config/read-dotenv.js'
-import { readCommon, readConfirmTools, readPce, readReplica, refuseConfirmation } from './config/read-every-mode.js'
+import { checkLiterals, checkNames, checkQuotes, leaveOutBlankFields, unreadIn } from './check-names.js'
+import { readDotEnv } from './read-dotenv.js'
+import { readCommon, readConfirmTools, readPce, readReplica, refuseConfirmation } from './read-every-mode.js'
 import {
   findAtGates,
   needsApproval,
@@ -9,12 +9,12 @@ import {
   readMode,
   readStatePath,
   unknownMode,
-} from './config/read-http.js'
-import { readDatabase } from './config/read-state-url.js'
-import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './config/read-secrets.js'
-import { readWhole } from './config/read-whole.js'
-import { isKnown } from './config/variables.js'
-import { missingOf, readSwitch, type Environment, type Findings, type Reading } from './config/read-values.js'
+} from './read-http.js'
+import { readDatabase } from './read-state-url.js'
+import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
+import { readWhole } from './read-whole.js'
+import { isKnown } from './variables.js'
+import { missingOf, readSwitch, type Environment, type Findings, type Reading } from './read-values.js'
 import {
   inWords,
   StartupError,
@@ -24,7 +24,7 @@ import {
   type ListenOptions,
   type StateFileConfig,
   type StdioConfig,
-} from './schemas/config.js'
+} from '../schemas/config.js'
 
 /** The variables that were given, and what was found while they were collected. */
 export interface Given extends Findings {

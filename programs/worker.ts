@@ -1,5 +1,5 @@
 /** What a worker thread of the programs loads: it runs the heavy tools (D61). */
-import { createTaskRunner } from './plugins/dispatcher/heavy/run-task.js'
-import { tools } from './tools/index.js'
+import { createTaskRunner } from '../plugins/dispatcher/heavy/run-task.js'
+import { tools } from '../tools/index.js'
 
 export default createTaskRunner(tools)

@@ -1,6 +1,6 @@
-import { nearestTool } from '../plugins/dispatcher/admit-call.js'
-import { type ConfirmConfig, type Fault, StartupError } from '../schemas/config.js'
-import type { AnyTool } from '../tools/define.js'
+import { nearestTool } from '../../plugins/dispatcher/admit-call.js'
+import { type ConfirmConfig, type Fault, StartupError } from '../../schemas/config.js'
+import type { AnyTool } from '../../tools/define.js'
 
 /**
  * The tools, of which those that the operator names ask for confirmation as well (MCP_CONFIRM_TOOLS; D77, D149). Throws StartupError for a

@@ -1,13 +1,18 @@
 import { dirname, join, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
-import { connectPce, findPceFaults } from '../plugins/context/connect-pce.js'
-import { pceGate } from '../plugins/dispatcher/admit-call.js'
-import { type AuditLog, checkAuditPath, createFileAudit, createStreamAudit } from '../plugins/dispatcher/audit-log.js'
-import type { OfferedContext, ServerLog } from '../plugins/dispatcher/call.js'
-import type { DispatcherOptions } from '../plugins/dispatcher/dispatch.js'
-import { createHeavyCalls, type HeavyCalls } from '../plugins/dispatcher/heavy/heavy-calls.js'
-import { createCallTracker } from '../plugins/dispatcher/run-handler.js'
-import { stdioConfirmGate } from '../plugins/dispatcher/stdio-confirm-gate.js'
+import { connectPce, findPceFaults } from '../../plugins/context/connect-pce.js'
+import { pceGate } from '../../plugins/dispatcher/admit-call.js'
+import {
+  type AuditLog,
+  checkAuditPath,
+  createFileAudit,
+  createStreamAudit,
+} from '../../plugins/dispatcher/audit-log.js'
+import type { OfferedContext, ServerLog } from '../../plugins/dispatcher/call.js'
+import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
+import { createHeavyCalls, type HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
+import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
+import { stdioConfirmGate } from '../../plugins/dispatcher/stdio-confirm-gate.js'
 import { replicaOf } from '../process/name-replica.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
 import {
@@ -17,11 +22,11 @@ import {
   inWords,
   StartupError,
   type StdioConfig,
-} from '../schemas/config.js'
-import type { RequestStates } from '../schemas/approvals.js'
-import type { CredentialsPort } from '../schemas/credentials.js'
-import { type ErrorCode, ToolError } from '../schemas/errors.js'
-import type { AnyTool } from '../tools/define.js'
+} from '../../schemas/config.js'
+import type { RequestStates } from '../../schemas/approvals.js'
+import type { CredentialsPort } from '../../schemas/credentials.js'
+import { type ErrorCode, ToolError } from '../../schemas/errors.js'
+import type { AnyTool } from '../../tools/define.js'
 import { observeAudit, observeRequests, type Observers } from './observe.js'
 import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
@@ -56,7 +61,7 @@ interface UnauthenticatedServer {
 
 /** Loaded with the first call that needs it: start-up over stdio is something people wait for. */
 const hashArguments = async (args: Record<string, unknown>): Promise<string> =>
-  (await import('../plugins/confirm/params-hash.js')).paramsHash(args)
+  (await import('../../plugins/confirm/params-hash.js')).paramsHash(args)
 
 interface LateStates extends Pick<RequestStates, 'open'> {
   seal(...given: Parameters<RequestStates['seal']>): Promise<string>
@@ -66,7 +71,7 @@ interface LateStates extends Pick<RequestStates, 'open'> {
 function loadStates(now: () => number): LateStates {
   let states: RequestStates | undefined
   const load = async () => {
-    const { createRequestStates } = await import('../plugins/confirm/create-request-states.js')
+    const { createRequestStates } = await import('../../plugins/confirm/create-request-states.js')
     return (states ??= createRequestStates({ audience: 'stdio', now }))
   }
   return {
