@@ -5,7 +5,7 @@ import type { Limits } from '../schemas/config.js'
 import type { Approval } from '../schemas/confirmations.js'
 import type { CredentialsPort } from '../schemas/credentials.js'
 
-/** Progress of a long call. `total` only where it is known. */
+/** The progress of a long call. `total` is present only when it is known in advance. */
 export interface ProgressUpdate {
   progress: number
   total?: number
@@ -18,54 +18,66 @@ export interface ToolLog {
   warn(facts: object, message: string): void
 }
 
-/** What a tool may use: only ports, so that it runs the same over stdio, over HTTP and in a test. */
+/**
+ * Everything a tool is given. It consists of ports only, so that the same tool runs over stdio, over HTTP and in a
+ * test.
+ */
 export interface ToolContext<RequiresPce extends boolean = boolean> {
-  /** The caller's own PCE client; null for the tools that work without one. */
+  /** The PCE client that belongs to the caller; null for tools that work without one. */
   readonly pce: RequiresPce extends true ? PceClient : PceClient | null
   readonly caller: Caller
   readonly requestId: string
-  /** Aborted when the call is cancelled or its client is gone (reads only) or the server stops. */
+  /**
+   * Aborted when the server stops. For a reading tool it is also aborted when the call is cancelled or its client is
+   * gone.
+   */
   readonly signal: AbortSignal
   /**
-   * Aborted when `signal` is, and for a mutating tool also when the call is cancelled or its client is gone. It covers the reads
-   * before the first write, which may take minutes; once writing has begun it is ignored, because a write in progress is
-   * completed.
+   * Aborted together with `signal`; for a mutating tool also when the call is cancelled or its client is gone. Such a
+   * tool uses it for the reads before its first write, which may take minutes. Once writing has begun, the tool ignores
+   * it, because a write in progress is always completed.
    */
   readonly beforeWriting: AbortSignal
   readonly log: ToolLog
   readonly limits: Limits
-  /** Signs the cursors of this caller on this PCE (D79): 32 bytes that never appear in an answer. Most calls need none. */
+  /**
+   * Returns the key that signs the cursors of this caller on this PCE (D79): 32 bytes that never appear in an answer.
+   * It is a function because most calls never need the key.
+   */
   cursorKey(): Uint8Array
-  /** Milliseconds since the epoch. */
+  /** Returns the current time in milliseconds since the epoch. */
   now(): number
-  /** Never throws; a client that did not ask for progress gets none. */
+  /** Reports progress. It never throws, and it does nothing when the client did not ask for progress. */
   progress(update: ProgressUpdate): void
-  /** The caller's own PCE credentials: for the tools that manage them. */
+  /** The PCE credentials that belong to the caller, for the tools that manage them. */
   readonly credentials: CredentialsPort
   /**
-   * What the person who confirmed was shown, where a confirm token carried it: the tool checks once more that this is what it is
-   * about to do. Undefined where nothing was confirmed.
+   * What the person who confirmed the call was shown, if a confirm token carried it. The tool compares it with what it
+   * is about to do. Undefined when nothing was confirmed.
    */
   readonly approved?: Approval
   readonly server: {
     name: string
     version: string
-    /** Text of CHANGELOG.md, or null if it was not shipped. */
+    /** Returns the text of CHANGELOG.md, or null if the file was not shipped. */
     changelog(): Promise<string | null>
   }
 }
 
-/** What a person sees before confirming. */
+/** What a person is shown before confirming a call. */
 export interface Preview {
-  /** One or a few sentences. */
+  /** A summary of one or a few sentences. */
   summary: string
-  /** Beside the summary in confirm_required; a few kilobytes at most. */
+  /** Shown next to the summary in a confirm_required answer. Keep it to a few kilobytes. */
   details?: Record<string, unknown>
-  /** For a page, where people decide: everything that the call changes (D146). Absent, the page shows `details`. */
+  /**
+   * Everything the call changes, for the web page on which people approve calls (D146). Without it, the page shows
+   * `details`.
+   */
   page?: Omit<ShownCall, 'summary'>
   /**
-   * A digest of what is shown, as far as it is the call's doing: changes whenever what the call would write does, and not with counts
-   * that move by themselves (D75). At most 128 characters.
+   * A digest of the shown values that the call itself determines, at most 128 characters. It changes whenever the call
+   * would write something else, but not with counts that move by themselves (D75).
    */
   boundTo: string
 }

@@ -1,9 +1,12 @@
 import { distance } from 'fastest-levenshtein'
 
-/** By their characters (UTF-16 units, as everywhere). */
+/** Compares two texts by UTF-16 code units, the order that all sorted output of this server uses. */
 export const compareTexts = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
-/** Missing values first, numbers by size, everything else as text (an end of a flow by its address). */
+/**
+ * Compares two values of a table: null comes first, numbers are ordered by size, and everything else by its text
+ * (objects by their JSON).
+ */
 export function compareValues(a: unknown, b: unknown): number {
   if (typeof a === 'number' && typeof b === 'number') return a - b
   return compareTexts(sortText(a), sortText(b))
@@ -14,21 +17,25 @@ function sortText(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** No name at a PCE is longer, so nothing longer is a misspelt one. */
+/** The longest name a PCE accepts. A longer text therefore cannot be a misspelled name. */
 const LONGEST_NAME = 255
-/** Candidates that are looked at, and of these the ones that are compared letter by letter: a hint is not worth more (D73). */
+/**
+ * Limits on the work for one hint (D73): how many candidates are looked at, and how many of those are compared letter
+ * by letter.
+ */
 const MOST_CANDIDATES = 5000
 const MOST_COMPARED = 300
 
-/** False for what is longer than any name: there is nothing of that name, nor like it. */
+/** Returns false if the text is longer than any name, so that a search for it or for similar names is pointless. */
 export function canBeName(wanted: string): boolean {
   return wanted.length <= LONGEST_NAME
 }
 
 /**
- * The candidates most like what was asked for, best first: those that contain it, then by edit distance, case ignored. None for a
- * text longer than any name; of many candidates only the first, and of these the likeliest by their length and beginning. For lists
- * of what there is; nothing is ever resolved by similarity.
+ * Returns the candidates most similar to `wanted`, best first: names that contain it come first, then the others by
+ * edit distance, ignoring case. Of a very long list only the first candidates are looked at, and of those only the
+ * likeliest by length and first letter are compared. Use it only for lists of available names; no reference is ever
+ * resolved by similarity.
  */
 export function likestNames(wanted: string, candidates: Iterable<string>, limit: number): string[] {
   if (!canBeName(wanted)) return []
@@ -40,23 +47,32 @@ export function likestNames(wanted: string, candidates: Iterable<string>, limit:
     .map(({ name }) => name)
 }
 
-/** As `likestNames`, but only those that may have been meant, for "did you mean": a far one misleads more than none. */
+/**
+ * Like `likestNames`, but returns only names the user may have meant, for "did you mean". A name that is not similar
+ * would mislead more than no suggestion.
+ */
 export function nearNames(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   return likestNames(wanted, candidates, MOST_COMPARED)
     .filter((name) => isNear(wanted.toLowerCase(), name.toLowerCase()))
     .slice(0, limit)
 }
 
-/** Whether one may be the other with a typing error: one letter more, less or other, or two neighbours swapped. */
+/**
+ * Returns true if one text could be a typing error of the other: one letter added, missing or different, or two
+ * neighbouring letters swapped.
+ */
 export function isMisspelling(a: string, b: string): boolean {
   const apart = Math.abs(a.length - b.length) > 1 ? Infinity : distance(a, b)
   return apart === 1 || (apart === 2 && a.length === b.length && sortLetters(a) === sortLetters(b))
 }
 
-/** Shorter texts are parts of too much. */
+/** The shortest text for which "is part of" counts as similarity; shorter ones are part of too many names. */
 const LEAST_PART = 3
 
-/** One holds most of the other, or every fourth letter of the longer one is wrong at most (two that changed places count as one). */
+/**
+ * Returns true if one text contains the other and covers most of it, or if at most every fourth letter of the longer
+ * one differs. Two swapped letters count as one difference.
+ */
 function isNear(target: string, name: string): boolean {
   if (target.length >= LEAST_PART && name.includes(target)) return true
   const isMost = target.startsWith(name) || 2 * name.length >= target.length

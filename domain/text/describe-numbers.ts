@@ -1,9 +1,12 @@
-/** `1 object`, `2 objects`: a count in a sentence. */
+/** Formats a count for a sentence: `1 object`, `2 objects`. */
 export function countOf(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`
 }
 
-/** In percent, one decimal. 100 means all and 0 means none: values close to these become 99.9 and 0.1. */
+/**
+ * Returns a percentage with one decimal. 100 is reserved for "all" and 0 for "none": values close to them become 99.9
+ * and 0.1.
+ */
 export function percentOf(part: number, whole: number): number {
   if (part === whole) return 100
   if (part === 0) return 0

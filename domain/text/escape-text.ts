@@ -1,44 +1,55 @@
-/** The most characters of a text that leaves this server (D2); our own sentences get more, since one may name several objects. */
+/**
+ * The longest text that leaves this server, in characters (D2). Our own sentences may be longer, since one may name
+ * several objects.
+ */
 const LONGEST_TEXT = 1_000
 const LONGEST_SENTENCE = 4_000
 
 /**
- * Characters that a model reads but a person does not see, or that reverse the text around them: controls (line ends and tabs
- * among them), format characters such as zero-width and bidirectional marks and the tag block, variation selectors and other
- * characters that no font draws, private and unassigned ones, the blank Braille pattern, halves of surrogate pairs; and the first character
- * of anything that looks like one of our own escapes.
+ * Characters that a model reads but a person does not see, or that reverse the text around them: control characters
+ * (including line ends and tabs), format characters such as zero-width marks, bidirectional marks and the tag block,
+ * variation selectors and other characters that no font draws, private-use and unassigned characters, the blank Braille
+ * pattern, and unpaired surrogates. The expression also matches the first character of anything that looks like one of
+ * our own escapes.
  */
 const HIDDEN = /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]|⟨(?=U\+[0-9A-F]{4,6}⟩)/gu
 const ESCAPE = /⟨U\+([0-9A-F]{4,6})⟩/g
-/** What is left of an escape, or of a surrogate pair, when a text is cut in the middle of it. */
+/** The remains of an escape or a surrogate pair when a text is cut in the middle of it. */
 const TORN_END = /(?:⟨(?:U(?:\+[0-9A-F]{0,6})?)?|[\uD800-\uDBFF])$/
-/** Nearly all text consists of these alone and needs no further check. */
+/** Printable ASCII. Nearly all texts consist of it alone and need no further check. */
 const PLAIN = /^[\x20-\x7E]*$/
 const LARGEST_CODE_POINT = 0x10ffff
 
-/** Properties whose values may be sent back to the PCE, where a truncated one would be useless. */
+/** Names of properties whose values may be sent back to the PCE. A truncated value would be useless there. */
 const IDENTIFIER = /(?:^|_)(?:hrefs?|cursor|reference|uuid)$/
-/** Properties whose text is our own, whatever names it contains. */
+/** Names of properties that hold our own sentences, which may quote names from the PCE. */
 const SENTENCE = /^(?:message|summary|hint|warnings?)$/
 const HREF = /^\/(?:orgs|users)\/[\x21-\x7E]+$/
 
 /**
- * A value made safe to leave this server; copied only where something changes. In every text and property name hidden characters
- * become visible escapes (`⟨U+202E⟩`), and long texts are clipped with an ellipsis, except identifiers (recognised by property or
- * form). Anyone who may create objects can choose names in a PCE, so names are data and their content must be visible.
+ * Makes a value safe to leave this server. In every text and property name, hidden characters become visible escapes
+ * (`⟨U+202E⟩`). Long texts end in an ellipsis, except identifiers, which are recognised by their property or their
+ * form. This is needed because anyone who may create objects in a PCE can choose their names: names are data, and
+ * everything in them must be visible. Values that do not change are returned without copying.
  *
- * Every exit applies this exactly once: a second pass would escape the escapes.
+ * Every exit of the server must apply this exactly once: a second pass would escape the escapes.
  */
 export function makeSafe<T>(value: T): T {
   return mapTexts(value, '', escapeValue, escapeText) as T
 }
 
-/** Undoes `makeSafe` on what a client sends, so that whatever was shown can be named: each escape becomes its character again. */
+/**
+ * Undoes `makeSafe` on the input of a client: each escape becomes its character again, so that a client can refer to
+ * any name it was shown.
+ */
 export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
 }
 
-/** A text with its hidden characters as visible escapes. Different texts stay different: `unescapeText` restores each of them. */
+/**
+ * Replaces hidden characters by visible escapes. Different texts stay different, and `unescapeText` restores the
+ * original.
+ */
 export function escapeText(text: string): string {
   if (PLAIN.test(text)) return text
   return text.replace(HIDDEN, (character) => {
@@ -47,7 +58,7 @@ export function escapeText(text: string): string {
   })
 }
 
-/** The text that `escapeText` shows like this. */
+/** Restores the text from which `escapeText` made this one. */
 export function unescapeText(text: string): string {
   if (!text.includes('⟨U+')) return text
   return text.replace(ESCAPE, (escape, hex: string) => {
@@ -56,26 +67,29 @@ export function unescapeText(text: string): string {
   })
 }
 
-/** Whether a text contains invisible characters. */
+/** Returns true if the text contains invisible characters. */
 export function hidesCharacters(text: string): boolean {
   return escapeText(text) !== text
 }
 
 /**
- * A text clipped to `most` characters, counting its future escapes; longer ones end in an ellipsis. The result is not escaped
- * yet.
+ * Clips a text so that its escaped form has at most `most` characters; a clipped text ends in an ellipsis. The result
+ * is not escaped yet.
  */
 export function clipText(text: string, most: number): string {
   const shown = escapeText(text)
   return shown.length <= most ? text : unescapeText(clip(shown, most))
 }
 
-/** A text without leading and trailing spaces. Plain spaces only: other white space may be all that distinguishes two names. */
+/** Removes leading and trailing spaces. Other white space stays, because it may be all that distinguishes two names. */
 export function trimBlanks(text: string): string {
   return text.replace(/^ +| +$/g, '')
 }
 
-/** A text in quotes that it cannot close itself: anyone who may create objects chooses names. */
+/**
+ * Puts a text in quotes and escapes the quotes inside it, so that a name chosen by somebody else cannot end the
+ * quotation.
+ */
 export function quote(text: string): string {
   return `"${text.replace(/["\\]/g, '\\$&')}"`
 }
@@ -85,18 +99,21 @@ function escapeValue(text: string, key: string): string {
   if (shown.length <= LONGEST_TEXT || IDENTIFIER.test(key) || HREF.test(text)) return shown
   if (SENTENCE.test(key)) return clip(shown, LONGEST_SENTENCE)
   const entries = shown.split(', ')
-  // A list of hrefs in one text stays whole: only its entries are clipped.
+  // In a comma-separated list that contains hrefs, only the single entries are clipped, so that the hrefs stay usable.
   return entries.some((entry) => HREF.test(entry))
     ? entries.map((entry) => clip(entry, LONGEST_TEXT)).join(', ')
     : clip(shown, LONGEST_TEXT)
 }
 
-/** Escaped text, cut neither inside an escape nor inside a surrogate pair. */
+/** Clips an escaped text, but never in the middle of an escape or a surrogate pair. */
 function clip(shown: string, most: number): string {
   return shown.length <= most ? shown : `${shown.slice(0, most - 1).replace(TORN_END, '')}…`
 }
 
-/** Answers are large and hidden characters rare, so what does not change is not copied. `key` is the property a value belongs to. */
+/**
+ * Applies the functions to every text and property name of a value; `key` is the property the value belongs to.
+ * Unchanged parts are not copied, because answers are large and hidden characters are rare.
+ */
 function mapTexts(
   value: unknown,
   key: string,

@@ -1,10 +1,13 @@
-/** Where one thing that a text says ends. */
+/** The space after a period or semicolon, where one clause of a text ends. */
 const CLAUSE = /(?<=[.;]) /
 
-/** Finds any of these names, as a word of its own. */
+/** Builds an expression that finds any of these names as a whole word. */
 export const anyOf = (names: readonly string[]): RegExp => new RegExp(`(?<![\\w-])(?:${names.join('|')})(?![\\w-])`)
 
-/** A text without its clauses in which `named` finds something; undefined where nothing is left. A clause ends with a period or semicolon. */
+/**
+ * Removes every clause in which `named` finds something; returns undefined if nothing is left. A clause ends with a
+ * period or semicolon.
+ */
 export function leaveOutNamed(text: string, named: RegExp): string | undefined {
   if (!named.test(text)) return text
   const kept = text.split(CLAUSE).filter((clause) => !named.test(clause))

@@ -1,6 +1,7 @@
 /**
- * `Promise.all` over a list with at most `limit` calls in flight; results in the order of the items. The first failure
- * rejects and no further item is started, so that a failing PCE is not asked a hundred times more.
+ * Like `Promise.all`, but with at most `limit` calls in flight; the results are in the order of the items. After the
+ * first failure the promise rejects and no further item is started, so that a failing PCE is not sent a hundred more
+ * requests.
  */
 export async function mapBounded<T, R>(
   items: readonly T[],
@@ -25,15 +26,18 @@ export async function mapBounded<T, R>(
   return results
 }
 
-/** A long calculation in steps of about a millisecond: it yields wherever it may be interrupted, and returns its result. */
+/**
+ * A long calculation in steps of about a millisecond. It yields wherever it may be interrupted, and returns its result.
+ */
 export type Steps<T> = Generator<void, T, void>
 
-/** How long, in milliseconds, a calculation may keep the event loop, which all callers share. */
+/** How long, in milliseconds, a calculation may block the event loop, which all callers share. */
 const TURN_MS = 10
 
 /**
- * Runs a calculation in turns, so that other calls, progress and cancellation get through while it runs: on a big estate it takes
- * seconds. Rejects with the signal's reason at the end of the turn in which that is aborted.
+ * Runs a calculation in short turns, so that other calls, progress reports and cancellation get through meanwhile: on a
+ * large estate it may take seconds. When the signal is aborted, the promise rejects with the signal's reason at the end
+ * of the current turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
