@@ -10,20 +10,20 @@ import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { MAX_PAGE } from '../../schemas/paging.js'
 
-/** The default page size of a PCE, and for some releases the only one (P8). */
+/** The default page size of a PCE. Some releases cannot return larger pages (P8). */
 const PCE_PAGE = 500
 
-/** Objects to read one after the other: which ones, and the filters that the PCE applies to them. */
+/** A list of objects to read one by one, with the filters that the PCE applies. */
 export interface ScanQuery<T extends object> {
   api: Pick<ObjectApi<T>, 'scan'>
   policyVersion?: PolicyVersionSelector
   parent?: ReferenceLike | null
-  /** Filters the PCE applies. */
+  /** Query parameters with the filters for the PCE. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
 }
 
-/** Hands over what the query finds while it arrives, however much that is; see `ScanOptions`. */
+/** Reads a list of any length and passes its objects on while they arrive; see `ScanOptions` for the callbacks. */
 export function scanEvery<T extends object>(
   { api, policyVersion = 'draft', parent = null, params, signal }: ScanQuery<T>,
   take: Pick<ScanOptions<T>, 'onBegin' | 'onItems' | 'most' | 'isHeld'>,
@@ -31,7 +31,10 @@ export function scanEvery<T extends object>(
   return api.scan(policyVersion, parent, { params, signal, ...take })
 }
 
-/** A PCE has sent a part of a list: whatever is judged by it as if it were all would be wrong. */
+/**
+ * Thrown when the PCE sent only part of a list that is needed in full. Any conclusion drawn from the part would be
+ * wrong.
+ */
 export class IncompleteListError extends ToolError {
   constructor({ items, matchCount }: ScanOutcome) {
     const text = `The PCE sent ${items} of ${matchCount ?? 'more'} objects of a list that is needed whole, so no answer can rest on it.`
@@ -45,9 +48,8 @@ export class IncompleteListError extends ToolError {
 }
 
 /**
- * The same for what can only be answered from all of it.
- *
- * @throws {IncompleteListError} where the PCE has sent a part.
+ * Like `scanEvery`, for questions that can only be answered from the complete list.
+ * @throws {IncompleteListError} if the PCE sent only part of the list.
  */
 export async function scanWhole<T extends object>(
   query: ScanQuery<T>,
@@ -58,10 +60,9 @@ export async function scanWhole<T extends object>(
 }
 
 /**
- * What is needed of each object that the query finds, where the objects themselves are too much to hold: their names, their ports.
- * Undefined where it is nothing.
- *
- * @throws {IncompleteListError} as scanWhole.
+ * Reads a list and keeps only what `pick` returns for each object, such as its name or its ports, because the objects
+ * themselves would take too much memory. Objects for which `pick` returns undefined are skipped.
+ * @throws {IncompleteListError} if the PCE sent only part of the list.
  */
 export async function pickEvery<T extends object, R>(
   query: ScanQuery<T>,
@@ -81,21 +82,24 @@ export async function pickEvery<T extends object, R>(
   return picked
 }
 
-/** A list to read and hold. */
+/** A list of objects to read and hold in memory. */
 export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
   api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
-  /** The most objects that the PCE gives of this kind, however many there are; absent: no such bound. */
+  /** The most objects of this kind that the PCE returns, however many exist; undefined if it has no such limit. */
   most?: number
 }
 
-/** Every object the PCE's own filters match, in one request where its count allows, otherwise two. */
+/** Reads every object that matches the filters: in one request if they fit into one page, otherwise in two. */
 export async function fetchEvery<T extends object>(query: ListQuery<T>): Promise<Page<T>> {
   const page = await fetchUpTo(query, MAX_PAGE)
   const total = Math.min(page.totalCount ?? page.items.length, query.most ?? Infinity)
   return page.items.length < MAX_PAGE || total <= page.items.length ? page : fetchUpTo(query, total)
 }
 
-/** At most `wanted` objects. A release that always cuts at its page size is read through the client's getAll. */
+/**
+ * Reads at most `wanted` objects. If the PCE cuts every answer at its page size, the list is read with the client's
+ * getAll.
+ */
 export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: number): Promise<Page<T>> {
   const { api, policyVersion = 'draft', parent = null, params, signal, most = Infinity } = query
   const count = Math.min(wanted, most)
@@ -104,6 +108,6 @@ export async function fetchUpTo<T extends object>(query: ListQuery<T>, wanted: n
   const mayBeCut = found < count && found < (page.totalCount ?? 0) && found > 0 && found % PCE_PAGE === 0
   if (!mayBeCut) return page
   const all = await api.getAll(policyVersion, parent, { params, signal })
-  // A PCE that does not start a job for this kind answers with its shortest list.
+  // A PCE that cannot list this kind in a job returns fewer objects than the first request did.
   return { items: (all.length < found ? page.items : all).slice(0, count), totalCount: page.totalCount }
 }

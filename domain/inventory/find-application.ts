@@ -14,15 +14,16 @@ import {
 } from './labels.js'
 
 /**
- * One application, or all with one label: `app|env`, `app (env)` or `{app, env}` as answers write it, or an app or env label in any
- * of its forms.
+ * A reference to one application, written `app|env`, `app (env)` or `{app, env}` (the forms used in answers), or to
+ * everything with one app or env label, in any form of a label reference.
  */
 export type ApplicationReference = LabelReference | { app: string; env: string }
 
 /**
- * The labels of a reference, exact and case-sensitive: an app and an env label, or one of them. Throws not_found with near values,
- * and invalid_argument for a label of another key and for what can be read in several ways; each with the `argument`.
- * `bareApp`: a text may also be the value of an app label.
+ * Finds the labels that a reference names, by exact and case-sensitive comparison: an app and an env label, or just one
+ * of them. With `bareApp`, a plain text may also be the value of an app label.
+ * @throws {ToolError} not_found with similar values; invalid_argument if the label has another key or the text is
+ * ambiguous. Both carry `argument`.
  */
 export function findApplicationLabels(
   labels: LabelIndex,
@@ -66,8 +67,8 @@ export function findApplicationLabels(
 }
 
 /**
- * The same for a reference that may also be the bare value of an app label. A miss against the recent list of labels is looked up
- * in a fresh one.
+ * Like `findApplicationLabels`, and a plain text may be the value of an app label. If nothing matches in the cached
+ * label list, the list is read again before the search fails.
  */
 export async function resolveApplicationReference(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -90,7 +91,9 @@ const isPair = (reference: ApplicationReference): reference is { app: string; en
   typeof reference.app === 'string' &&
   typeof reference.env === 'string'
 
-/** `app|env` and `app (env)`, at every place where a value may end, since values may hold these signs themselves. */
+/**
+ * Splits `app|env` and `app (env)` at every possible place, because the values may contain these characters themselves.
+ */
 function splitPairs(asked: string): (readonly [string, string])[] {
   const text = trimBlanks(asked)
   const pairs: [string, string][] = []

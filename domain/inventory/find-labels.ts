@@ -6,10 +6,10 @@ import { parseHref } from './parse-href.js'
 import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** Keys an error names at most. */
+/** The most keys an error lists. */
 const MAX_KEYS = 50
 
-/** How a caller says which label is meant: by href, or by key and value. */
+/** The two ways to name a label: by href, or by key and value. */
 interface LabelIdentity {
   href?: string
   key?: string
@@ -17,8 +17,9 @@ interface LabelIdentity {
 }
 
 /**
- * The label that a caller names, exact and case-sensitive, or none. Throws missing_identifier, conflicting_identifiers,
- * invalid_href for anything that is not a label of this organisation, not_found with near values.
+ * Finds the label that a caller names; the comparison is exact and case-sensitive.
+ * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href if the href is not a label of this
+ * organisation, or not_found with similar values.
  */
 export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity, orgId: string): Label {
   if (href !== undefined && (key !== undefined || value !== undefined)) {
@@ -44,7 +45,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** What to do where nothing similar can be named. */
+/** A hint for the case that no similar value can be suggested. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 
@@ -58,13 +59,15 @@ function findByHref(index: LabelIndex, href: string, orgId: string): Label {
   return label
 }
 
-/** Arguments that name an application, by the key of the label each stands for (T3, T11). */
+/** The arguments that name an application, with the label key of each (T3, T11). */
 const KEYS = { app_name: 'app', env_name: 'env' } as const
 type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined>>
 
 /**
- * The labels that an application's arguments name, in the order of KEYS; absent ones are left out. Each is the bare value,
- * `app=VALUE`, or a label href. Throws not_found with near values: an unknown name must not widen the answer to everything.
+ * Finds the labels that the arguments of an application name, in the order of KEYS; arguments that are absent are
+ * skipped. Each argument is a bare value, `app=VALUE` or a label href.
+ * @throws {ToolError} not_found with similar values, because ignoring an unknown name would widen the answer to
+ * everything.
  */
 export async function resolveApplication(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

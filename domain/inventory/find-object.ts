@@ -7,7 +7,7 @@ import type { LabelIndex } from './labels.js'
 import { parseHref, toVersionHref } from './parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
 
-/** Kinds that tools find by href or exact name, by the path segment of their hrefs. */
+/** The kinds of objects that tools find by href or exact name. The keys are the path segments of their hrefs. */
 const KINDS = {
   ip_lists: { api: 'ipLists', noun: 'IP list' },
   services: { api: 'services', noun: 'service' },
@@ -20,7 +20,7 @@ const KINDS = {
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
-/** The tools that list these kinds. */
+/** The tool that lists each kind, for hints. */
 const LISTERS: Partial<Record<NamedKind, string>> = {
   ip_lists: 'get-iplists',
   services: 'get-services',
@@ -29,10 +29,10 @@ const LISTERS: Partial<Record<NamedKind, string>> = {
   container_clusters: 'get-container-clusters',
 }
 
-/** The object that a client's API of a kind answers with. */
+/** The type of object that the client's API for a kind returns. */
 export type ObjectOf<K extends NamedKind> = PceClient[(typeof KINDS)[K]['api']] extends ObjectApi<infer T> ? T : never
 
-/** What objects of these kinds have in common. Workloads are known by their host name too. */
+/** The fields that identify an object of these kinds. Workloads also have a host name. */
 export interface NamedObject extends PceObject {
   name?: string | null
   hostname?: string | null
@@ -40,25 +40,25 @@ export interface NamedObject extends PceObject {
 
 export type Version = 'draft' | 'active'
 
-/** How a caller says which object is meant: by exactly one of the two. */
+/** The two ways to name an object. A caller must use exactly one of them. */
 export interface ObjectReference {
   href?: string
   name?: string
 }
 
-/** Candidates an ambiguity names at most. */
+/** The most candidates that an ambiguous_name error lists. */
 const MAX_CANDIDATES = 20
 
 export function isNamedKind(kind: string): kind is NamedKind {
   return Object.hasOwn(KINDS, kind)
 }
 
-/** The kind as messages call it. */
+/** Returns the noun that messages use for a kind. */
 export function nounOf(kind: NamedKind): string {
   return KINDS[kind].noun
 }
 
-/** One object as messages call it: `the IP list Branch offices`. */
+/** Describes one object for messages: `the IP list Branch offices`. */
 export function describeObject(kind: NamedKind, { href, name, hostname }: NamedObject): string {
   return `the ${nounOf(kind)} ${name ?? hostname ?? href}`
 }
@@ -68,9 +68,10 @@ export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<O
 }
 
 /**
- * The draft object that a caller names, or none: by href (an active one stands for its draft) or by exact name, never by a part
- * of a name. Throws missing_identifier, conflicting_identifiers, invalid_href for another kind or organisation, not_found with
- * near names, ambiguous_name with candidates.
+ * Finds the draft object that a caller names: by href (an active href stands for its draft) or by exact name, never by
+ * a part of a name.
+ * @throws {ToolError} missing_identifier, conflicting_identifiers, invalid_href for an href of another kind or
+ * organisation, not_found with similar names, or ambiguous_name with candidates.
  */
 export async function findObject<K extends NamedKind>(
   pce: PceClient,
@@ -89,7 +90,10 @@ export async function findObject<K extends NamedKind>(
   throw new ToolError('missing_identifier', text, { arguments: [hrefArgument, nameArgument] })
 }
 
-/** By exact name; workloads by name, otherwise host name. Throws not_found with near names, or ambiguous_name with candidates. */
+/**
+ * Finds an object by its exact name. Workloads are searched by name first, then by host name.
+ * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
+ */
 async function findByName<K extends NamedKind>(
   pce: PceClient,
   kind: K,
@@ -97,14 +101,14 @@ async function findByName<K extends NamedKind>(
   policyVersion: PolicyVersionSelector,
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
-  // Not asked for: an address that long is refused before anybody looks for a name.
+  // The PCE is not asked, because it rejects a URL that long before it searches.
   if (!canBeName(name)) throw noneNamed(kind, name, [])
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
   const seen: string[] = []
   const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
   for (const field of fields) {
-    // The PCE searches substrings, so the exact comparison is ours.
+    // The PCE matches substrings, so the exact comparison happens here.
     const query = { api, policyVersion, params: { [field]: name }, signal }
     const found = await pickEvery(query, (item) => (item[field] === name ? item : shownName(item)))
     const exact = found.filter((one) => typeof one !== 'string')
@@ -112,13 +116,13 @@ async function findByName<K extends NamedKind>(
     if (exact[0] !== undefined) return exact[0] as unknown as ObjectOf<K>
     for (const one of found) if (typeof one === 'string') seen.push(one)
   }
-  // Workloads are too many to read them all for a hint; every other kind is small enough.
+  // There may be too many workloads to read them all for a hint; all other kinds are small enough.
   const every = { api, policyVersion, params: {}, signal }
   const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
   throw noneNamed(kind, name, nearNames(name, candidates))
 }
 
-/** The kinds of objects that an end of a rule or a flow may be, by how callers write them. */
+/** The kinds of objects that may be an end of a rule or a flow, with the prefix that callers write before the name. */
 const ENDS = [
   ['workload', 'workloads'],
   ['iplist', 'ip_lists'],
@@ -126,8 +130,8 @@ const ENDS = [
 ] as const satisfies readonly (readonly [string, NamedKind])[]
 
 /**
- * How to write the object of exactly this name, of those whose names need a prefix: `workload:web-1`. For the advice of an error: empty
- * where there is none, or where it cannot be read.
+ * Looks for objects of exactly this name whose reference needs a prefix, and returns how to write them, such as
+ * `workload:web-1`. Used for hints in errors, so kinds that have no such object or cannot be read are left out.
  */
 export async function writeByPrefix(
   { byName }: Pick<PolicyLookups, 'byName'>,
@@ -150,7 +154,7 @@ export async function writeByPrefix(
 function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
-  // Of workloads only names that contain it were looked at.
+  // For workloads, only names that contain the text were searched.
   const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',
@@ -160,7 +164,10 @@ function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
   )
 }
 
-/** By href, in the wanted version. Throws not_found, or invalid_href for another kind's or organisation's. */
+/**
+ * Reads the object with this href, in the given policy version.
+ * @throws {ToolError} not_found, or invalid_href for an href of another kind or organisation.
+ */
 export async function findByHref<K extends NamedKind>(
   pce: PceClient,
   kind: K,
@@ -169,7 +176,8 @@ export async function findByHref<K extends NamedKind>(
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
   const parsed = parseHref(href)
-  // A numbered version is history, unless it is the one asked for: nothing can be changed there, and what is current may be something else.
+  // An href in a numbered version is history and cannot be changed, and the current object may differ. It is accepted
+  // only if this very version was asked for.
   const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version) && parsed.version !== String(version)
   if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
     throw new ToolError('invalid_href', `"${href}" is not the href of a ${nounOf(kind)}.`, { href })
@@ -182,7 +190,7 @@ export async function findByHref<K extends NamedKind>(
     new ToolError('not_found', `No ${nounOf(kind)} has the href ${href}.`, { kind, href }, { cause })
   try {
     const found = await apiOf(pce, kind).getByReference(toVersionHref(href, version), { signal })
-    // Workloads are deleted softly: their href goes on to answer (P16).
+    // A deleted workload still answers at its href, marked as deleted (P16).
     if ((found as { deleted?: boolean }).deleted === true) throw missing()
     return found
   } catch (error) {
@@ -199,16 +207,26 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
   return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Give its href.' })
 }
 
-/** Exact lookups of one call, each object asked for once. Nothing here writes. */
+/** Exact lookups for one call. Each object is requested only once, and nothing is written. */
 export interface PolicyLookups {
   readonly labels: LabelIndex
-  /** Exact name (for workloads name, otherwise host name). Throws not_found with near names, or ambiguous_name with candidates. */
+  /**
+   * Finds an object by exact name, workloads by name and then by host name.
+   * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
+   */
   byName(kind: NamedKind, name: string): Promise<NamedObject>
-  /** The object an href names, in this lookup's policy version. Throws not_found, or invalid_href for another organisation's. */
+  /**
+   * Finds the object with this href in the policy version of these lookups.
+   * @throws {ToolError} not_found, or invalid_href for an href of another organisation.
+   */
   byHref(kind: NamedKind, href: string): Promise<NamedObject>
 }
 
-/** `version`: draft for what rules will say, active for what traffic is compared with, a number for what a past version meant. */
+/**
+ * Creates lookups in one policy version.
+ * @param version draft for what rules will say, active for what traffic is compared with, or a number for a past
+ * version.
+ */
 export function createPolicyLookups(
   pce: PceClient,
   labels: LabelIndex,

@@ -9,7 +9,7 @@ import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** Everything in one version of the policy that can refer to a policy object. */
+/** Every object in one policy version that can refer to another policy object. */
 export interface PolicyUsers {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
@@ -20,7 +20,7 @@ export interface PolicyUsers {
 const OTHERS = ['virtualServices', 'virtualServers', 'firewallSettings'] as const
 const IN_FLIGHT = 4
 
-/** Reads them in both versions: `readPolicyUsers`. */
+/** Reads everything that can refer to policy objects, in draft and active; see `readPolicyUsers`. */
 export async function loadPolicyUsers(
   pce: PceClient,
   signal: AbortSignal,
@@ -29,8 +29,9 @@ export async function loadPolicyUsers(
 }
 
 /**
- * Reads them in one version, a few requests at a time. A kind that this PCE does not know has no objects. Throws what the PCE client throws,
- * also where the deny rules of any rule set cannot be read.
+ * Reads everything that can refer to policy objects in one version, a few requests at a time. A kind that this PCE does
+ * not know counts as empty.
+ * @throws whatever the PCE client throws, and {PceError} if the deny rules of any rule set cannot be read.
  */
 export async function readPolicyUsers(
   pce: PceClient,
@@ -62,18 +63,23 @@ export async function readPolicyUsers(
   }
 }
 
-/** What in one version of the policy uses an object, itself or through a label group. Switched off or not is not looked at. */
+/**
+ * Everything in one policy version that uses an object, directly or through a label group, whether enabled or disabled.
+ */
 export interface ObjectUses {
-  /** Each with only the rules that use it; all of them where a scope does. */
+  /**
+   * Rule sets that use the object, each with only the rules that do. If a scope uses it, the rule set keeps all its
+   * rules.
+   */
   ruleSets: RuleSet[]
   boundaries: EnforcementBoundary[]
-  /** Of any other kind that decides about traffic. */
+  /** Users of any other kind that affects traffic. */
   others: PceObject[]
 }
 
 export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUsers, href: string): ObjectUses {
   const wanted = new Set([toDraftHref(href)])
-  // A group stands for what is in the groups inside it.
+  // A group includes the labels of the groups inside it, so every group that contains a wanted one is wanted too.
   for (let before = 0; before < wanted.size;) {
     before = wanted.size
     for (const { href: own, ...group } of labelGroups) if (pointsAtAny(group, wanted)) wanted.add(toDraftHref(own))
@@ -91,7 +97,7 @@ export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUs
   return {
     ruleSets: using,
     boundaries: boundaries.filter(isUser),
-    // The firewall settings may be without an href of their own (P12).
+    // The firewall settings may come without an href (P12).
     others: others.filter((object) => {
       const { href: own, ...other }: Partial<PceObject> = object
       return (own === undefined || !wanted.has(toDraftHref(own))) && isUser(other)
@@ -102,7 +108,10 @@ export function findUses({ ruleSets, boundaries, labelGroups, others }: PolicyUs
 const pointsAtAny = (value: unknown, hrefs: ReadonlySet<string>): boolean =>
   [...hrefs].some((href) => pointsAt(value, href))
 
-/** Whether an object's `{href}` occurs anywhere inside a value, in any policy version. `href` is a draft href. */
+/**
+ * Returns true if `{href}` of the object occurs anywhere inside the value, in any policy version. `href` must be a
+ * draft href.
+ */
 function pointsAt(value: unknown, href: string): boolean {
   if (Array.isArray(value)) return value.some((item) => pointsAt(item, href))
   if (typeof value !== 'object' || value === null) return false
@@ -111,20 +120,26 @@ function pointsAt(value: unknown, href: string): boolean {
   )
 }
 
-/** Users an error names at most. */
+/** The most users an error lists. */
 const MAX_LISTED = 20
 
-/** Kinds whose objects point at IP lists and services. */
+/** The kinds of objects that can refer to IP lists and services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
-/** Rule sets, enforcement boundaries and virtual services that point at an object, each with the versions in which it does. */
+/**
+ * Rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
+ * which it does.
+ */
 interface FoundUsers {
   users: { href: string; name: string; versions: string[] }[]
-  /** Kinds that could not be read, as where this account may not list them. */
+  /** Kinds that could not be read, for example because this account may not list them. */
   unread: string[]
 }
 
-/** Both versions, since either use keeps an object from being deleted (P31). Throws what is no answer of the PCE. */
+/**
+ * Reads the users in both versions, since a use in either prevents the object's deletion (P31).
+ * @throws every error except an error response of the PCE.
+ */
 async function readUsers(pce: PceClient, object: { href: string }, signal: AbortSignal): Promise<FoundUsers> {
   const wanted = toDraftHref(object.href)
   const users = new Map<string, FoundUsers['users'][number]>()
@@ -143,7 +158,7 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
         }
       } catch (error) {
         if (!(error instanceof PceApiError)) throw error
-        // A kind that the PCE does not have uses nothing.
+        // 404 means that this PCE does not have the kind, so nothing of it can use the object.
         if (error.status !== 404) unread.add(kind)
       }
     }
@@ -152,8 +167,9 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 }
 
 /**
- * Who uses a policy object that the PCE did not delete, for an error's `used_by`; `used_by_unread` names what could not be read. Built-in
- * objects cannot be deleted for another reason, so removing them from every rule would not help.
+ * Finds what uses a policy object that the PCE refused to delete, for the `used_by` of an error; `used_by_unread` lists
+ * the kinds that could not be read. A built-in object gets a hint instead: it cannot be deleted at all, so removing it
+ * from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -183,8 +199,9 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * What a dry run of a deletion warns of: that the object is built in, or that the PCE refuses it for who uses it; and which kinds that use
- * it could not be read. Never throws for an answer of the PCE, or for the lack of one: the request can be shown without.
+ * Returns warnings for the dry run of a deletion: the object is built in, the PCE will refuse because something uses
+ * it, or some kinds could not be checked. It does not throw for errors of the PCE or for a missing answer, because the
+ * dry run is still useful without the warnings.
  */
 export async function warnOfRefusal(
   pce: PceClient,
@@ -216,7 +233,7 @@ function nameOf({ name }: PceObject): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** Built-in objects can be used but not changed (P17, P18): worth knowing before trusting a dry run. */
+/** Warns that an object is built in. The PCE refuses to change it (P17, P18), which a dry run alone would not show. */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {
   return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME
     ? ['It is built in: a PCE refuses to change or delete it.']

@@ -1,21 +1,25 @@
 import { PceError, type ObjectApi, type RequestOptions } from '../../pce-client/index.js'
 
-/** As many as every release gives at once (P8): how many match, the header of an answer does not say on all of them. */
+/**
+ * The page size that every release supports (P8). The total is not taken from the answer's header, because not all
+ * releases send it.
+ */
 const MOST_COUNTED = 500
 
-/** A question that nothing answers. */
+/** A query that found nothing. */
 interface Question<T extends object> {
   api: Pick<ObjectApi<T>, 'getPage'>
-  /** Filters as they were sent to the PCE. */
+  /** The filters that were sent to the PCE. */
   params: NonNullable<RequestOptions['params']>
   signal: AbortSignal
-  /** More was compared here, so that fewer may match than the PCE counts. */
+  /** True if this server applied further filters itself, so that fewer objects may match than the PCE returns. */
   isNarrowed: boolean
 }
 
 /**
- * Where nothing has a name: how many workloads or VENs have it in their host name, which is what consoles show of those without a name.
- * One request; null without a filter by name, beside one by host name, where none has it, and where the PCE does not answer.
+ * If no workload or VEN has the wanted name, says how many have it in their host name, which is what consoles show for
+ * objects without a name. It takes one request. Returns null if the query has no name filter or also a host name
+ * filter, if nothing matches, or if the PCE does not answer.
  */
 export async function hintAtHostname<T extends object>(question: Question<T>): Promise<string | null> {
   const { api, params, signal, isNarrowed } = question

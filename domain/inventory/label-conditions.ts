@@ -9,21 +9,25 @@ import { trimBlanks } from '../text/escape-text.js'
 
 const GROUP = 'labelgroup:'
 
-/** Alternatives that a request names: its query goes into the address, and servers take 8 kB of that. */
+/** The most label combinations one request may list: the query is part of the URL, which servers limit to 8 kB. */
 const MOST_ALTERNATIVES = 100
 
-/** The labels a workload has to have. */
+/** The labels that a workload must have. */
 interface LabelConditions {
-  /** As the PCE takes it: labels of an inner list are ANDed, lists are alternatives (P8). Undefined: nothing to ask for. */
+  /**
+   * The `labels` parameter for the PCE: the labels of an inner list are ANDed, the lists are alternatives (P8).
+   * Undefined if there is nothing to filter by.
+   */
   param: string[][] | undefined
-  /** What is left to compare here, because it would not fit into a request. */
+  /** The rest of the condition, which is checked here because it would not fit into the request. */
   ownFilter: ((workload: Workload) => boolean) | undefined
 }
 
 /**
- * Label references that a workload must all match: labels in any form, and label groups (`labelgroup:NAME` or an href), of which it has
- * one label. Groups are those of the draft, with the groups inside them. Throws what `resolveLabels` and `findObject` throw, and
- * invalid_argument for references that no workload can match together: read as "there are none", that would mislead.
+ * Resolves label references that a workload must all match: labels in any form, and label groups (`labelgroup:NAME` or
+ * an href), of which the workload must have one label. Groups are read in their draft version, including nested groups.
+ * @throws {ToolError} as `resolveLabels` and `findObject` do, and invalid_argument if no workload can match all
+ * references. An empty answer would be misread as "there are none".
  */
 export async function resolveLabelConditions(
   pce: PceClient,
@@ -61,7 +65,10 @@ export async function resolveLabelConditions(
   return { param: lists.some((list) => list.length > 0) ? lists : undefined, ownFilter: undefined }
 }
 
-/** A workload has one label per key, so two values of one key match nothing, which would read as "there are none". */
+/**
+ * Rejects two values of one key. A workload has one label per key, so the empty answer would be misread as "there are
+ * none".
+ */
 function refuseTwoValues(labels: readonly Label[]): void {
   const [first, second] = labels.filter((label) =>
     labels.some((other) => other.key === label.key && other.value !== label.value),
@@ -73,7 +80,7 @@ function refuseTwoValues(labels: readonly Label[]): void {
 
 const impossible = (text: string) => new ToolError('invalid_argument', text, { argument: 'labels' })
 
-/** The name or href of a label group; null for a reference to something else. */
+/** Returns the name or href of a label group, or null if the reference is something else. */
 function groupOf(reference: LabelReference): { name?: string; href?: string } | null {
   const text = trimBlanks((typeof reference === 'string' ? reference : reference.href) ?? '')
   if (typeof reference === 'string' && text.startsWith(GROUP)) return { name: trimBlanks(text.slice(GROUP.length)) }

@@ -3,26 +3,34 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { PolicyUsers } from './find-uses.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 
-/** What a label group comes to, with the groups inside it. */
+/** The contents of a label group, including those of nested groups. */
 export interface GroupMembers {
-  /** Every label in it once, its own first. */
+  /** Every label once, the group's own labels first. */
   labels: LabelRef[]
-  /** Every group inside it, at any depth, once. */
+  /** Every nested group once, at any depth. */
   groups: LabelGroup[]
-  /** Hrefs of groups inside it that this version of the policy does not have. */
+  /** Hrefs of nested groups that do not exist in this policy version. */
   missing: string[]
-  /** It contains itself, at whatever depth: a PCE refuses that, so something else wrote it. */
+  /**
+   * True if the group contains itself at any depth. A PCE rejects such a group, so it was not created through its API.
+   */
   isCyclic: boolean
 }
 
-/** The label groups of one version of the policy, and which contain which. */
+/** The label groups of one policy version and their nesting. */
 export interface GroupTree {
   membersOf(group: LabelGroup): GroupMembers
-  /** The groups that contain this one, with whether directly. Those that it contains itself in a circle are among them. */
+  /**
+   * Lists the groups that contain this one, and whether directly. If groups contain each other in a circle, they are
+   * listed too.
+   */
   holdersOf(group: LabelGroup): { group: LabelGroup; isDirect: boolean }[]
 }
 
-/** Each group is visited once for a question, so a circle ends where it began, and nothing is deeper than there are groups. */
+/**
+ * Builds the tree. Each question visits a group only once, so that groups which contain each other do not cause an
+ * endless loop.
+ */
 export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
   const byHref = new Map(groups.map((group) => [toDraftHref(group.href), group]))
   const holders = new Map<string, LabelGroup[]>()
@@ -59,7 +67,7 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
       const own = toDraftHref(group.href)
       const direct = new Set(holders.get(own))
       const found = new Set(direct)
-      // A set hands over what is added to it while it is walked.
+      // Iterating over a Set includes the elements that are added meanwhile.
       for (const one of found) {
         for (const outer of holders.get(toDraftHref(one.href)) ?? [])
           if (toDraftHref(outer.href) !== own) found.add(outer)
@@ -72,21 +80,24 @@ export function createGroupTree(groups: readonly LabelGroup[]): GroupTree {
 type Place = 'scopes' | 'providers' | 'consumers' | 'ip_tables_rules'
 const NO_RULES: ReadonlySet<string> = new Set()
 
-/** Where something that decides about traffic names a label group. */
+/** A place in which an object that affects traffic refers to a label group. */
 export interface GroupUse {
-  /** Path segment of its kind: `rule_sets`, `virtual_services` … */
+  /** The path segment of the object's kind: `rule_sets`, `virtual_services` … */
   type: string
   href: string
   name: string
-  /** Of a rule set or boundary that is switched off. */
+  /** True for a rule set or boundary that is disabled. */
   isOff: boolean
-  /** Of a rule set: its scopes, and the ends of its rules that name the group. */
+  /** For a rule set: whether its scopes or the ends of its rules refer to the group. */
   places: ReadonlySet<Place>
-  /** Hrefs of the rules of a rule set that name it. */
+  /** Hrefs of the rules of a rule set that refer to the group. */
   rules: ReadonlySet<string>
 }
 
-/** Every use of every label group in one version of the policy, by the group's draft href; in the order of kinds, rule sets first. */
+/**
+ * Finds every use of every label group in one policy version. The map's keys are draft hrefs of groups; the uses are
+ * ordered by kind, rule sets first.
+ */
 export function locateGroups({ ruleSets, boundaries, others }: PolicyUsers): ReadonlyMap<string, readonly GroupUse[]> {
   const uses = new Map<string, GroupUse[]>()
   const note = (group: string, use: GroupUse) => {
@@ -114,7 +125,7 @@ export function locateGroups({ ruleSets, boundaries, others }: PolicyUsers): Rea
       })
   }
   for (const other of others) {
-    // The firewall settings may be without an href of their own (P12).
+    // The firewall settings may come without an href (P12).
     const { href = '', name }: { href?: string; name?: unknown } = other
     const type = href === '' ? 'firewall_settings' : (parseHref(href)?.kind ?? '')
     for (const group of groupsIn(other))
@@ -162,7 +173,7 @@ function sidesNaming(rule: { providers?: unknown; consumers?: unknown }) {
   return found
 }
 
-/** The draft hrefs of the label groups that a value names, at any depth. */
+/** Collects the draft hrefs of all label groups that a value refers to, at any depth. */
 function groupsIn(value: unknown, found = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const item of value) groupsIn(item, found)
   else if (typeof value === 'object' && value !== null) {

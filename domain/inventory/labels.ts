@@ -6,33 +6,39 @@ import { likestNames, nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 import { pickEvery } from './fetch-every.js'
 
-/** Every label of an organisation, indexed for lookup. */
+/** All labels of an organisation, indexed for lookup. */
 export interface LabelIndex {
   get(href: string): Label | undefined
-  /** Exact and case-sensitive on both. */
+  /** Finds a label by key and value; both are compared exactly, including case. */
   find(key: string, value: string): Label | undefined
-  /** Labels that differ from (key, value) only in case. */
+  /** Lists the labels that differ from (key, value) only in case. */
   caseVariants(key: string, value: string): Label[]
-  /** Values of a key, in the PCE's order; empty for an unknown key. */
+  /** Lists the values of a key in the PCE's order; empty for an unknown key. */
   values(key: string): string[]
   keys(): string[]
-  /** Keys that have a label of exactly this value. */
+  /** Lists the keys that have a label with exactly this value. */
   keysOf(value: string): string[]
 }
 
-/** Seconds of age after which a label list is read again (T3). */
+/** The age in milliseconds after which a cached label list is read again (T3). */
 const MAX_AGE_MS = 60_000
 
-/** Per client, so that no caller ever resolves against the labels of another's PCE. */
+/** The cache is kept per client, so that no caller ever sees the labels of another PCE. */
 const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 
-/** The part of a call's context that reading needs. */
+/** The parts of a call's context that reading needs. */
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
-/** `fresh` reads the PCE even when a recent list is cached: before a write, a renamed label would be the wrong one. */
+/**
+ * `fresh` reads from the PCE even if a recent list is cached. Use it before a write, where a label renamed meanwhile
+ * would be the wrong one.
+ */
 type Freshness = 'recent' | 'fresh'
 
-/** The label index of this client's PCE, at most 60 s old. Throws what the PCE client throws. */
+/**
+ * Returns the label index of this client's PCE, at most 60 s old.
+ * @throws whatever the PCE client throws.
+ */
 export async function loadLabels(
   pce: PceClient,
   context: ReadContext,
@@ -54,17 +60,20 @@ export interface LabelOutput {
   value: string
 }
 
-/** A label as answers show it. */
+/** Returns a label in the form that answers use. */
 export function showLabel({ href, key, value }: LabelOutput): LabelOutput {
   return { href, key, value }
 }
 
-/** Call after every label write of ours, even a failed one: it may have happened. */
+/**
+ * Drops the cached labels. Call it after every write of a label, even a failed one, because it may have been carried
+ * out.
+ */
 export function forgetLabels(pce: PceClient): void {
   cache.delete(pce)
 }
 
-/** Builds the index without deleted labels, since nothing can refer to them any more. */
+/** Builds the index. Deleted labels are left out, since nothing can refer to them any more. */
 export function indexLabels(labels: readonly Label[]): LabelIndex {
   const live = labels.filter(({ deleted }) => deleted !== true)
   const byHref = new Map(live.map((label) => [label.href, label]))
@@ -88,12 +97,15 @@ function sameButForCase(label: Label, key: string, value: string): boolean {
   return label.key.toLowerCase() === key.toLowerCase() && label.value.toLowerCase() === value.toLowerCase()
 }
 
-/** The forms a label is named in (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three as answers give them. */
+/**
+ * The ways to write a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three fields as in answers.
+ */
 export type LabelReference = string | { key?: string; value?: string; href?: string }
 
 /**
- * A reference that names no label, with what would: values of its key (at most 50, or 10 where one is near; most similar first), or a sentence. Found out
- * when it is read, since most callers only want to know that there is no label.
+ * A reference that matches no label. `valid` holds what would have matched: values of its key, most similar first (at
+ * most 50, or 10 if one of them is similar), or a sentence. It is computed only on access, since most callers only want
+ * to know that there is no label.
  */
 export interface UnresolvedLabel {
   readonly ref: string
@@ -101,43 +113,48 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
-/** Where one of them is near. */
+/** How many values are listed if one of them is similar. */
 const MOST_BESIDE_NEAR = 10
-/** References that an error explains; many wrong ones have one reason. */
+/** How many wrong references an error explains; if there are more, they usually share one reason. */
 const MOST_EXPLAINED = 20
-/** Of these, the ones whose advice stands in the message too. */
+/** How many of the explained references also get advice in the message itself. */
 const MOST_ADVISED = 5
-/** Characters of a reference that errors repeat. */
+/** How many characters of a reference an error repeats. */
 const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
 const LABEL_HREF = /^\/orgs\/\d+\/labels\/[^/?#\s]+$/
 
-/** True for text that is meant as a label and nothing else. */
+/** Returns true for text that can only be meant as a label. */
 export function looksLikeLabel(text: string): boolean {
   return LABEL_HREF.test(text) || text.includes('=')
 }
 
-/** Splits `key=value` at the first `=`, both sides trimmed; null without one. A value may contain `=`. */
+/**
+ * Splits `key=value` at the first `=` and trims both parts; a value may contain `=`. Returns null if there is no `=`.
+ */
 export function splitLabel(text: string): { key: string; value: string } | null {
   const at = text.indexOf('=')
   return at === -1 ? null : { key: trimBlanks(text.slice(0, at)), value: trimBlanks(text.slice(at + 1)) }
 }
 
-/** Whether it has the form of a label reference, which the input schemas do not check. */
+/** Checks that a value has the form of a label reference, which the input schemas do not check. */
 export function isLabelReference(reference: unknown): reference is LabelReference {
   if (typeof reference === 'string') return true
   if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) return false
   return Object.entries(reference).every(([name, inner]) => FIELDS.has(name) && typeof inner === 'string')
 }
 
-/** A reference as the caller would write it, for messages. */
+/** Writes a reference for messages, in the form the caller would use. */
 export function describeReference(reference: LabelReference): string {
   if (!isLabelReference(reference)) return JSON.stringify(reference).slice(0, MAX_SHOWN)
   const { href, key = '', value = '' } = typeof reference === 'string' ? { href: reference } : reference
   return (href ?? `${key}=${value}`).slice(0, MAX_SHOWN)
 }
 
-/** One reference against an index: the label, or why there is none. Exact and case-sensitive; never a partial match. */
+/**
+ * Looks one reference up in an index and returns the label, or why there is none. The comparison is exact and
+ * case-sensitive, never partial.
+ */
 export function resolveLabel(index: LabelIndex, reference: LabelReference): Label | UnresolvedLabel {
   const ref = describeReference(reference)
   if (typeof reference === 'string') {
@@ -148,7 +165,8 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
   }
   const { key, value, href } = isLabelReference(reference) ? reference : {}
   if (href !== undefined) {
-    // Answers give all three, so they come back together; which one was meant must not be a guess.
+    // Answers contain all three fields, so clients send all three back. If they contradict each other, the server must
+    // not guess which one was meant.
     const label = index.get(href)
     if (label === undefined) return { ref, valid: 'No label has this href.' }
     const agrees = (key ?? label.key) === label.key && (value ?? label.value) === label.value
@@ -171,7 +189,7 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
       ref,
       get valid() {
         const likest = likestNames(value, values, MAX_VALID_VALUES)
-        // The one that was meant is among the first; a list of everything would only bury it.
+        // The label that was meant is among the first; a complete list would only hide it.
         return nearNames(value, likest, 1).length > 0 ? likest.slice(0, MOST_BESIDE_NEAR) : likest
       },
     }
@@ -190,14 +208,14 @@ function explainBareText(index: LabelIndex, text: string): string {
 
 const orList = (texts: readonly string[]) => texts.join(' or ')
 
-/** Names that a "did you mean" offers. */
+/** The most names that a "did you mean" suggests. */
 const MOST_MEANT = 3
 
-/** What would have been right in place of a reference, as a sentence; empty where nothing is near. */
+/** Suggests in a sentence what the caller may have meant instead; empty if nothing is similar. */
 export function adviseOn({ ref, valid }: UnresolvedLabel): string {
   if (typeof valid === 'string') return valid
   const pair = splitLabel(ref)
-  // Values stand without their key; other references are complete.
+  // For `key=value` the list holds bare values, so the key is added again; other references are listed in full.
   const near =
     pair === null
       ? nearNames(ref, valid, MOST_MEANT)
@@ -206,8 +224,9 @@ export function adviseOn({ ref, valid }: UnresolvedLabel): string {
 }
 
 /**
- * All references, or none: label by label in the caller's order. A miss against a cached list is retried once against a fresh
- * one. `fail` builds the caller's error from everything that did not resolve.
+ * Resolves all references in the caller's order, or fails. If one is not in the cached label list, the list is read
+ * again before it fails.
+ * @param fail builds the caller's error from all references that did not resolve.
  */
 export async function resolveLabels(
   pce: PceClient,
@@ -224,12 +243,12 @@ export async function resolveLabels(
   return results.filter((result): result is Label => !isUnresolved(result))
 }
 
-/** What there is instead, for the first of them; the others have an empty list. */
+/** Fills in the valid values of the first references only; the others get an empty list. */
 function explainFirst(unresolved: readonly UnresolvedLabel[]): UnresolvedLabel[] {
   return unresolved.map(({ ref }, at) => ({ ref, valid: at < MOST_EXPLAINED ? unresolved[at]!.valid : [] }))
 }
 
-/** The error for a filter that names something nonexistent: leaving it out would widen the answer. */
+/** Builds the error for a filter that names a label that does not exist. Ignoring the filter would widen the answer. */
 export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostValues = MAX_VALID_VALUES): ToolError {
   const refs = unresolved.map(({ ref }) => ref)
   const more = refs.length > MOST_EXPLAINED ? ` and ${refs.length - MOST_EXPLAINED} more` : ''
@@ -251,8 +270,10 @@ export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostVal
 }
 
 /**
- * The `labels` filter in the forms that callers send: one reference, a list of them, or a list as JSON text (the older form).
- * Throws invalid_argument for JSON that is not a flat list of references, and for an empty list: that would be no filter.
+ * Reads the `labels` filter in all forms that clients send: one reference, a list, or a list as JSON text (the older
+ * form).
+ * @throws {ToolError} invalid_argument for JSON that is not a flat list of references, and for an empty list, which
+ * would not filter at all.
  */
 export function parseLabelList(labels: string | readonly LabelReference[] | undefined): LabelReference[] {
   if (labels === undefined) return []
@@ -283,14 +304,16 @@ function parseJson(text: string): unknown {
 type Expand = (reference: LabelRef) => LabelRef
 
 /**
- * A function that gives label references their key and value. Some reads name labels by href alone (P14); the label list is read
- * only when one of `references` does. A label that is unknown even there stays a bare href.
+ * Returns a function that adds key and value to label references. Some PCE answers identify labels by href alone (P14).
+ * The label list is read only if one of `references` needs it; a label that is not in it keeps its href only.
  */
 export function labelExpander(pce: PceClient, references: readonly LabelRef[], context: ReadContext): Promise<Expand> {
   return createLabelExpander(pce, context)(references)
 }
 
-/** As labelExpander, for references that come in several batches: however many, the label list is read twice at most. */
+/**
+ * Like `labelExpander`, for references that arrive in several batches. The label list is read at most twice in total.
+ */
 export function createLabelExpander(
   pce: PceClient,
   context: ReadContext,
@@ -305,7 +328,7 @@ export function createLabelExpander(
   return async (references) => {
     const bare = references.filter((reference) => !isComplete(reference))
     if (bare.length > 0) index ??= await loadLabels(pce, context)
-    // A label created since the list was read.
+    // The label may have been created after the cached list was read.
     if (!isFresh && bare.some(({ href }) => index?.get(href) === undefined)) {
       index = await loadLabels(pce, context, 'fresh')
       isFresh = true

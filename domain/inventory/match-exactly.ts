@@ -3,9 +3,10 @@ import { createAddressTest, isAddress } from './parse-addresses.js'
 type Texts = readonly (string | null | undefined)[]
 
 /**
- * The test of `exact: true` (D96): that the whole value an object has is the one asked for, in the same case. The PCE finds parts
- * (P8), so it narrows the list and this decides. `valuesOf` says which values an object has under the name of each filter; addresses
- * are the same in any spelling. Undefined where there is nothing to test.
+ * Builds the test for `exact: true` (D96): a value of the object must equal the filter, including case. The PCE matches
+ * substrings (P8), so it only narrows the list and this test decides. Addresses are equal in any spelling. Returns
+ * undefined if there is nothing to test.
+ * @param valuesOf for the name of each filter, a function that returns the object's values.
  */
 export function matchExactly<T>(
   exact: boolean | undefined,
@@ -18,15 +19,15 @@ export function matchExactly<T>(
   return (item) => tests.every(({ values, isWanted }) => values(item).some((value) => value != null && isWanted(value)))
 }
 
-/** One test of all that are given; undefined where none is. */
+/** Combines the given tests into one; undefined if none is given. */
 export function allOf<T>(...tests: (((item: T) => boolean) | undefined)[]): ((item: T) => boolean) | undefined {
   const given = tests.filter((test) => test !== undefined)
   return given.length === 0 ? undefined : (item) => given.every((test) => test(item))
 }
 
 /**
- * An address filter as it is sent to the PCE. Of an IPv6 address nothing is sent where it has to match exactly: the PCE compares
- * letters, and an address has several spellings.
+ * Returns the address filter to send to the PCE. With `exact`, an IPv6 address is not sent, because the PCE compares
+ * text and one address has several spellings.
  */
 export function addressFilter(exact: boolean | undefined, address: string | undefined): string | undefined {
   return exact === true && address !== undefined && address.includes(':') && isAddress(address) ? undefined : address

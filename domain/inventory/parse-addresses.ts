@@ -1,17 +1,17 @@
 import ipaddr from 'ipaddr.js'
 import { ToolError } from '../../schemas/errors.js'
 
-/** An address, or a network of them. */
+/** A single address, or a network with a test for its addresses. */
 export type AddressFilter = { address: string } | { network: string; matches: (ip: string) => boolean }
 
-/** True for a plain IPv4 (four decimal parts) or IPv6 address without zone. */
+/** Returns true for a plain IPv4 address (four decimal parts) or an IPv6 address without a zone. */
 export function isAddress(text: string): boolean {
   return ipaddr.IPv4.isValidFourPartDecimal(text) || (ipaddr.IPv6.isValid(text) && !text.includes('%'))
 }
 
 /**
- * Text as an address filter; null when it is neither an address nor a CIDR. The PCE takes single addresses only (P25), so a network
- * comes with the test that applies it to a row.
+ * Parses an address or a CIDR; returns null for anything else. The PCE filters by single addresses only (P25), so a
+ * network comes with a test to apply to each row.
  */
 export function parseAddress(text: string): AddressFilter | null {
   if (isAddress(text)) return { address: text }
@@ -25,14 +25,14 @@ export function parseAddress(text: string): AddressFilter | null {
   }
 }
 
-/** True when both spell the same address. */
+/** Returns true if both texts are spellings of the same address. */
 export function sameAddress(a: string, b: string): boolean {
   return a === b || (isAddress(a) && isAddress(b) && ipaddr.process(a).toString() === ipaddr.process(b).toString())
 }
 
 /**
- * The test of one value against others: the same text, or the same address in any spelling. Made once for many values, most of which
- * it refuses by their last group without parsing them.
+ * Builds a test whether a value is the same text, or the same address in another spelling. It is built once for many
+ * values; most of them are rejected by their last group, without parsing.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
   if (!isAddress(wanted)) return (value) => value === wanted
@@ -46,7 +46,10 @@ export function createAddressTest(wanted: string): (value: string) => boolean {
   }
 }
 
-/** The last 16 bits of an IPv6 address, if it is one; null where they are written as decimals, or it ends in none. */
+/**
+ * Returns the last 16 bits if the text ends like an IPv6 address; null otherwise, also if these bits are written in
+ * decimal.
+ */
 function lastGroup(text: string): number | null {
   const group = /:([0-9a-f]{0,4})$/i.exec(text)?.[1]
   return group === undefined ? null : Number.parseInt(group || '0', 16)
@@ -58,7 +61,11 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
   return address.kind() === network[0].kind() && address.match(network)
 }
 
-/** Throws invalid_argument {invalid} for text that is not a plain address, and for an address given twice in any spelling. */
+/**
+ * Checks a list of addresses.
+ * @throws {ToolError} invalid_argument with `invalid` for text that is not a plain address, and for an address that
+ * occurs twice in any spelling.
+ */
 export function checkAddresses(addresses: readonly string[]): void {
   const bad = addresses.filter((address) => !isAddress(address))
   if (bad.length > 0) {

@@ -1,24 +1,27 @@
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 
-/** A PCE reference taken apart. `kind` is the path segment that names the type (`labels`, `rule_sets`, `sec_rules` …). */
+/** The parts of a PCE href. `kind` is the path segment that names the type (`labels`, `rule_sets`, `sec_rules` …). */
 interface ParsedHref {
   org: string
-  /** Absent for kinds without versions. */
+  /** Absent for kinds that have no versions. */
   version?: string
   kind: string
-  /** Absent for the one object that has no id, firewall_settings. */
+  /** Absent only for firewall_settings, which has no id. */
   id?: string
-  /** The object it lives in, for rules and deny rules: a draft or active rule set href. */
+  /** The rule set that contains a rule or deny rule; its href is a draft or active one. */
   parent?: { kind: string; href: string }
 }
 
-/** Ids are numbers, UUIDs or names; a dot segment or a query would leave the path the caller names. */
+/**
+ * An id is a number, UUID or name. Dot segments and queries are excluded, because they could lead to another path than
+ * the caller sees.
+ */
 const ID = String.raw`(?!\.{1,2}(?:/|$))[A-Za-z0-9_.:@~-]+`
 const HREF = new RegExp(
   `^/orgs/(?<org>\\d+)/(?:sec_policy/(?<version>draft|active|\\d+)/)?(?<kind>[a-z_]+)(?:/(?<id>${ID}))?(?:/(?<childKind>[a-z_]+)/(?<childId>${ID}))?$`,
 )
 
-/** Parses an href strictly; null for anything that is not one. No path that climbs, no query, no escapes. */
+/** Parses an href strictly: no dot segments, no query, no escapes. Returns null for anything that is not an href. */
 export function parseHref(text: string): ParsedHref | null {
   const groups = text.length > 1024 ? undefined : HREF.exec(text)?.groups
   if (groups === undefined) return null
@@ -33,17 +36,20 @@ export function parseHref(text: string): ParsedHref | null {
   }
 }
 
-/** The draft form of a versioned href, of whichever version; others unchanged. The id is the same in every version (P4). */
+/**
+ * Converts a versioned href to its draft form; other hrefs stay as they are. An object has the same id in every version
+ * (P4).
+ */
 export function toDraftHref(href: string): string {
   return toVersionHref(href, 'draft')
 }
 
-/** The active form of a versioned href, which traffic queries want (P33). */
+/** Converts a versioned href to its active form, which traffic queries need (P33). */
 export function toActiveHref(href: string): string {
   return toVersionHref(href, 'active')
 }
 
-/** A versioned href in this version of the policy; others unchanged. */
+/** Converts a versioned href to this policy version; other hrefs stay as they are. */
 export function toVersionHref(href: string, version: PolicyVersionSelector): string {
   return href.replace(/^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//, `$1/${version}/`)
 }

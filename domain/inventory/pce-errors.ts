@@ -2,8 +2,8 @@ import { PceApiError, PceError } from '../../pce-client/index.js'
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 
 /**
- * A failure with extra facts, such as what was written before it. It keeps the PCE's status, token and message. Errors with
- * nothing to add are left to the one converter.
+ * Returns the failure with extra details, such as what was written before it. The PCE's status, token and message are
+ * kept. Errors without extra details need no call of this: the central error converter handles them.
  */
 export function withDetails(error: unknown, extra: ErrorDetails, hint?: string): ToolError {
   if (error instanceof ToolError) {
@@ -24,8 +24,8 @@ export function withDetails(error: unknown, extra: ErrorDetails, hint?: string):
 }
 
 /**
- * What the PCE itself said of a failure: `{http_status, token, pce_message, retry_after?}` (seconds); empty when it did not
- * answer.
+ * Returns what the PCE said about a failure: `{http_status, token, pce_message, retry_after?}` (seconds). Empty if the
+ * PCE did not answer.
  */
 export function factsOf(error: PceError): ErrorDetails {
   if (!(error instanceof PceApiError)) return {}
@@ -36,19 +36,19 @@ export function factsOf(error: PceError): ErrorDetails {
 }
 
 /**
- * Why something failed that is not the failure being reported: the PCE client's message, or fixed text for anything that may not
- * be shown.
+ * Explains an error that occurred besides the one being reported: the message of the PCE client or tool, or a fixed
+ * text if the error may contain something that must not be shown.
  */
 export function reasonOf(error: unknown): string {
   return error instanceof PceError || error instanceof ToolError ? error.message : 'It failed in the server.'
 }
 
-/** True when the failed write may have been carried out anyway. */
+/** Returns true if the failed write may have been carried out anyway. */
 export function mayHaveHappened(error: unknown): boolean {
   return error instanceof PceError && error.code === 'outcome_unknown'
 }
 
-/** The code a failure of the PCE client has in answers. */
+/** Maps a failure of the PCE client to the error code that answers use. */
 export function codeOf(error: PceError): ErrorCode {
   switch (error.code) {
     case 'outcome_unknown':

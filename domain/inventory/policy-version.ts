@@ -3,8 +3,9 @@ import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * The policy version that a caller names: `draft` (also where none is named), `active`, or the number of a past one, as a number or in
- * digits. Throws invalid_argument for anything else.
+ * Parses the policy version that a caller names: `draft` (the default), `active`, or the number of a past version, as a
+ * number or text.
+ * @throws {ToolError} invalid_argument for anything else.
  */
 export function readPolicyVersion(asked: string | number | undefined): PolicyVersionSelector {
   const text = String(asked ?? 'draft').trim()
@@ -20,13 +21,14 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
   )
 }
 
-/** The version as part of what a cursor is bound to: the draft is what is listed without one. */
+/** Returns the version for binding a cursor to it. It is omitted for draft, the default. */
 export const versionInCursor = (version: PolicyVersionSelector): { policy_version?: PolicyVersionSelector } =>
   version === 'draft' ? {} : { policy_version: version }
 
 /**
- * Throws not_found for a number that no policy version of this PCE has, with the newest one. Asked before anything is read there: how a
- * collection below such a number answers is not documented (P90).
+ * Checks that a numbered policy version exists. Call it before reading in that version: how collections answer for an
+ * unknown number is not documented (P90).
+ * @throws {ToolError} not_found with the newest version number if the version does not exist.
  */
 export async function requirePolicyVersion(
   pce: PceClient,
@@ -51,7 +53,7 @@ export async function requirePolicyVersion(
   }
 }
 
-/** The highest number there is, 0 where there is none; undefined where the PCE does not say. */
+/** Returns the highest version number, 0 if nothing has been provisioned yet, or undefined if the PCE does not tell. */
 async function findNewest(pce: PceClient, path: string, signal: AbortSignal): Promise<number | undefined> {
   try {
     const listed = (await pce.get(path, { includeOrg: false, signal })).json<unknown>()

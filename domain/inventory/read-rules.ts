@@ -6,16 +6,19 @@ import { parseHref, toDraftHref } from './parse-href.js'
 import { readPolicyVersion } from './policy-version.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** Requests for deny rules in flight at once. */
+/** The most requests for deny rules in flight at the same time. */
 const IN_FLIGHT = 4
 
 interface WithDenyRules {
   ruleSet: RuleSet
-  /** Why its deny rules could not be read. A rule set shown without them would look more permissive than it is. */
+  /** Why the deny rules could not be read. A rule set shown without them would look more permissive than it is. */
   error?: string
 }
 
-/** Rule sets with their deny rules: embedded ones as they are, otherwise fetched, a few at a time. A cancelled call rejects. */
+/**
+ * Adds the deny rules to rule sets: embedded ones are kept, missing ones are fetched, a few rule sets at a time.
+ * Rejects if the call is cancelled.
+ */
 export function loadDenyRules(
   pce: PceClient,
   ruleSets: readonly RuleSet[],
@@ -41,8 +44,8 @@ export function loadDenyRules(
 }
 
 /**
- * The rules of one kind that a rule set has in draft, or, for its deny rules, why they could not be read. Those that are marked for
- * deletion are among them.
+ * Returns the draft rules of one kind in a rule set, including those marked for deletion. If the deny rules cannot be
+ * read, returns the reason as text.
  */
 export async function readRulesOfKind(
   pce: PceClient,
@@ -55,7 +58,7 @@ export async function readRulesOfKind(
   return complete?.error ?? complete?.ruleSet.deny_rules ?? []
 }
 
-/** What each kind of rule is called, and where a rule of the other kind is changed. */
+/** The noun for each kind of rule, and a hint at the tools for the other kind. */
 const KINDS = {
   sec_rules: { noun: 'allow rule', other: 'Deny rules have their own tools (update-deny-rule, delete-deny-rule).' },
   deny_rules: { noun: 'deny rule', other: 'Allow rules have their own tools (update-sec-rule, delete-sec-rule).' },
@@ -64,11 +67,11 @@ type RuleCollection = keyof typeof KINDS
 
 export interface LocatedRule<R> {
   rule: R
-  /** Draft href of the rule set it lives in. */
+  /** The draft href of the rule set that contains the rule. */
   ruleSetHref: string
 }
 
-/** What to say of a change inside a rule set that is marked for deletion (P4). */
+/** Warns that the rule set of a changed rule is marked for deletion (P4). */
 export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_type'>): string[] {
   return updateType === 'delete'
     ? ['Its rule set is marked for deletion: provisioning deletes it with all its rules.']
@@ -76,8 +79,8 @@ export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_typ
 }
 
 /**
- * The draft rule of an href; an active href stands for its draft. Throws invalid_href for anything but a rule of this kind in
- * this organisation, not_found where there is none.
+ * Reads the draft rule with this href; an active href stands for its draft.
+ * @throws {ToolError} invalid_href if the href is not a rule of this kind in this organisation, or not_found.
  */
 export async function findRule<C extends RuleCollection>(
   pce: PceClient,

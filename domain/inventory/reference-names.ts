@@ -8,21 +8,24 @@ import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** What answers say beside an href. */
+/** What answers show beside an href. */
 interface ReferenceName {
   key?: string
   value?: string
   name?: string
 }
 
-/** The names of objects that PCE answers refer to by href alone. */
+/** Looks up the names of objects that PCE answers identify by href alone. */
 export interface ReferenceNames {
   (href: string): ReferenceName
-  /** Whether another object of its kind has the same name, as far as that was seen: the name alone would not tell which it is. */
+  /**
+   * Returns true if another object of the same kind was seen with the same name, so that the name alone would be
+   * ambiguous.
+   */
   isShared?: (href: string) => boolean
 }
 
-/** Kinds that are read through for the names of some. */
+/** The kinds whose whole list is read to find the names of some objects. */
 const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualServices' | 'virtualServers'> = {
   ip_lists: 'ipLists',
   services: 'services',
@@ -31,14 +34,14 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Workloads are read one by one; an answer that refers to more shows the rest by href. */
+/** Workloads are read one by one, up to this many; an answer that refers to more of them shows the rest by href. */
 const MAX_WORKLOADS = 50
 const IN_FLIGHT = 4
 
 /**
- * Reads the names of everything `objects` refer to, at any depth, as this version of the policy has them. Names only help the reader: an
- * object that is gone, or a kind that this account may not list, is left without one. `known` are objects that bring their names: these are
- * not asked for.
+ * Reads the names of everything that `objects` refer to, at any depth, in this policy version. Names only help the
+ * reader, so an object stays without one if it is gone or this account may not list its kind.
+ * @param known objects that already have their names and are not requested again.
  */
 export async function loadReferenceNames(
   pce: PceClient,
@@ -90,7 +93,9 @@ function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<str
   }
 }
 
-/** Sorts every `{href, …}` below `value` into those that bring their name and those that need one, by kind. */
+/**
+ * Sorts every `{href, …}` inside `value` into references that include their name and references that need one, by kind.
+ */
 function collect(value: unknown, names: Map<string, ReferenceName>, missing: Map<string, Set<string>>): void {
   if (Array.isArray(value)) return value.forEach((item) => collect(item, names, missing))
   if (typeof value !== 'object' || value === null) return
@@ -116,8 +121,8 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * The names of what a written object refers to, or none: the write is done by now, and failing over a missing name would suggest
- * that it is not.
+ * Like `loadReferenceNames` for an object that was just written, but never fails. The write is done by now, and an
+ * error about a missing name would suggest that it was not.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
   try {
@@ -127,12 +132,15 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
   }
 }
 
-/** Users and service accounts only. */
+/** Hrefs of users and service accounts; other authors are not looked up. */
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
-/** Distinct authors asked for; the rest stay hrefs. */
+/** The most distinct authors that are looked up; the others are shown by href. */
 export const MOST_AUTHORS = 20
 
-/** The names of authors by href. One who may not be read has none, nor have those beyond the first `most`. */
+/**
+ * Reads the names of authors, by href. Authors that this account may not read have no name, nor do those after the
+ * first `most`.
+ */
 export async function loadAuthorNames(
   pce: PceClient,
   authors: readonly string[],
@@ -152,7 +160,7 @@ export async function loadAuthorNames(
   return names
 }
 
-/** The changes with their authors' names. An author who may not be read stays an href. */
+/** Adds the authors' names to changes. An author that may not be read is shown by href. */
 export async function nameAuthors(
   pce: PceClient,
   changes: readonly PolicyChange[],

@@ -3,7 +3,7 @@ import { nearNames } from '../text/compare-texts.js'
 import { splitLabel } from './labels.js'
 import { toDraftHref } from './parse-href.js'
 
-/** What may cause an event. */
+/** The kinds of creators an event can have. */
 const CREATORS = ['user', 'agent', 'ven', 'container_cluster', 'service_account', 'system'] as const
 
 type Named = { href?: string; username?: string | null; hostname?: string | null; name?: string | null }
@@ -11,18 +11,19 @@ type Named = { href?: string; username?: string | null; hostname?: string | null
 const creatorsOf = ({ created_by: by }: PceEvent) => Object.entries((by ?? {}) as Record<string, Named | null>)
 const nameOf = (named: Named | null) => named?.username ?? named?.hostname ?? named?.name ?? undefined
 
-/** Who caused an event: the name of a user, host or account, otherwise its kind. */
+/** Returns who caused an event: the name of a user, host or account, or the kind if there is no name. */
 export const creatorOf = (event: PceEvent): string => {
   const [first] = creatorsOf(event)
   return first === undefined ? '-' : (nameOf(first[1]) ?? first[0])
 }
 
-/** Creators that a note names. */
+/** The most creators that a note lists. */
 const MOST_NAMED = 10
 
 /**
- * The test for one creator: a kind (`user`), an href, or an exact name. The form that the PCE's own filter takes is not documented
- * (P26), so creators are compared here. `explainNone`: who did cause the events that were tested, where none was by that name.
+ * Builds the test for one creator: a kind (`user`), an href, or an exact name. Creators are compared here, because the
+ * syntax of the PCE's own filter is not documented (P26). If no event matched by name, `explainNone` says who caused
+ * the events that were tested.
  */
 export function byCreator(wanted: string): {
   test: (event: PceEvent) => boolean
@@ -49,8 +50,8 @@ export function byCreator(wanted: string): {
 }
 
 /**
- * The test for what an event is about: an href, in any version and with what lies inside it, or an exact name, label value or
- * `key=value`. What failed changed nothing, so it is known by its href alone.
+ * Builds the test for the object of an event: an href, in any version and including what lies inside it, or an exact
+ * name, label value or `key=value`. An event of a failed request lists no changes, so it can only be found by href.
  */
 export function byObject(wanted: string): (event: PceEvent) => boolean {
   const isHref = wanted.startsWith('/')
@@ -73,12 +74,12 @@ export function byObject(wanted: string): (event: PceEvent) => boolean {
   }
 }
 
-/** Values that a count names; further ones are one number. */
+/** The most values that a count lists; all others are summed up in one number. */
 const MOST_COUNTED = 100
 
 type Counts = Record<string, number>
 
-/** What events are counted by. */
+/** The fields by which events are counted. */
 const COUNTED = {
   event_type: ({ event_type: type }: PceEvent) => type,
   created_by: creatorOf,
@@ -87,7 +88,10 @@ const COUNTED = {
 }
 type Counted = keyof typeof COUNTED
 
-/** Counts, as events pass by, how many there are of each type, creator, status and severity; most first. */
+/**
+ * Creates a counter for events as they arrive: how many there are per type, creator, status and severity, most frequent
+ * first.
+ */
 export function createEventCount() {
   const counts = new Map(Object.keys(COUNTED).map((by) => [by as Counted, new Map<string, number>()]))
   let total = 0

@@ -1,12 +1,15 @@
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 
-/** Has a VEN. Unmanaged workloads carry an `agent` object too, without an href (P16). */
+/** Returns true if the workload has a VEN. Unmanaged workloads have an `agent` object too, but it has no href (P16). */
 export function isManaged(workload: Workload): boolean {
   return workload.managed ?? Boolean(workload.ven?.href ?? workload.agent?.href)
 }
 
-/** `windows`, `linux` …, from the PCE's `os_id` (`ubuntu-x86_64-jammy`, `win-x86_64-server`); null when it knows none. */
+/**
+ * Derives `windows`, `linux` … from the PCE's `os_id` (`ubuntu-x86_64-jammy`, `win-x86_64-server`); null if there is
+ * none.
+ */
 export function osType(workload: Workload): string | null {
   const id = workload.os_id ?? ''
   if (id === '') return null
@@ -21,19 +24,22 @@ export interface ModeGroup {
   workload_count: number
   unmanaged_count: number
   enforcement_modes: Modes
-  /** Of those with a VEN, where that is not all of them. */
+  /** The modes of the workloads that have a VEN; absent if all of them do. */
   managed_modes?: Modes
-  /** More than one mode among those with a VEN: without one a mode means nothing. */
+  /**
+   * True if the workloads with a VEN have more than one mode. Workloads without a VEN do not count, because a mode has
+   * no effect on them.
+   */
   is_mixed: boolean
 }
 
-/** Shown for a mode that the PCE does not give, and used in the sort key for a missing label. */
+/** Placeholders for a mode that the PCE does not report, and, in the sort key, for a missing label. */
 const UNKNOWN = 'unknown'
 const UNLABELED = 'unlabeled'
 
 /**
- * Counts enforcement modes as workloads pass by: over all of them, over the managed ones, and per application, sorted by `app|env`.
- * `expand` gives a label its key and value.
+ * Creates a counter for enforcement modes of workloads as they arrive: in total, for managed ones, and per application,
+ * sorted by `app|env`.
  */
 export function createModeCount() {
   const all: Modes = {}
@@ -53,7 +59,7 @@ export function createModeCount() {
     }
     const labels = (workload.labels ?? []).map(expand)
     const [app, env] = [valueOf(labels, 'app'), valueOf(labels, 'env')]
-    // Not the sort key: a label may hold a bar, or be called unlabeled.
+    // The sort key is not unique: a label may contain a bar, or be called "unlabeled".
     const id = JSON.stringify([app, env])
     const group = groups.get(id) ?? newGroup(app, env)
     groups.set(id, group)
@@ -81,7 +87,7 @@ export function createModeCount() {
   return { count, totals }
 }
 
-/** What `createModeCount` counts, of a list. */
+/** Counts the modes of a list of workloads; see `createModeCount`. */
 export function countModes(workloads: readonly Workload[], expand: (label: LabelRef) => LabelRef) {
   const counted = createModeCount()
   for (const workload of workloads) counted.count(workload, expand)
