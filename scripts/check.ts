@@ -1,58 +1,122 @@
 /**
- * `npm run check`: types (also those of the PCE client alone, as they are shipped), lint, format, walls, generated documents, the
- * documents for assistants, worked examples, pictures and tool snapshots, each as a named step. All of them run, so that one round shows everything; the output of a step is shown
- * where it failed. Ends with `N passed, N failed`.
+ * `npm run check`: types, lint, format, walls, and everything generated, each as a named step. As many steps run side by side as there are
+ * processors, the longest first, and all of them run, so that one round shows everything; the output of a step is shown where it failed.
+ * What the tools remember of the last round is kept in node_modules/.cache. `npm run check -- lint types` runs these steps alone. Ends with
+ * `N passed, N failed`.
  */
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
+import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 import { summaryLine } from './count-assertions.js'
 
+interface Step {
+  name: string
+  /** Arguments of Node.js. */
+  program: readonly string[]
+  /** What to do about a failure. */
+  remedy: string
+}
+
 const root = fileURLToPath(new URL('..', import.meta.url))
-const tsc = ['node_modules/typescript/bin/tsc']
+const CACHE = 'node_modules/.cache/check'
 const tsx = ['--import', 'tsx']
-const walls = (config: string) => [
-  'node_modules/dependency-cruiser/bin/dependency-cruise.mjs',
-  ...['--config', config, '--output-type', 'err-long'],
+const tsc = (project: string, name: string) => [
+  ...['node_modules/typescript/bin/tsc', '-p', project],
+  ...['--incremental', '--tsBuildInfoFile', `${CACHE}/${name}.tsbuildinfo`],
 ]
-const STEPS: readonly [name: string, program: readonly string[], remedy: string][] = [
-  ['types', [...tsc, '-p', 'tsconfig.json'], 'the types must check'],
-  ['browser', [...tsc, '-p', 'pictures/browser/tsconfig.json'], 'what runs in browsers must check'],
-  ['client', [...tsc, '-p', 'tsconfig.build.json', '--noEmit'], 'the PCE client must build with its declarations'],
-  [
-    'lint',
-    ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', '.'],
-    '`npm run format` fixes what can be fixed automatically',
-  ],
-  ['format', ['node_modules/prettier/bin/prettier.cjs', '--check', '.'], '`npm run format` writes it'],
-  ['boundaries', [...walls('.dependency-cruiser.mjs'), '.'], '.dependency-cruiser.mjs says who may import what'],
-  ['stdio', [...walls('.dependency-cruiser.stdio.mjs'), 'programs/stdio.ts'], 'what only HTTP needs makes every start slower'],
-  ['docs', [...tsx, 'scripts/generate-docs.ts', '--check'], '`npm run docs` writes them'],
-  ['knowledge', [...tsx, 'scripts/check-knowledge.ts'], 'knowledge/README.md says how a text names what exists'],
-  ['examples', [...tsx, 'scripts/examples.ts', '--check'], '`npm run examples` runs the jobs and writes them'],
-  ['pictures', [...tsx, 'scripts/pictures.ts', '--check'], '`npm run pictures` bundles their scripts'],
-  [
-    'map',
-    [...tsx, 'scripts/demo-map.ts', '--check'],
-    '`npm run demo-map` draws the map of the demo estate for README.md',
-  ],
-  ['snapshots', [...tsx, 'scripts/snapshots.ts', '--check'], '`npm run snapshots` writes them'],
+const walls = (config: string, entry: string) => [
+  'node_modules/dependency-cruiser/bin/dependency-cruise.mjs',
+  ...['--config', config, '--cache', `${CACHE}/${config}`, '--cache-strategy', 'content'],
+  ...['--output-type', 'err-long', entry],
+]
+const cached = (name: string) => ['--cache', '--cache-strategy', 'content', '--cache-location', `${CACHE}/${name}`]
+
+/** The longest first: the round ends when the last step does. */
+const STEPS: readonly Step[] = [
+  {
+    name: 'lint',
+    program: ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', ...cached('eslint'), '.'],
+    remedy: '`npm run format` fixes what can be fixed automatically',
+  },
+  // The PCE client's declarations, which are shipped, are checked with the rest: tsconfig.json has `declaration`.
+  { name: 'types', program: tsc('tsconfig.json', 'types'), remedy: 'the types must check' },
+  {
+    name: 'format',
+    program: ['node_modules/prettier/bin/prettier.cjs', '--check', ...cached('prettier'), '.'],
+    remedy: '`npm run format` writes it',
+  },
+  {
+    name: 'examples',
+    program: [...tsx, 'scripts/examples.ts', '--check'],
+    remedy: '`npm run examples` runs the jobs and writes them',
+  },
+  {
+    name: 'boundaries',
+    program: walls('.dependency-cruiser.mjs', '.'),
+    remedy: '.dependency-cruiser.mjs says who may import what',
+  },
+  {
+    name: 'stdio',
+    program: walls('.dependency-cruiser.stdio.mjs', 'programs/stdio.ts'),
+    remedy: 'what only HTTP needs makes every start slower',
+  },
+  {
+    name: 'browser',
+    program: tsc('pictures/browser/tsconfig.json', 'browser'),
+    remedy: 'what runs in browsers must check',
+  },
+  {
+    name: 'map',
+    program: [...tsx, 'scripts/demo-map.ts', '--check'],
+    remedy: '`npm run demo-map` draws the map of the demo estate for README.md',
+  },
+  { name: 'docs', program: [...tsx, 'scripts/generate-docs.ts', '--check'], remedy: '`npm run docs` writes them' },
+  {
+    name: 'snapshots',
+    program: [...tsx, 'scripts/snapshots.ts', '--check'],
+    remedy: '`npm run snapshots` writes them',
+  },
+  {
+    name: 'knowledge',
+    program: [...tsx, 'scripts/check-knowledge.ts'],
+    remedy: 'knowledge/README.md says how a text names what exists',
+  },
+  {
+    name: 'pictures',
+    program: [...tsx, 'scripts/pictures.ts', '--check'],
+    remedy: '`npm run pictures` bundles their scripts',
+  },
 ]
 
-const counts = { passed: 0, failed: 0 }
-for (const [name, program, remedy] of STEPS) {
-  const started = performance.now()
-  const { status, stdout, stderr } = spawnSync(process.execPath, program, { cwd: root, encoding: 'utf8' })
-  const seconds = ((performance.now() - started) / 1000).toFixed(1)
-  if (status === 0) {
-    counts.passed++
-    console.log(`ok      ${name.padEnd(10)} ${seconds.padStart(5)} s`)
-  } else {
-    counts.failed++
-    console.log(`FAILED  ${name.padEnd(10)} ${seconds.padStart(5)} s   ${remedy}\n${indent(stdout + stderr)}`)
-  }
+const wanted = process.argv.slice(2)
+const unknown = wanted.filter((name) => !STEPS.some((step) => step.name === name))
+if (unknown.length > 0) {
+  console.error(`There is no step ${unknown.join(', ')}. The steps are ${STEPS.map(({ name }) => name).join(', ')}.`)
+  process.exit(1)
 }
+const counts = { passed: 0, failed: 0 }
+const queue = STEPS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
+await Promise.all(
+  Array.from({ length: availableParallelism() }, async () => {
+    for (let step = queue.shift(); step !== undefined; step = queue.shift()) await run(step)
+  }),
+)
 console.log(summaryLine(counts))
 process.exit(counts.failed === 0 ? 0 : 1)
+
+async function run({ name, program, remedy }: Step): Promise<void> {
+  const started = performance.now()
+  const failure = await promisify(execFile)(process.execPath, program, { cwd: root, maxBuffer: 2 ** 26 }).then(
+    () => undefined,
+    ({ stdout, stderr, message }: Error & { stdout?: string; stderr?: string }) =>
+      `${stdout ?? ''}${stderr || message}`,
+  )
+  const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(5)
+  counts[failure === undefined ? 'passed' : 'failed']++
+  if (failure === undefined) console.log(`ok      ${name.padEnd(10)} ${seconds} s`)
+  else console.log(`FAILED  ${name.padEnd(10)} ${seconds} s   ${remedy}\n${indent(failure)}`)
+}
 
 function indent(text: string): string {
   return text.trimEnd().replace(/^/gm, '        ')
