@@ -1,5 +1,5 @@
 /**
- * The walls of the house (docs/architecture.md), as `npm run boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
+ * The walls of the house (docs/architecture.md), as `npm run check -- boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
  * pictures | knowledge ← plugins ← programs`, where `programs/` has floors of its own (`process ← composition ← app ← http`), the floors of `domain/`, who may use which library, and no import circle, types
  * included. Paths are regular expressions; `$1` is what the first group of `from` matched.
  */

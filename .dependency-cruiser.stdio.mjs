@@ -1,6 +1,6 @@
 /**
  * What the stdio program loads when it runs, so without types: nothing that only HTTP needs, because a person waits for it at every
- * start of their client. `npm run boundaries` checks it beside .dependency-cruiser.mjs.
+ * start of their client. `npm run check -- boundaries` checks it beside .dependency-cruiser.mjs.
  */
 import walls from './.dependency-cruiser.mjs'
 
