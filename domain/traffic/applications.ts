@@ -5,40 +5,46 @@ import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** An application: the value of an app label together with that of an env label (T11). */
+/** An application: the value of an app label together with the value of an env label (T11). */
 export interface Application {
   app: string
   env: string
 }
 
-/** What the analysis tools ask for: all decisions but `unknown`. */
+/** The decisions that the analysis tools query: all except `unknown`. */
 export const KNOWN_DECISIONS: readonly PolicyDecision[] = ['allowed', 'potentially_blocked', 'blocked']
 
-/** The message of an analysis that found no such flows. */
+/** The message of an analysis that found no flows with these decisions. */
 export const NO_DECIDED_FLOWS =
   'No flows with a policy decision in the window; flows with decision unknown are not queried.'
 
-/** The application of an end; null unless it has both labels. */
+/** Returns the application of an end, or null unless the end has both labels. */
 export function applicationOf({ labels }: FlowEnd): Application | null {
   const { app, env } = labels
   return app === undefined || env === undefined ? null : { app, env }
 }
 
-/** The application of an app and an env label, in this order. */
+/** Builds an application from its app and env labels, in this order. */
 export function applicationOfLabels([app, env]: readonly Label[]): Application {
   return { app: app?.value ?? '', env: env?.value ?? '' }
 }
 
-/** How answers write an application: `app|env`. For display and order only, because a value may contain `|` itself. */
+/**
+ * Writes an application as answers do: `app|env`. Use it only for display and sorting, because a value may contain `|`
+ * itself.
+ */
 export const applicationKey = ({ app, env }: Application): string => `${app}|${env}`
 
-/** No label value contains this. */
+/** A character that cannot occur in a label value. */
 const SEPARATOR = '\u0000'
 
-/** An application as a string that no other application shares. */
+/** Returns a unique string for an application. */
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
-/** The ids of the applications of both ends of a row. Code 0 (null): no application. Both sides share their codes. */
+/**
+ * Columns with the application ids of both ends of a row. Code 0 (null) means no application. Both sides use the same
+ * codes, so that they can be compared.
+ */
 export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string | null>> {
   return endColumns(encoder, (end) => {
     const application = applicationOf(end)
@@ -46,7 +52,7 @@ export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string
   })
 }
 
-/** The applications of both ends of a row, as `applicationIds` has them. */
+/** The same columns as `applicationIds`, with applications as values. */
 export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Application | null>> {
   const ids = applicationIds(encoder)
   const split = ({ code, value }: Column<string | null>): Column<Application | null> => ({
@@ -59,11 +65,11 @@ export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Ap
   return { src: split(ids.src), dst: split(ids.dst) }
 }
 
-/** One side of a query: whatever has all of these labels. */
+/** One side of a traffic query that matches everything with all of these labels. */
 export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] => ({
   include: [labels.map(({ href }) => ({ label: { href } }))],
   exclude: [],
 })
 
-/** One side of a query: anything. */
+/** One side of a traffic query that matches everything. */
 export const anything = (): TrafficQuery['sources'] => ({ include: [[]], exclude: [] })

@@ -3,34 +3,34 @@ import type { ToolContext } from '../call.js'
 import { isReadableFlow, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import type { TrafficFilters } from './resolve-filters.js'
 
-/** What reading traffic takes of a call. */
+/** The parts of a call's context that reading traffic needs. */
 export type AskContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** One query. */
+/** One traffic query, with how to run it. */
 export interface FlowQuestion {
-  /** Name of the PCE's job. */
+  /** The name under which the PCE lists the query. */
   name: string
   query: TrafficQuery
   keeps: TrafficFilters['keeps']
   draftDecisions: boolean | undefined
-  /** Leave out the rows where there are as many as were asked for. */
+  /** Do not download the rows if the query reached its row limit; the caller will divide it. */
   skipFull?: boolean
-  /** Default: what the configuration gives a query. */
+  /** The time limit; by default that of the configuration. */
   deadlineSeconds?: number
-  /** What its progress begins with. */
+  /** Text to put in front of its progress messages. */
   prefix?: string
-  /** Takes the rows that `keeps` leaves out. */
+  /** Receives the rows that `keeps` rejects. */
   drop?: (row: FlowRow) => void
-  /** Sees every readable row as it came. */
+  /** Receives every readable flow in the form the PCE sent it. */
   see?: (flow: TrafficFlow) => void
 }
 
-/** What the PCE said of one query, and how many rows there were. */
+/** What the PCE said about one query, and how many rows it returned. */
 export interface FlowsAsked {
-  /** Rows the PCE returned, unreadable ones included. */
+  /** The rows the PCE returned, including unreadable ones. */
   pceFlows: number
   unparseable: number
-  /** There are as many rows as were asked for, or more. */
+  /** True if the query reached its row limit, so that there may be more rows. */
   isFull: boolean
   silentRegions: readonly string[]
   announced: number | null
@@ -38,12 +38,17 @@ export interface FlowsAsked {
   draftUnavailable: string | null
 }
 
-/** Asks the PCE one query and hands over its rows, encoded. Throws what the client's streamTrafficFlows throws. */
+/**
+ * Sends one query to the PCE and passes on its rows, encoded as numbers.
+ * @throws whatever the client's streamTrafficFlows throws.
+ */
 export interface FlowAsker {
   (question: FlowQuestion, take: (row: FlowRow) => void): Promise<FlowsAsked>
 }
 
-/** Asks the queries of one call; their progress rises by one with every report. */
+/**
+ * Creates the function that runs the queries of one call. Progress rises by one with every report, across all queries.
+ */
 export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAsker {
   let step = 0
   return async ({ name, query, keeps, draftDecisions, prefix = '', drop, see, ...options }, take) => {

@@ -2,7 +2,7 @@ import { protocolName } from '../inventory/protocols.js'
 import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** Something rows can be grouped by: how to read its code from a row, and what the code means. */
+/** Something that rows can be grouped by: how to read its code from a row, and what value the code stands for. */
 export interface Column<V = unknown> {
   readonly code: (row: FlowRow) => number
   readonly value: (code: number) => V
@@ -10,33 +10,33 @@ export interface Column<V = unknown> {
 
 export type Side = 'src' | 'dst'
 
-/** A column of one of the encoder's dictionaries; null when missing. */
+/** A column for one of the encoder's dictionaries; null if the value is missing. */
 export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
   const { value } = dictionaries[name]
   return { code: (row) => row[name], value }
 }
 
-/** The destination port, null when missing; for protocols without ports the PCE gives 0. */
+/** The destination port; null if missing. For protocols without ports the PCE sends 0. */
 export const portColumn: Column<number | null> = {
   code: (row) => row.port,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** The IANA protocol number, null when missing. */
+/** The IANA protocol number; null if missing. */
 export const protocolColumn: Column<number | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** tcp, udp or icmp, any other as its number in text; null when missing. */
+/** The name of the protocol (tcp, udp, icmp …) or its number as text; null if missing. */
 export const protocolNameColumn: Column<string | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : protocolName(code)),
 }
 
 /**
- * A text derived from an end, once per distinct end. Both sides share their codes, so that the ends of a row can be compared by
- * code.
+ * Columns for a text derived from each end, computed once per distinct end. Both sides use the same codes, so that the
+ * ends of a row can be compared by code.
  */
 export function endColumns(
   { ends }: FlowEncoder,
@@ -49,7 +49,7 @@ export function endColumns(
   }
 }
 
-/** A text derived from another column's text, once per distinct text. */
+/** A column for a text derived from another column's text, computed once per distinct text. */
 export function derivedColumn(
   column: Column<string | null>,
   textOf: (text: string | null) => string | null,
@@ -58,13 +58,13 @@ export function derivedColumn(
   return { code: (row) => codeOf(column.code(row)), value }
 }
 
-/** Maps numbers that count up from 0 to texts, and these to codes of a dictionary of its own. */
+/** Maps numbers that count up from 0 to texts, and assigns a code to each distinct text. */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
   readonly value: (code: number) => string | null
 } {
   const texts = createDictionary()
-  // By number; -1 where not computed yet.
+  // The code for each number; -1 if it has not been computed yet.
   let codes = new Int32Array(1024).fill(-1)
   return {
     value: texts.value,
@@ -80,14 +80,17 @@ function translate(textOf: (number: number) => string | null): {
   }
 }
 
-/** A text derived from one end of the row. */
+/** A column for a text derived from one end of the row. */
 export const endColumn = (
   encoder: FlowEncoder,
   side: Side,
   textOf: (end: FlowEnd) => string | null,
 ): Column<string | null> => endColumns(encoder, textOf)[side]
 
-/** The end that a row's process and user belong to: the one that reported the flow, which for inbound records is the listener. */
+/**
+ * A column for the end that a row's process and user belong to: the end that reported the flow, which for inbound
+ * records is the destination.
+ */
 export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
   const inbound = dictionaries.direction.code('inbound')
   return {
@@ -96,16 +99,16 @@ export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination
   }
 }
 
-/** The whole end of a row. */
+/** A column for one end of the row as a whole. */
 export function wholeEndColumn({ ends }: FlowEncoder, side: Side): Column<FlowEnd> {
   return { code: (row) => row[side], value: (code) => ends.end(code) }
 }
 
-/** The value of one label key at one end, null where it has none. */
+/** A column for the value of a label key at one end; null if the end has no such label. */
 export const labelColumn = (encoder: FlowEncoder, side: Side, key: string): Column<string | null> =>
   endColumn(encoder, side, ({ labels }) => (Object.hasOwn(labels, key) ? (labels[key] as string) : null))
 
-/** A column with `-` where a value is missing, as all traffic answers show it (T8). */
+/** Wraps a column so that missing values become `-`, as all traffic answers show them (T8). */
 export const dashed = (column: Column<string | null>): Column<string> => ({
   code: column.code,
   value: (code) => column.value(code) ?? '-',

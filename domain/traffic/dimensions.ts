@@ -5,10 +5,10 @@ import { endColumn, labelColumn, portColumn, protocolNameColumn, textColumn, typ
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { joinedLists, type FlowEnd } from './flow-ends.js'
 
-/** Columns by name, as answers show them; null is a missing value. */
+/** Columns by the names that answers use. A missing value is null. */
 export type Columns = Record<string, Column<string | number | null>>
 
-/** Columns of a row other than labels (T8), in the order answers show them. */
+/** All columns of a row except labels (T8), in the order of answers. */
 const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | number | null>> = {
   src_ip: (encoder) => endColumn(encoder, 'src', ({ ip }) => ip),
   src_name: (encoder) => endColumn(encoder, 'src', ownName),
@@ -32,15 +32,18 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
   draft_policy_decision: (encoder) => textColumn(encoder, 'draftDecision'),
 }
 
-/** The name of an end where it is not its host name: most have one name only, and a column for it would say everything twice. */
+/**
+ * Returns the name of an end only if it differs from the host name. Most ends have one name, and a second column would
+ * repeat it.
+ */
 const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostname ? null : name)
 
-/** A name that traffic can be grouped by. */
+/** A name by which traffic can be grouped. */
 export interface Dimension {
-  /** Columns of the answer; empty for those that the labels of a PCE decide. */
+  /** The columns it adds to the answer. Empty if they depend on the PCE's label keys. */
   columns: readonly string[]
   meaning: string
-  /** Other words for it, which are accepted as well. */
+  /** Other accepted names for the same dimension. */
   synonyms: readonly string[]
 }
 
@@ -52,7 +55,7 @@ const several = (name: string, columns: string[], meaning: string, ...synonyms: 
   name,
   { columns, meaning, synonyms },
 ]
-/** A column of one end, `src_ip`; the end also goes by its longer names. */
+/** Defines a dimension for a column of one end, such as `src_ip`, with the longer names of that end as synonyms. */
 const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string, Dimension] => {
   const [, end, rest] = /^(src|dst)_(.+)$/.exec(column) ?? []
   return own(
@@ -64,8 +67,8 @@ const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string,
 }
 
 /**
- * What traffic can be grouped by (T8): a column goes by the name that it has in answers, several at once by a name of their own.
- * Whatever else people and tools call the same is a synonym.
+ * All dimensions that traffic can be grouped by (T8). A single column has the name it has in answers; several columns
+ * together have a name of their own. Other common names are synonyms.
  */
 export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntries([
   several('source', ['src_ip', 'src_name', 'src_hostname'], 'Source: address and names', 'src'),
@@ -103,13 +106,13 @@ export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntrie
   own('draft_policy_decision', 'What the draft policy decides, where the PCE says', 'draft_decision'),
 ])
 
-/** The names of the contract that come with available_dimensions; each is a dimension or a synonym of one. */
+/** The names that the specification lists for available_dimensions. Each is a dimension or a synonym of one. */
 const NAMED =
   'dest_app destination direction fqdn ip_list policy port process proto rule service_name source source_app user'.split(
     ' ',
   )
 
-/** Sums that every answer has. Asked for as a column, they are there already. */
+/** The totals that every answer includes. Requesting one of them as a column changes nothing. */
 export const SUM_COLUMNS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected'] as const
 const SUMS = new Set<string>([...SUM_COLUMNS, 'connections'])
 
@@ -120,9 +123,10 @@ const SYNONYMS = new Map(
 const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
 
 /**
- * The names of the columns that dimensions stand for, each once, in the order first named: those of `DIMENSIONS`, or a label as
- * src_<key>, dst_<key> or both as <key>, which is one of `labelKeys` (any case). Names of the contract win over labels of the same
- * name, and these over other synonyms. `unknown` lists what is none of these.
+ * Returns the names of the columns for some dimensions, each once, in the order of first mention. A dimension is a name
+ * in `DIMENSIONS` or a label key in `labelKeys` (any case), written src_<key>, dst_<key>, or <key> for both ends. The
+ * names from the specification take precedence over labels with the same name, and labels over other synonyms.
+ * `unknown` lists everything else.
  */
 function columnNames(
   dimensions: readonly string[],
@@ -154,7 +158,7 @@ function columnsNamed(wanted: string, labelKeys: readonly string[]): readonly st
 const keyNamed = (wanted: string, keys: readonly string[]): string | undefined =>
   keys.find((known) => known === wanted) ?? keys.find((known) => known.toLowerCase() === wanted.toLowerCase())
 
-/** The columns of these labels at both ends. */
+/** Returns the columns for these label keys at both ends. */
 const labelColumns = (keys: readonly string[]): string[] =>
   (['src', 'dst'] as const).flatMap((side) => keys.map((key) => labelColumnName(side, key)))
 
@@ -164,13 +168,16 @@ function labelName(dimension: string, keys: readonly string[]): string | undefin
   return key === undefined ? undefined : labelColumnName(side.toLowerCase().startsWith('s') ? 'src' : 'dst', key)
 }
 
-/** A label key may share its name with a column of the row (`ip`); it then goes by its long name. */
+/**
+ * A label key may have the same name as a column of the row, such as `ip`; its column then uses the long form,
+ * `source_ip`.
+ */
 function labelColumnName(side: 'src' | 'dst', key: string): string {
   const name = `${side}_${key}`
   return Object.hasOwn(RAW_COLUMNS, name) ? `${side === 'src' ? 'source' : 'destination'}_${key}` : name
 }
 
-/** The columns of these names, as `columnNames` gives them. */
+/** Builds the columns for names that `columnNames` returned. */
 export function columnsOf(encoder: FlowEncoder, names: readonly string[]): Columns {
   return Object.fromEntries(
     names.map((name) => {
@@ -187,7 +194,7 @@ export interface AvailableDimensions {
   usage: string
 }
 
-/** Watches rows go by and reports which dimensions have data. */
+/** Watches the rows of an answer and reports which dimensions have data. */
 export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
   available(): AvailableDimensions
@@ -196,7 +203,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
     columnsOf(encoder, [...new Set(NAMED.flatMap((name) => columnsNamed(name, []) ?? []))]),
   )
   const missing = new Map(columns)
-  /** 1 at the numbers of ends whose labels have been seen. */
+  /** Holds 1 for each end (by number) whose labels have been recorded. */
   let seen = new Uint8Array(1024)
   const labels = new Set<string>()
   const look = (end: number) => {
@@ -223,7 +230,7 @@ export function createDimensionWatch(encoder: FlowEncoder): {
   }
 }
 
-/** Default dimensions of get-traffic-flows (T23). */
+/** The default dimensions of get-traffic-flows (T23). */
 export const DEFAULT_GROUPING = [
   'source',
   'destination',
@@ -238,9 +245,10 @@ export const DEFAULT_GROUPING = [
 ] as const
 
 /**
- * The columns that a caller's dimensions stand for, and the label list they were looked up in. Without dimensions: the default ones
- * and every label key of both sides. Throws unknown_group_by {unknown, valid: each dimension once, by its own name}, after trying a
- * fresh label list. `optional`: columns to leave out when nothing has a value there.
+ * Resolves the dimensions of a caller to columns, and returns the label list that was used. Without dimensions, the
+ * default ones apply, with every label key of both ends. If a name is unknown, the label list is read again before it
+ * fails. `optional` lists columns to leave out if no row has a value for them.
+ * @throws {ToolError} unknown_group_by with `unknown` and `valid`, which lists each dimension once, without synonyms.
  */
 export async function resolveGrouping(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -260,7 +268,7 @@ export async function resolveGrouping(
 
 function resolve(labels: LabelIndex, dimensions: readonly string[] | undefined) {
   const { names, unknown } = columnNames(dimensions ?? DEFAULT_GROUPING, labels.keys())
-  // The names of workloads come along with their ends; whoever asks for a column by its own name sees it.
+  // The name columns are added together with their ends, and are optional unless the caller asked for them by name.
   const single = (dimensions ?? []).filter((dimension) => columnsNamed(dimension.trim(), labels.keys())?.length === 1)
   const asked = columnNames(single, labels.keys()).names
   const along = ['src_name', 'dst_name'].filter((name) => !asked.includes(name))

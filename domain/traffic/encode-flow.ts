@@ -3,8 +3,8 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { createFlowEnds, type FlowEnds } from './flow-ends.js'
 
 /**
- * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, -1 for a missing port or protocol,
- * NaN for a missing time. The encoder fills the same row again and again, so no caller may keep it.
+ * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, -1 for a missing port or
+ * protocol, NaN for a missing time. The encoder reuses the same object for every row, so callers must not keep it.
  */
 export interface FlowRow {
   src: number
@@ -19,9 +19,9 @@ export interface FlowRow {
   state: number
   rules: number
   draftDecision: number
-  /** What else tells rows of a PCE apart: transmission, type and code of ICMP, network. */
+  /** The remaining fields by which a PCE distinguishes rows: transmission, ICMP type and code, and network. */
   variant: number
-  /** Rows that it counts for: 1, or 0 where an earlier part of the same traffic had this row already (D137). */
+  /** How many rows this one counts as: 1, or 0 if an earlier part of the same traffic already had it (D137). */
   count: 0 | 1
   connections: number
   /** Bytes into and out of the destination. */
@@ -45,15 +45,17 @@ const DICTIONARIES = [
 ] as const
 export type DictionaryName = (typeof DICTIONARIES)[number]
 
-/** Encodes the flows of one or more queries as rows of numbers; its dictionaries decode them. */
+/** Encodes the flows of one or more queries as rows of numbers. Its dictionaries decode them. */
 export interface FlowEncoder {
-  /** The row is valid until the next call. */
+  /** Encodes one flow. The returned row is valid until the next call. */
   encode(flow: TrafficFlow): FlowRow
   readonly ends: FlowEnds
   readonly dictionaries: Readonly<Record<DictionaryName, Dictionary>>
 }
 
-/** `labels` resolves labels that a flow gives by href alone; without it they count as missing. */
+/**
+ * Creates an encoder. `labels` resolves labels that a flow identifies by href alone; without it they count as missing.
+ */
 export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
   const ends = createFlowEnds(labels)
   const dictionaries = Object.fromEntries(DICTIONARIES.map((name) => [name, createDictionary()])) as Record<
@@ -90,7 +92,7 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
   }
 }
 
-/** A row with nothing in it. */
+/** Creates a row with all values missing or zero. */
 export const emptyRow = (): FlowRow => ({
   src: 0,
   dst: 0,
@@ -113,21 +115,24 @@ export const emptyRow = (): FlowRow => ({
   last: NaN,
 })
 
-/** Not checked for its shape, since nothing is read of it: whatever it is, it is the same text for the same value. */
+/**
+ * Returns a text that is equal for equal values. The shape is not checked, because the text is only compared and never
+ * read.
+ */
 function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
   const none = (transmission ?? type ?? code ?? network ?? null) === null
   return none ? null : JSON.stringify([transmission, type, code, network?.href])
 }
 
-/** Rules by href; an essential service rule has only a name. */
+/** Lists the rules of a flow by href. The rule for an essential service has only a name. */
 function rulesOf({ rules }: TrafficFlow): string | null {
   if (rules === undefined || rules === null || rules.length === 0) return null
   return rules.flatMap((rule) => rule.href ?? rule.essential_service_rule ?? []).join(', ')
 }
 
-/** Texts as small integers. Code 0 is "missing". */
+/** Maps texts to small integers. Code 0 means "missing". */
 interface Dictionary {
-  /** The text's code. Surrounding whitespace is ignored, and an empty text is missing. */
+  /** Returns the code of a text. Surrounding white space is ignored, and an empty text counts as missing. */
   readonly code: (text: string | null | undefined) => number
   readonly value: (code: number) => string | null
 }
@@ -153,8 +158,8 @@ export function createDictionary(): Dictionary {
 type Fields = Record<string, unknown>
 
 /**
- * Whether a row has the shape the PCE documents, as far as it is read here. A row without it is counted and left out entirely:
- * half a row would falsify the sums, and one bad row must not cost the whole answer.
+ * Checks that a flow has the documented shape in all fields that are read here. Other flows are counted and left out
+ * completely: half a row would falsify the totals, and one bad row must not make the whole answer fail.
  */
 export function isReadableFlow(flow: TrafficFlow): boolean {
   const { src, dst, service, timestamp_range: seen, rules } = flow as unknown as Fields
@@ -205,7 +210,7 @@ const isMissing = (value: unknown): value is null | undefined => value === undef
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isText = (value: unknown) => typeof value === 'string' || isMissing(value)
-/** Ports and protocols are kept in 32 bits. */
+/** Checks a port or protocol, which is stored in 32 bits. */
 const isNumber = (value: unknown) =>
   isMissing(value) || (Number.isInteger(value) && (value as number) === ((value as number) | 0))
 const isCount = (value: unknown) => isMissing(value) || (Number.isSafeInteger(value) && (value as number) >= 0)

@@ -17,26 +17,29 @@ import { groupRows, groupWithParts, type GroupWithParts, type Grouping } from '.
 import { firstByName, pickTop } from './group-tables.js'
 import { findProvider, type Attribution } from './providers/find-provider.js'
 
-/** Which rows count as egress. */
+/** The choice of rows that count as egress. */
 export interface EgressChoice {
-  /** Parts of process paths, in any case; empty: every process. */
+  /** Parts of process paths, in any case; an empty list selects every process. */
   processes: readonly string[]
   includeInbound: boolean
-  /** Leave out rows that name no process. */
+  /** Leave out rows without a process name. */
   onlyNamed: boolean
 }
 
-/** Rows left after each step, in this order. `without_process`: those with an external destination that name no process. */
+/**
+ * The number of rows left after each step, in this order. `without_process` counts rows that have an external
+ * destination but no process name.
+ */
 interface EgressSteps {
   outbound_rows: number
   with_external_destination: number
   without_process: number
-  /** What is analysed in the end. */
+  /** The rows that are finally analysed. */
   egress_rows: number
 }
 
 type EgressKeys = {
-  /** Base name; `-` where the row has none. */
+  /** The base name of the process; `-` if the row has none. */
   process: string
   destination: string
   dst_ip: string
@@ -52,23 +55,29 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
   otherNames: OtherNames
 }
 
-/** FQDNs that other traffic of the window has for an address: how many, and the busiest of them. */
+/** FQDNs that other traffic in the window has for the same address: how many, and the busiest of them. */
 interface OtherNames {
   total: number
   names: readonly string[]
 }
 
-/** What goes to destinations that this PCE does not manage (T14). Processes and providers count everything. */
+/**
+ * Traffic to destinations that this PCE does not manage (T14). Processes and providers are based on all of it, not only
+ * on the findings shown.
+ */
 export interface Egress {
   steps: EgressSteps
   findings: { total: number; groups: EgressGroup[] }
-  /** Named processes, most destinations first. */
+  /** The named processes, those with the most destinations first. */
   processes: { total: number; rows: EgressProcess[] }
-  /** Most processes first. */
+  /** The providers, those with the most processes first. */
   providers: EgressProvider[]
 }
 
-/** `finish`: `limit` bounds the findings, most connections first; processes are made as far as an answer can show them. */
+/**
+ * Creates the finder. `limit` is the number of findings, most connections first; of the processes as many are built as
+ * fit into an answer.
+ */
 export function createEgressFinder(
   encoder: FlowEncoder,
   { processes: wanted, includeInbound, onlyNamed }: EgressChoice,
@@ -109,7 +118,8 @@ export function createEgressFinder(
   const reached = groupRows({ provider, destination })
   const ip = endColumn(encoder, 'dst', (end) => end.ip)
   const fqdn = endColumn(encoder, 'dst', (end) => end.fqdn)
-  // Of an address that many hosts share, a CDN's say, each flow knows one name or none.
+  // At an address shared by many hosts, such as a CDN's, each flow has only one of the names or none, so the names of
+  // all flows are collected.
   const known = groupRows({ ip, fqdn })
   const steps = { outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
@@ -159,33 +169,35 @@ function otherNames({ keys }: { keys: EgressKeys }, known: Names): OtherNames {
   return { total: keys.fqdn === null ? total : total - 1, names: names.slice(0, MOST_NAMES) }
 }
 
-/** Other names given per address. */
+/** The most other names shown per address. */
 const MOST_NAMES = 5
 
 function baseName(path: string): string {
   return path.split(/[\\/]/).findLast((part) => part !== '') ?? path
 }
 
-/** The most processes an answer has room for (see showSections). */
+/** The most processes that fit into an answer (see showSections). */
 const MOST_ROWS = 2_000
 
-/** Destinations named per process. */
+/** The most destinations shown per process. */
 const MOST_DESTINATIONS = 20
 
-/** Processes named per provider. */
+/** The most processes shown per provider. */
 const MOST_PROCESSES = 50
 
-/** Hosts named per provider. */
+/** The most hosts shown per provider. */
 const MOST_HOSTS = 10
 
-/** A process and where it goes: how many destinations, and the busiest of them in alphabetical order. */
+/** A process and its destinations: how many, and the busiest of them in alphabetical order. */
 export interface EgressProcess {
   process: string
   destination_count: number
   external_destinations: string[]
 }
 
-/** A provider whose address ranges are talked to, and the processes that do: how many, and the first by name. */
+/**
+ * A provider that traffic goes to, and the processes that talk to it: how many, and the first in alphabetical order.
+ */
 export interface EgressProvider {
   provider: string
   provider_confidence: Attribution['confidence']
@@ -193,11 +205,11 @@ export interface EgressProvider {
   process_count: number
   processes: string[]
   destination_count: number
-  /** Busiest first. */
+  /** The busiest destinations first. */
   destinations: string[]
 }
 
-/** Processes by number of destinations: how many there are, and the first of them, as many as an answer can show. */
+/** Ranks processes by their number of destinations: how many there are, and as many of them as fit into an answer. */
 function* rankProcesses(
   names: Grouping<{ process: string }>,
   targets: Grouping<{ process: string; destination: string }>,
@@ -228,7 +240,8 @@ function* rankProcesses(
 }
 
 /**
- * Providers of all attributed destinations by number of processes; their processes in alphabetical order, unnamed ones left out.
+ * Ranks the providers of all attributed destinations by their number of processes. Each lists its processes in
+ * alphabetical order; rows without a process name are left out.
  */
 function rankProviders(
   groups: Grouping<{ provider: Attribution | null; process: string | null }>,
@@ -258,7 +271,10 @@ function rankProviders(
     .sort((a, b) => b.process_count - a.process_count || compareTexts(a.provider, b.provider))
 }
 
-/** The provider in whose range a destination lies, looked up once per distinct end. Code 0 (null): unknown. */
+/**
+ * A column for the provider whose range contains the destination, looked up once per distinct end. Code 0 (null) means
+ * unknown.
+ */
 function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()
   const { dst } = endColumns(encoder, ({ ip }) => {

@@ -13,31 +13,33 @@ import { tellingLists, type FlowEnd } from './flow-ends.js'
 import { groupWithParts, type Parts } from './group-rows.js'
 import { createMeasures, firstByName, type Measures } from './group-tables.js'
 
-/** Process names shown per row. */
+/** The most process names shown per row. */
 const MOST_PROCESSES = 5
 
-/** There are four decisions; should a PCE add more, the busiest are enough. */
+/** The most decisions shown per row. There are four today; the limit only matters if a PCE adds more. */
 const MOST_DECISIONS = 10
 
-/** What a row of any list says besides its ends. */
+/** The fields that rows of all lists share. */
 interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
   port: number | null
-  /** IANA number. */
+  /** The IANA number of the protocol. */
   proto: number | null
-  /** Connections by decision. */
+  /** The number of connections for each policy decision. */
   policy_decisions: Record<string, number>
-  /** The busiest, as the reporting end names them; absent when none is named. */
+  /** The busiest processes, as the reporting end names them; absent if there are none. */
   processes?: string[]
 }
 
-/** An address without an app label and the application it talks to; `env` is `-` for an application without env label. */
+/**
+ * An address without an app label, and the application it talks to. `env` is `-` if the application has no env label.
+ */
 export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
   ip: string
   app: string
   env: string
 }
 
-/** Names are absent where the PCE knows none. */
+/** Two ends without app labels that talk to each other. A name is absent if the PCE does not know one. */
 export interface UnlabelledPair extends UnlabelledTraffic {
   src_ip: string
   src_kind: UnlabelledKind
@@ -47,29 +49,32 @@ export interface UnlabelledPair extends UnlabelledTraffic {
   dst_name?: string
 }
 
-/** The busiest rows, and how many have enough connections in all. */
+/** The busiest rows, and the total number of rows with enough connections. */
 interface UnlabelledList<T> {
   total: number
   rows: T[]
 }
 
-/** `distinctIps`: distinct addresses, where the PCE gives one, on the unlabelled side of all these rows. */
+/** `distinctIps` is the number of distinct addresses on the unlabelled side of all these rows. */
 interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
   distinctIps: number
 }
 
-/** The list that a row belongs to, by which of its ends lack an app label. */
+/**
+ * The lists a row may belong to, depending on which of its ends lack an app label; the index is the sum of 1 for the
+ * source and 2 for the destination.
+ */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 
 /** Sorts rows by which of their ends lack an app label (T13). */
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
-  /** Sources, or destinations, without an app label whose peer has one. */
+  /** Returns the sources, or destinations, that have no app label while their peer has one. */
   peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
-  /** Traffic with an app label at neither end. */
+  /** Returns the traffic in which neither end has an app label. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
-  /** Connections of all rows, by list. */
+  /** Returns the connections of all rows, by list. */
   connections(): ConnectionsBySection
 }
 
@@ -156,25 +161,25 @@ function showTraffic(
   }
 }
 
-/** Names given per address. */
+/** The most names shown per address. */
 const NAMES_SHOWN = 10
 
-/** What an address without an app label is: a workload to label, part of a known network, or neither. */
+/** What an address without an app label is: a workload that needs labels, part of a known network, or neither. */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
 type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
 
-/** An address without an app label as answers describe it; what the PCE does not know is absent. */
+/** The description of an address without an app label in answers. Fields the PCE does not know are absent. */
 interface UnlabelledAddress {
   kind: UnlabelledKind
-  /** Of workloads, where it is not their host name. */
+  /** The name of a workload, if it differs from the host name. */
   name?: string
   hostname?: string
   fqdn?: string
-  /** Names of all IP lists that contain it, except the built-in Any list. */
+  /** The names of all IP lists that contain the address, except the built-in Any list. */
   ip_lists?: string[]
 }
 
-/** An address without an app label, and its name: workload name or host name, else FQDN, otherwise its IP lists. */
+/** The description of an address, and its name: the workload's name or host name, or else the FQDN, or its IP lists. */
 interface Description {
   kind: UnlabelledKind
   name?: string
@@ -182,8 +187,8 @@ interface Description {
 }
 
 /**
- * Describes an address by all the ends it was seen as: the same address can be a workload in one network and unknown in another, or
- * have several names. A workload, managed or not, takes precedence over an IP list (T13).
+ * Describes an address from all the ends it occurred as: one address may be a workload in one network and unknown in
+ * another, or have several names. Being a workload, managed or not, takes precedence over being in an IP list (T13).
  */
 function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   const lists = [...new Set(ends.flatMap(tellingLists))].sort()
@@ -206,7 +211,7 @@ function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   }
 }
 
-/** The first of them by name, and how many more there are. */
+/** Lists the alphabetically first names, and says how many more there are. */
 function joinNames(texts: readonly string[]): string {
   const names = [...new Set(texts)]
   const first = firstByName(names, NAMES_SHOWN).join(', ')

@@ -7,27 +7,30 @@ import type { LabelIndex } from '../inventory/labels.js'
 export interface FlowEnd {
   ip: string | null
   fqdn: string | null
-  /** The workload's host name, otherwise its name; of a virtual service or server its name. */
+  /** The workload's host name, or its name if it has none; for a virtual service or server its name. */
   hostname: string | null
-  /** What it goes by everywhere else: the workload's name, otherwise as `hostname`. */
+  /** The name to show: the workload's name, or else the same as `hostname`. */
   name: string | null
-  /** Href of the workload, managed or not. */
+  /** The href of the workload, managed or not. */
   workload: string | null
-  /** A workload with a VEN paired to this PCE. */
+  /** True for a workload with a VEN that is paired with this PCE. */
   managed: boolean
-  /** Enforcement mode of a workload, where the row gives it. */
+  /** The enforcement mode of the workload, if the row contains it. */
   mode: string | null
-  /** Names of the IP lists that contain the address, by the PCE's account. */
+  /** The names of the IP lists that contain the address, as reported by the PCE. */
   lists: readonly string[]
-  /** Values by key, without a prototype; virtual services, virtual servers and cloud resources have labels too. */
+  /**
+   * Label values by key, in an object without a prototype. Virtual services, virtual servers and cloud resources have
+   * labels too.
+   */
   labels: Readonly<Record<string, string>>
-  /** Hrefs of the labels, by key. */
+  /** The hrefs of the labels, by key. */
   labelHrefOf: Readonly<Record<string, string>>
 }
 
 /**
- * The name of an end in lists of endpoints: its FQDN, otherwise its name or host name, otherwise its address with the IP lists it is in,
- * else `app (env)`. Two hosts of one IP list stay two endpoints.
+ * Returns the name of an end for lists of endpoints: its FQDN, or else its name, or its address with the IP lists that
+ * contain it, or `app (env)`. With the address, two hosts of one IP list remain two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
   if (end.fqdn !== null) return end.fqdn
@@ -38,7 +41,8 @@ export function endpointLabel(end: FlowEnd): string {
 }
 
 /**
- * The identity of an end in an application map: `app (env)` by the chosen label keys, else `external:<name>`, else `unlabelled`.
+ * Returns the identity of an end in an application map: `app (env)` from the chosen label keys, or else
+ * `external:<name>`, or `unlabelled`.
  */
 export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string {
   const labelled = identityFromLabels(end, keys)
@@ -47,7 +51,7 @@ export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string 
   return outside === null ? 'unlabelled' : `external:${outside}`
 }
 
-/** Names of all IP lists of an end joined with ", ", or null (T8). */
+/** Joins the names of all IP lists of an end with ", "; null if there are none (T8). */
 export const joinedLists = ({ lists }: FlowEnd): string | null => (lists.length === 0 ? null : lists.join(', '))
 
 function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | null {
@@ -56,42 +60,50 @@ function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | nul
   return rest.length === 0 ? first : `${first} (${rest.join(', ')})`
 }
 
-/** Names of the IP lists that tell something about an end, which the Any list does not: it contains every address. */
+/**
+ * Returns the IP lists of an end except the Any list, which contains every address and so says nothing about this one.
+ */
 export const tellingLists = ({ lists }: FlowEnd): string[] => lists.filter((name) => !ANY_IP_LIST_NAMES.includes(name))
 
-/** The Any list names an end only when no other list does. */
+/** Names an end by its IP lists. The Any list is used only if there is no other. */
 function listsThatName(end: FlowEnd): string | null {
   const telling = tellingLists(end)
   return telling.length > 0 ? telling.join(', ') : joinedLists(end)
 }
 
-/** The distinct ends of a result, by number. */
+/** The distinct ends in a result, identified by number. */
 export interface FlowEnds {
-  /** The number of an end; the same address with another name, object, label or IP list is another end. */
+  /**
+   * Returns the number of an end. An end with the same address but another name, object, label or IP list is a
+   * different end.
+   */
   code(node: FlowNode): number
   end(code: number): FlowEnd
 }
 
 interface Entry extends FlowEnd {
-  /** Href of the workload or other object, which identifies the end together with the lists below. */
+  /** The href of the workload or other object. Together with the label and list hrefs it identifies the end. */
   object: string | null
   labelHrefs: readonly string[]
   listHrefs: readonly string[]
-  /** Number of another end with the same address. */
+  /** The number of the next end with the same address; -1 if there is none. */
   next: number
 }
 
-/** An object that is not a workload but has labels as well (P49). */
+/** An object other than a workload that can have labels (P49). */
 type OtherObject = { href?: string; resource_uuid?: string; name?: string | null; labels?: LabelRef[] | null }
 
-/** Ends of one address that are compared one by one; an address with more ends gets an index. */
+/** How many ends of one address are compared one by one; an address with more ends gets an index. */
 const COMPARED = 8
 
-/** Labels that the PCE gives by href alone are looked up in `index`; a label that is not in it is left out. */
+/**
+ * Creates the registry of ends. `index` resolves labels that the PCE identifies by href alone; labels that are not in
+ * it are left out.
+ */
 export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   const entries: Entry[] = []
   const byIp = new Map<string, number>()
-  /** Ends of crowded addresses: a CDN serves thousands of names from one address. */
+  /** The index for addresses with many ends: a CDN may serve thousands of names from one address. */
   const crowded = new Map<string, number>()
   const labelSets = new Map<string, Pick<Entry, 'labels' | 'labelHrefOf' | 'labelHrefs'>>()
   const listSets = new Map<string, Pick<Entry, 'lists' | 'listHrefs'>>()
@@ -101,7 +113,7 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
     const id = hrefs.join(' ')
     let set = labelSets.get(id)
     if (set === undefined) {
-      // Without a prototype, so that any word can be a label key.
+      // The objects have no prototype, so that any word can be a label key.
       const labels = Object.create(null) as Record<string, string>
       const hrefOf = Object.create(null) as Record<string, string>
       for (const label of refs) {
@@ -174,7 +186,10 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
   }
 }
 
-/** Whether an end of this address is the node: the rest of what identifies it, compared without building a key. */
+/**
+ * Returns true if an entry with the node's address is the same end. It compares everything else that identifies an end,
+ * without building a key.
+ */
 function isSame(entry: Entry, node: FlowNode): boolean {
   return (
     entry.object === objectOf(node) &&
@@ -213,7 +228,7 @@ const objectOf = (node: FlowNode): string | null => {
 const NO_LABELS: readonly LabelRef[] = []
 const labelRefsOf = (node: FlowNode): readonly LabelRef[] => (node.workload ?? otherOf(node))?.labels ?? NO_LABELS
 
-/** Release 26.3 calls it fqdn_name (P25). */
+/** Release 26.3 renamed the field to fqdn_name (P25). */
 const fqdnOf = ({ fqdn, fqdn_name: newer }: FlowNode) =>
   fqdn === undefined || fqdn === null || fqdn === '' ? newer : fqdn
 
@@ -222,12 +237,12 @@ function present(text: string | null | undefined): string | null {
   return trimmed === undefined || trimmed === '' ? null : trimmed
 }
 
-/** Modes in which only what an allow rule permits is reported as allowed. */
+/** The modes in which the PCE reports a flow as allowed only if an allow rule permits it. */
 const JUDGED_BY_RULES: readonly (string | null)[] = ['visibility_only', 'full']
 
 /**
- * Whether "allowed" between ends in these modes may mean no more than that no deny rule matched: one end is in selective mode, and
- * the other, which may be idle or have no VEN (null), does not require an allow rule either.
+ * Returns true if "allowed" between ends in these modes may only mean that no deny rule matched: one end is in
+ * selective mode, and the other does not require an allow rule either, because it is idle or has no VEN (null).
  */
 export const mayBeAllowedByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.includes('selective') && !modes.some((mode) => JUDGED_BY_RULES.includes(mode))

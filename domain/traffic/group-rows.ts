@@ -3,9 +3,9 @@ import type { Column } from './columns.js'
 import type { FlowRow } from './encode-flow.js'
 import { createMeasures, pickTop, createTupleTable, type Measures } from './group-tables.js'
 
-/** Rows that share the values of some columns; `rows` of them, adding up to `measures`. */
+/** Rows that have the same values in some columns: how many rows, and their totals in `measures`. */
 export interface Group<K> {
-  /** Its position in order of appearance. */
+  /** The group's position in order of first appearance. */
   number: number
   keys: K
   rows: number
@@ -13,46 +13,52 @@ export interface Group<K> {
 }
 
 interface Selection<K> {
-  /** Groups with at least the required connections. */
+  /** The number of groups that have the required connections. */
   total: number
-  /** The first of them. */
+  /** The busiest of these groups. */
   groups: Group<K>[]
 }
 
-/** Groups that share a value of one key. None is materialised: there may be 200,000 of which only the count matters. */
+/**
+ * The groups that share a value of one key. They are built only on request, because there may be 200,000 of which only
+ * the number matters.
+ */
 export interface Members<K> {
   total: number
-  /** The value of a key in each of them, in order of appearance. */
+  /** Lists the value of a key in each of these groups, in order of first appearance. */
   values<P extends keyof K>(key: P): K[P][]
-  /** As Grouping.busiest. */
+  /** Returns the groups with the most connections; see `Grouping.busiest`. */
   busiest(limit: number): Group<K>[]
 }
 
-/** A missing value is a value: rows without it are a group of their own, never dropped (T8). */
+/**
+ * Rows grouped by columns. A missing value counts as a value: rows without one form a group of their own and are never
+ * dropped (T8).
+ */
 export interface Grouping<K> {
-  /** The number of the group that the row belongs to. */
+  /** Adds a row and returns the number of its group. */
   readonly add: (row: FlowRow) => number
   readonly size: number
   /**
-   * The `limit` groups with most connections, of those with at least `minConnections`. Ties are in the order of the keys, so that
-   * the answer does not depend on the order of the rows.
+   * Returns the `limit` groups with the most connections, among those with at least `minConnections`. Ties are ordered
+   * by the keys, so that the answer does not depend on the order of the rows.
    */
   busiest(limit: number, minConnections?: number): Selection<K>
-  /** The same among the groups that share a value of one key, for each of `values` that occurs. */
+  /** For each of `values` that occurs: the busiest groups among those with this value of the key. */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
-  /** The groups that share a value of one key, for each of `values` that occurs. */
+  /** For each of `values` that occurs: the groups with this value of the key. */
   within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
-  /** The value of a key in one group, by number. */
+  /** Returns the value of a key in the group with this number. */
   value<P extends keyof K>(number: number, key: P): K[P]
-  /** The connections of one group, by number. */
+  /** Returns the connections of the group with this number. */
   connections(number: number): number
-  /** How many distinct values, missing ones not counted, a key has in the groups with at least `minConnections`. */
+  /** Counts the distinct values of a key in the groups with at least `minConnections`; missing values do not count. */
   distinct(key: keyof K, minConnections?: number): number
-  /** Every group, in order of appearance. */
+  /** Iterates over all groups in order of first appearance. */
   [Symbol.iterator](): Iterator<Group<K>>
 }
 
-/** Groups rows by these columns; their names become the names of the keys. */
+/** Groups rows by columns. The names of the columns become the names of the keys. */
 export function groupRows<K extends object>(columns: { readonly [P in keyof K]: Column<K[P]> }): Grouping<K> {
   const names = Object.keys(columns) as (keyof K)[]
   const list: Column[] = names.map((name) => columns[name])
@@ -151,38 +157,39 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
   }
 }
 
-/** One of the values that another column has in a group. */
+/** One value that another column has within a group. */
 export interface Part<V> {
   value: V
   connections: number
 }
 
-/** The values that another column has in a group. There may be 200,000, so none is materialised before it is requested. */
+/** The values that another column has within a group. They are built only on request, because there may be 200,000. */
 export interface Parts<V> {
   total: number
-  /** All of them, in order of appearance. */
+  /** Lists all values in order of first appearance. */
   values(): V[]
-  /** Most connections first. */
+  /** Returns the values with the most connections. */
   busiest(limit: number): Part<V>[]
 }
 
-/** A group, and the values that each other column has in it. */
+/** A group together with the values that each other column has within it. */
 export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
-/** A grouping that also keeps the values of other columns inside its groups. */
+/** A grouping that also keeps the values of other columns within each group. */
 interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
-  /** As the grouping's own, with the parts of these groups. */
+  /** Like `Grouping.busiest`, with the parts of each group. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
 }
 
-/** Groups by `columns` and keeps the values of `parts` in each group; a missing value is not a part. */
+/** Groups rows by `columns` and also keeps the values of `parts` within each group. A missing value is not a part. */
 export function groupWithParts<K extends object, P extends object>(
   columns: { readonly [N in keyof K]: Column<K[N]> },
   parts: { readonly [N in keyof P]: Column<P[N]> },
 ): GroupingWithParts<K, P> {
   const groups = groupRows<K>(columns)
   const names = Object.keys(parts) as (keyof P)[]
-  // The group of the current row, so that a part is grouped by two columns rather than by all of them again.
+  // The group of the current row serves as a column, so that parts are grouped by two columns instead of by all of them
+  // again.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
   const inside = names.map((name) => ({

@@ -1,23 +1,32 @@
 import { compareTexts } from '../text/compare-texts.js'
 import type { FlowRow } from './encode-flow.js'
 
-/** Distinct tuples of numbers, each known by its position in order of appearance. */
+/**
+ * A set of distinct tuples of numbers. Each tuple is identified by its slot: 0 for the first that was seen, and so on.
+ */
 interface TupleTable {
-  /** The tuple's position; a tuple never seen before gets the next one. `tuple` is copied. */
+  /**
+   * Returns the slot of a tuple; a new tuple gets the next free slot. The tuple is copied, so the caller may reuse the
+   * array.
+   */
   slot(tuple: Int32Array): number
-  /** One number of a tuple. */
+  /** Returns one number of the tuple in a slot. */
   at(slot: number, column: number): number
   readonly size: number
 }
 
-/** `width`: numbers in a tuple. Open addressing over typed arrays: 200,000 tuples of five take 6 MB and no objects. */
+/**
+ * Creates a table for tuples of `width` numbers. It uses open addressing over typed arrays: 200,000 tuples of five
+ * numbers take 6 MB and no objects.
+ */
 export function createTupleTable(width: number): TupleTable {
   let size = 0
   let keys = new Int32Array(256 * width)
-  // Position + 1 of the tuple, 0 for a free bucket; the length is a power of two, never more than half full.
+  // Each bucket holds the slot of a tuple plus one, or 0 if it is free. The length is a power of two, and at most half
+  // of it is in use.
   let buckets = new Int32Array(1024)
 
-  // Plain loops: for so few numbers the methods of typed arrays, and iterating over one, cost more than the work itself.
+  // Plain loops, because for so few numbers the methods and iterators of typed arrays cost more than the work itself.
   const equals = (slot: number, tuple: Int32Array) => {
     const start = slot * width
     for (let column = 0; column < width; column++) if (keys[start + column] !== tuple[column]) return false
@@ -61,7 +70,7 @@ export function createTupleTable(width: number): TupleTable {
   }
 }
 
-/** A hash of the numbers from `start` on that mixes every bit of every number into the low bits, which pick the bucket. */
+/** Hashes `width` numbers from `start` on. Every bit of every number reaches the low bits, which select the bucket. */
 function hash(numbers: Int32Array, start: number, width: number): number {
   let mixed = 0
   for (let at = start; at < start + width; at++) {
@@ -72,7 +81,10 @@ function hash(numbers: Int32Array, start: number, width: number): number {
   return (mixed ^ (mixed >>> 13)) >>> 0
 }
 
-/** The sums over rows. Bytes are into and out of the destination; times are RFC 3339 in UTC, null when no row has one. */
+/**
+ * Totals over rows. Bytes are counted into and out of the destination. Times are RFC 3339 in UTC, or null if no row has
+ * one.
+ */
 export interface Measures {
   connections: number
   bytes_in: number
@@ -81,7 +93,7 @@ export interface Measures {
   last_detected: string | null
 }
 
-/** The sums of many groups, in typed arrays. A row that counts for none (`count`) adds its sums and times alone. */
+/** The totals of many groups, in typed arrays. A row with `count` 0 still adds its connections, bytes and times. */
 interface MeasureTable {
   add(group: number, row: FlowRow): void
   connections(group: number): number
@@ -109,7 +121,7 @@ export function createMeasures(): MeasureTable {
       sums[start + BYTES_OUT]! += row.bytesOut
       const first = sums[start + FIRST] as number
       const last = sums[start + LAST] as number
-      // Comparing with NaN is false, so a missing time never wins.
+      // Comparisons with NaN are false, so a missing time never replaces a known one.
       if (isNew || Number.isNaN(first) || row.first < first) sums[start + FIRST] = row.first
       if (isNew || Number.isNaN(last) || row.last > last) sums[start + LAST] = row.last
     },
@@ -127,14 +139,15 @@ export function createMeasures(): MeasureTable {
   }
 }
 
-/** Milliseconds since the epoch as the PCE writes times: without milliseconds when they are zero. Null for NaN. */
+/** Formats milliseconds since the epoch like the PCE does: without a fraction if it is zero. Returns null for NaN. */
 export function toTime(milliseconds: number): string | null {
   return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString().replace('.000Z', 'Z')
 }
 
 /**
- * Of the numbers 0 … size-1 those with the highest value, at most `limit`, ties in the order of `compareTies`; and how many reach
- * `least`. A summary may have 200,000 groups of which a hundred are shown: sorting them all would hold up every other call.
+ * Picks the numbers from 0 to size-1 with the highest values, at most `limit`, and counts how many values reach
+ * `least`. Equal values are ordered by `compareTies`. It avoids sorting everything: a summary may have 200,000 groups
+ * of which a hundred are shown, and a full sort would block all other calls.
  */
 export function pickTop(
   size: number,
@@ -163,7 +176,7 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // Those exactly at the cut compete for the places left: a sorted list of the best so far.
+  // Items whose value equals the cut compete for the remaining places; this is the sorted list of the best so far.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1
@@ -189,7 +202,7 @@ function insertSorted(list: number[], item: number, places: number, compare: (a:
   if (list.length > places) list.pop()
 }
 
-/** The first `limit` of some texts in alphabetical order, without sorting all of them. */
+/** Returns the alphabetically first `limit` texts without sorting all of them. */
 export function firstByName(texts: readonly string[], limit: number): string[] {
   const compare = (a: number, b: number) => compareTexts(texts[a] as string, texts[b] as string)
   return pickTop(texts.length, limit, 0, () => 0, compare).top.map((at) => texts[at] as string)

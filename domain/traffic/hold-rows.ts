@@ -1,17 +1,17 @@
 import { emptyRow, type FlowRow } from './encode-flow.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** Numbers kept of a row: its codes, and its sums and times. */
+/** How many numbers are stored per row: its codes, and its totals and times. */
 const CODES = 14
 const SUMS = 5
 
-/** Rows kept as numbers, 96 bytes each: what a query answered until it is known whether it answered everything. */
+/** Holds the rows of a query until it is known whether the query returned all of them. A row takes 96 bytes. */
 export interface HeldRows {
-  /** `isWanted` comes back with the row. */
+  /** Stores a row. `isWanted` is returned with it. */
   readonly add: (row: FlowRow, isWanted: boolean) => void
-  /** Empties it; its memory stays for the next rows. */
+  /** Removes all rows but keeps the memory for the next ones. */
   clear(): void
-  /** Hands every row over; it is valid until the next. */
+  /** Passes on every stored row. The row object is reused, so it is valid only until the next one. */
   replay(take: (row: FlowRow, isWanted: boolean) => void): Steps<void>
 }
 
@@ -26,7 +26,7 @@ export function holdRows(): HeldRows {
         codes = doubled(codes, new Int32Array(2 * codes.length))
         sums = doubled(sums, new Float64Array(2 * sums.length))
       }
-      // Spelled out: reading fields by name takes several times as long.
+      // The fields are written out one by one, because accessing them by name in a loop takes several times as long.
       let at = size * CODES
       codes[at++] = given.src
       codes[at++] = given.dst
@@ -89,25 +89,27 @@ function doubled<T extends Int32Array | Float64Array>(from: T, to: T): T {
   return to
 }
 
-/** The rows of earlier parts of the same traffic, so that one that returns is not counted as another. */
+/** Remembers the rows of earlier parts of the same traffic, so that a row that occurs again is not counted twice. */
 export interface SeenRows {
   /**
-   * Marks a row of a part (1, 2 …) that an earlier part had: its `count` becomes 0 and its `state` that of its latest observation,
-   * which the parts before, being later in time, know. A row that its own part has twice counts as two.
+   * Checks whether an earlier part already had this row. If so, `count` becomes 0 and `state` that of the latest
+   * observation, which the earlier part has because the latest traffic is read first. A row that occurs twice in its
+   * own part counts twice.
+   * @param part the number of the row's part, from 1.
    */
   mark(row: FlowRow, part: number): void
 }
 
-/** How full the table may be. */
+/** The share of the hash table that may be in use before it grows. */
 const MOST_FULL = 0.8
 
 /**
- * Keeps 12 bytes a row and none of its values: two rows are one where 64 bits of their hashes agree. Of 12,800,000 rows, the most that
- * 64 parts have, two different ones do so with a chance of one in 200,000.
+ * Creates the memory of seen rows: 12 bytes per row, without its values. Two rows count as the same if their 64-bit
+ * hashes agree. Among 12,800,000 rows, the most that 64 parts can have, a collision has a chance of one in 200,000.
  */
 export function createSeenRows(): SeenRows {
   let size = 0
-  // Two halves of a hash, the part that had the row last (0: the place is free), and the state.
+  // Each place holds the two halves of a hash, the last part that had the row (0 if the place is free), and the state.
   let places = 1 << 14
   let low = new Uint32Array(places)
   let high = new Uint32Array(places)
@@ -139,7 +141,7 @@ export function createSeenRows(): SeenRows {
 
   return {
     mark(row, part) {
-      // What makes a row this row and no other.
+      // The values that identify a row.
       identity[0] = row.src
       identity[1] = row.dst
       identity[2] = row.port
@@ -179,7 +181,7 @@ export function createSeenRows(): SeenRows {
   }
 }
 
-/** Takes a number into a hash, in which every bit of it reaches every bit. */
+/** Mixes a number into a hash, so that each of its bits affects every bit of the hash. */
 function mix(hash: number, number: number, factor: number): number {
   let mixed = Math.imul(hash ^ number, factor)
   mixed ^= mixed >>> 15

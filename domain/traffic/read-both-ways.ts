@@ -5,10 +5,10 @@ import { describeReading, type Reading, type FlowRequest, type FlowReader, type 
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** The path of a row as seen by the labelled application: into it, out of it, or inside it. */
+/** The direction of a row as seen from the labelled application: into it, out of it, or within it. */
 export type FlowPath = 'inbound' | 'outbound' | 'intra'
 
-/** The two queries, and how many rows were in both answers. */
+/** The results of both queries, and how many rows occurred in both. */
 export interface BothWays {
   inbound: FlowsRead
   outbound: FlowsRead
@@ -16,8 +16,9 @@ export interface BothWays {
 }
 
 /**
- * Reads what everything with all of these labels receives and sends, in two queries, and hands every row over once: rows inside it
- * are in both answers. Throws what the reader throws.
+ * Reads all traffic into and out of everything with these labels, in two queries, and passes every row on once: rows
+ * within the application occur in both answers.
+ * @throws whatever the reader throws.
  */
 export async function readBothWays(
   read: FlowReader,
@@ -26,9 +27,10 @@ export async function readBothWays(
   request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
-  // Code 0 is null: an end that is not its own.
+  // Code 0 stands for null, here an end that is not part of the application.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
-  // An end may belong to it without its labels, as a virtual service does; then only the query tells.
+  // An end may belong to the application without having its labels, such as a virtual service. Only the query reveals
+  // that, so the destinations it returned are remembered.
   const destinations = new Set<number>()
   let repeated = 0
   const inbound = await read(
@@ -42,20 +44,21 @@ export async function readBothWays(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
       if (destinations.has(row.dst)) repeated += row.count
-      // Inside it, yet the first answer had no row to this destination: it was cut off, or this flow is new.
+      // The flow stays within the application, but the first answer had no row with this destination: it was cut off,
+      // or the flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
     },
   )
   return { inbound, outbound, repeated }
 }
 
-/** Whether an end has all of these labels. */
+/** Returns true if an end has all of these labels. */
 export const hasLabels = (end: FlowEnd, labels: readonly Label[]): boolean =>
   labels.every(({ key, value }) => Object.hasOwn(end.labels, key) && end.labels[key] === value)
 
 /**
- * The completeness of both queries together, each row counted once. Observations are given only when no row was in both answers,
- * because the PCE does not say how many of them a repeated row stands for.
+ * Describes how complete both queries together are; each row counts once. The number of raw observations is given only
+ * if no row occurred in both answers, because the PCE does not tell how many of them a repeated row stands for.
  */
 export function describeBothWays({ inbound, outbound, repeated }: BothWays): Reading {
   const { analysed, ...reading } = describeReading(inbound, outbound)

@@ -12,65 +12,72 @@ import type { TrafficWindow } from './traffic-window.js'
 
 /** What to ask the PCE for. */
 export interface FlowRequest {
-  /** Name of the PCE's job. */
+  /** The name under which the PCE lists the query. */
   name: string
   window: TrafficWindow
-  /** Absent: all traffic. */
+  /** The default is all traffic. */
   filters?: Pick<TrafficFilters, 'sources' | 'destinations'> & Partial<TrafficFilters>
   services?: TrafficQuery['services']
-  /** Absent or empty: every decision. */
+  /** The default, and the meaning of an empty list, is every decision. */
   decisions?: readonly PolicyDecision[] | undefined
-  /** Whether IP list filters leave out the addresses of workloads. Default true. */
+  /** Whether filters by IP list leave out the addresses of workloads; the default is true. */
   excludeWorkloadsFromIpListQuery?: boolean | undefined
-  /** Rows the PCE may return; default and maximum 200,000. */
+  /** The most rows the PCE may return; the default and the maximum is 200,000. */
   maxResults?: number | undefined
-  /** Also ask what the draft policy would decide (`draftDecision` and `rules` of rows). Takes some 10 s longer. */
+  /**
+   * Also ask for the decisions of the draft policy (`draftDecision` and `rules` of rows). It takes about 10 s longer.
+   */
   draftDecisions?: boolean
 }
 
-/** The outcome of a whole query, or of its parts: the basis of every statement about completeness. */
+/** The outcome of a whole query, possibly read in parts. Every statement about completeness is based on it. */
 export interface FlowsRead {
   window: TrafficWindow
-  /** Row limit each query was sent with. */
+  /** The row limit that was sent with each query. */
   rowLimit: number
-  /** Queries whose rows make the answer, where it was to be complete (D136); otherwise null. */
+  /** The number of queries whose rows make up the answer, if completeness was requested (D136); otherwise null. */
   parts: number | null
-  /** Rows the PCE returned, unreadable ones included; a row of several parts once. */
+  /** The rows the PCE returned, including unreadable ones. A row that occurred in several parts counts once. */
   pceFlows: number
-  /** Rows that were analysed: readable, and kept by the filters applied here. */
+  /** The rows that were analysed: readable, and accepted by the filters that this server applies. */
   rows: number
   unparseable: number
-  /** Every count is a lower bound: the row limit was reached, or one of the two below applies. */
+  /**
+   * True if every count is only a lower bound: a row limit was reached, a region did not answer, or the PCE announced
+   * more rows than it sent.
+   */
   truncated: boolean
-  /** Queries among these that reached it and were not divided any further. */
+  /** The number of queries that reached the row limit and were not divided further. */
   full: number
-  /** Regions of a supercluster that did not answer, by the name of their PCE. */
+  /** The regions of a supercluster that did not answer, by the FQDN of their PCE. */
   silentRegions: readonly string[]
-  /** How many rows the PCE announced, if more than it sent; otherwise null. Of parts: they count as full. */
+  /**
+   * The number of rows the PCE announced, if it is more than it sent; otherwise null. It is always null for a query in
+   * parts, where such a part counts as full.
+   */
   announced: number | null
-  /** Observations before the PCE aggregated them into rows; null when it did not say. */
+  /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
   rawObservations: number | null
-  /** Of all analysed rows. */
+  /** The totals of all analysed rows. */
   totals: Measures
-  /** Filters that the PCE cannot apply and that were applied to its rows here. */
+  /** The filters that the PCE cannot apply, so that this server applied them to the rows. */
   appliedToRows: readonly string[]
-  /** Why rows have no draft decisions although they were requested; otherwise null. */
+  /** The reason why rows have no draft decisions although they were requested; otherwise null. */
   draftUnavailable: string | null
 }
 
 const EVERYTHING = { include: [[]], exclude: [] }
 
-/** Reads flows row by row; the rows themselves are never held. */
+/** Reads flows and passes them on row by row, without holding them. */
 export interface FlowReader {
   (request: FlowRequest, take: (row: FlowRow) => void): Promise<FlowsRead>
 }
 
 /**
- * A reader for the queries of one call. Progress is reported at the start and after every poll and batch, rising by one each time
- * across its queries, because how long the PCE will take is unknown. Cancelling the call stops the reading and deletes the PCE's
- * query. The reader throws what the client's streamTrafficFlows throws.
- *
- * @param complete divide a query that reaches its row limit until every part is whole (D136).
+ * Creates the reader for the queries of one call. Progress is reported at the start and after every poll and batch, and
+ * rises by one each time across all queries, because nobody knows how long the PCE will take. Cancelling the call stops
+ * reading and deletes the query on the PCE. The reader throws whatever the client's streamTrafficFlows throws.
+ * @param complete divide a query that reaches its row limit until every part is complete (D136).
  */
 export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader {
   const ask = createFlowAsker(ctx, encoder)
@@ -125,7 +132,10 @@ function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
   }
 }
 
-/** How complete an answer about traffic is. Every tool that runs a traffic query answers this (D4). */
+/**
+ * The output schema that tells how complete an answer about traffic is. Every tool that runs a traffic query includes
+ * it (D4).
+ */
 export const Reading = {
   window: TrafficCounts.window,
   flows_truncated: TrafficCounts.flows_truncated,
@@ -145,7 +155,7 @@ export const Reading = {
 }
 export type Reading = { [K in keyof typeof Reading]: Static<(typeof Reading)[K]> }
 
-/** The completeness of one query, or of several over the same window taken together. */
+/** Describes how complete the answer of one query is, or of several queries over the same window together. */
 export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]]): Reading {
   const [first] = readings
   const sum = (field: 'pceFlows' | 'rows' | 'unparseable') => readings.reduce((total, read) => total + read[field], 0)
@@ -169,7 +179,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
   }
 }
 
-/** What the counts of a reading leave out, as sentences; empty when nothing. */
+/** Describes in sentences what the counts leave out; empty if they leave out nothing. */
 export function coverageNote(read: FlowsRead): string {
   const { unparseable, appliedToRows, silentRegions, announced } = read
   return [
@@ -197,8 +207,8 @@ function describeLimit({ full, parts }: FlowsRead): string {
 }
 
 /**
- * The first and last time of all rows when they reach outside the window, otherwise null. The PCE aggregates before it cuts to
- * the window.
+ * Returns the first and last time of all rows if they lie outside the window, otherwise null. This happens because the
+ * PCE aggregates flows before it selects those in the window.
  */
 export function dataSpan(readings: readonly FlowsRead[]): { first_detected: string; last_detected: string } | null {
   const first = extreme(

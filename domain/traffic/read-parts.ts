@@ -7,41 +7,42 @@ import type { FlowRow } from './encode-flow.js'
 import { createSeenRows, holdRows } from './hold-rows.js'
 import { sampleTraffic } from './split-query.js'
 
-/** Where windows are cut, the coarsest first: PCEs keep their traffic by day. */
+/** The units by which windows are cut, largest first. It starts with days, because PCEs store traffic by day. */
 const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
-/** How full a part is meant to be, and how many times as long as the last one it may be. */
+/** How full a part should get (AIM), and how many times longer than the previous part it may be (LONGER). */
 const AIM = 0.85
 const LONGER = 8
-/** Rows that show where a query is best divided. */
+/** The size of the sample that shows how a query is best divided. */
 const SAMPLE_ROWS = 10_000
 
-/** What remains to be read of one query: a window in milliseconds, both ends included. */
+/** A part of the query that has not been read yet: a window in milliseconds, both ends included. */
 interface Slice {
   query: TrafficQuery
   start: number
   end: number
-  /** The place in UNITS of what its window is cut into. */
+  /** The index in UNITS of the unit by which the window is cut. */
   unit: number
-  /** How much of it, from its end, to ask for next; null: all at once. */
+  /** The length in milliseconds of the piece at the end of the window to ask for next; null for the whole window. */
   length: number | null
-  /** Divide by filters, if any divide it: cut in time, it would take more parts than are left. */
+  /** True if the query should be divided by filters rather than by time, which would need more parts than are left. */
   byFilters: boolean
 }
 
 export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
-  /** Queries whose rows make the answer. */
+  /** The number of queries whose rows make up the answer. */
   parts: number
-  /** Of these, how many have more rows than the PCE gave. */
+  /** How many of these queries have more rows than the PCE returned. */
   full: number
-  /** Rows that more than one of them had. */
+  /** The number of rows that occurred in more than one of these queries. */
   repeated: number
 }
 
 /**
- * Reads a query that may have more rows than the PCE gives at once: divides it until every part is whole (D136), the window first,
- * then what the PCE filters by. The latest traffic is read first, and a part is handed over once it is known to be whole. A row of
- * several parts is handed over with each, its sums being those of the part, and counts once (D137). All parts together have the time
- * of one query. Throws what the asker throws.
+ * Reads a query that may have more rows than the PCE returns at once. The query is divided until every part is complete
+ * (D136), by time first, then by what the PCE can filter by. The latest traffic is read first, and the rows of a part
+ * are passed on once the part is known to be complete. A row that occurs in several parts is passed on with each of
+ * them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
+ * @throws whatever `ask` throws.
  */
 export async function readInParts(
   ctx: AskContext,
@@ -57,9 +58,9 @@ export async function readInParts(
   const result = { parts: 0, full: 0, repeated: 0, pceFlows: 0, unparseable: 0 }
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
-  /** Rows that one query can have, as far as it has shown. */
+  /** The most rows one query can return, as far as the answers have shown. */
   let capacity = whole.max_results
-  /** Whether this PCE cuts its rows to the window that it is asked for. */
+  /** True while this PCE has returned only rows that lie in the requested window. */
   let isCutExact = true
 
   const left: Slice[] = [
@@ -87,7 +88,8 @@ export async function readInParts(
       held.add(row, isWanted)
       if (row.first < earliest) earliest = row.first
     }
-    // Rows that a filter leaves out here are among those of the PCE, which count once as well.
+    // Rows that the server's own filters reject are held as well, because they are part of the PCE's row count and must
+    // be counted once, too.
     const drop = (row: FlowRow) => hold(row, false)
     const prefix = `Part ${result.parts + 1}, ${window.start_date} to ${window.end_date}: `
     const asked = await ask(
@@ -97,7 +99,10 @@ export async function readInParts(
     return { ...asked, isFull: asked.isFull || asked.announced !== null, earliest }
   }
 
-  /** What to ask instead of the last `from` to `end` of a slice, the next one last; null where it cannot be divided. */
+  /**
+   * Divides a piece of a slice (from `from` to the slice's end) that has too many rows. Returns the slices to read
+   * instead, the next one last, or null if it cannot be divided further.
+   */
   const divide = async (slice: Slice, from: number, room: number): Promise<Slice[] | null> => {
     const { query, start, end, unit, length, byFilters } = slice
     const size = UNITS[unit]!
@@ -120,7 +125,7 @@ export async function readInParts(
     ctx.signal.throwIfAborted()
     const { query, start, end, length } = slice
     const size = UNITS[slice.unit]!
-    // How many parts may become of it: each of the others takes one at least.
+    // How many parts this slice may become, if every other remaining slice needs at least one.
     const room = most - result.parts - left.length
     const mayCut = room > 1 && isCutExact && length !== null
     const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start
@@ -145,7 +150,7 @@ export async function readInParts(
     draftUnavailable ??= asked.draftUnavailable
     rawObservations =
       rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
-    // The only part needs no comparison.
+    // The rows of the only part cannot repeat those of another, so they are not remembered.
     const isAlone = result.parts === 1 && left.length === 0 && from === start
     const handOver = (row: FlowRow, isWanted: boolean) => {
       if (!isAlone) seen.mark(row, result.parts)
@@ -165,7 +170,7 @@ export async function readInParts(
   return { ...result, silentRegions: [...silent], announced: null, rawObservations, draftUnavailable }
 }
 
-/** The beginning, in UTC, of the day, hour, minute or second that an instant is in. */
+/** Returns the start (UTC) of the day, hour, minute or second that contains an instant. */
 const beginOf = (instant: number, unit: number): number => Math.floor(instant / unit) * unit
 
 const toTimestamp = (instant: number): string => new Date(instant).toISOString().replace('.000Z', 'Z')

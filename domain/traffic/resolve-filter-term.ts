@@ -13,12 +13,15 @@ import {
 } from '../inventory/labels.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** One condition of a filter. Terms of one `group` are alternatives; terms of different groups must all hold (T7). */
+/**
+ * One condition of a traffic filter. Terms of the same `group` are alternatives; terms of different groups must all
+ * hold (T7).
+ */
 export interface TrafficTerm {
   ref: string
   group: string
   selector?: TrafficSelector
-  /** Instead of a selector: a network, by which the PCE cannot filter, so that the rows are tested for it. */
+  /** A network, used instead of a selector: the PCE cannot filter by networks, so each row is tested for it. */
   network?: Extract<AddressFilter, { network: string }>
 }
 
@@ -28,16 +31,16 @@ export interface TermPlace {
 }
 
 const FQDN = /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i
-/** Meant as an address or network, valid or not. */
+/** Text that is meant as an address or network, whether valid or not. */
 const ADDRESS_LIKE = /^(?:[\d.]+|[\da-f]*:[\da-f:.]*)(?:\/\d*)?$/i
 const NAMED: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 'workload' } as const
 type SelectableKind = keyof typeof SELECTOR
 
 /**
- * A filter reference as a condition, or why it is not one: a label in any form, `iplist:`, `labelgroup:` or `workload:` with an
- * exact name, the href of one of these, an address, a network in CIDR form, `ams` (include only), or a host name (FQDN,
- * destinations only: the PCE records none for sources).
+ * Resolves a filter reference to a condition, or explains why it is none. A reference is a label in any form;
+ * `iplist:`, `labelgroup:` or `workload:` with an exact name; the href of one of these; an address; a network in CIDR
+ * form; `ams` (include only); or an FQDN (destinations only, because the PCE does not record FQDNs of sources).
  */
 export async function resolveTrafficTerm(
   lookups: PolicyLookups,

@@ -14,7 +14,10 @@ import { createPolicyLookups, type PolicyLookups } from '../inventory/find-objec
 import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
-/** A flat list is one set of conditions; a list of lists is blocks, taken as they are (T7). */
+/**
+ * Filter references: a flat list is one set of conditions; a list of lists holds alternative blocks, which are sent as
+ * they are (T7).
+ */
 type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
 interface TrafficFilterArguments {
@@ -27,22 +30,26 @@ interface TrafficFilterArguments {
 export interface TrafficFilters {
   sources: TrafficQuery['sources']
   destinations: TrafficQuery['destinations']
-  /** Applies to rows what the PCE could not: networks in CIDR form. Undefined when there is nothing to apply. */
+  /**
+   * Tests the addresses of a row against filters that the PCE cannot apply, which are networks in CIDR form. Undefined
+   * if there are none.
+   */
   keeps?: (sourceIp: string, destinationIp: string) => boolean
-  /** The filters `keeps` stands for, as `include_sources 10.0.0.0/8`. */
+  /** The filters that `keeps` applies, for messages: `include_sources 10.0.0.0/8`. */
   appliedToRows: string[]
 }
 
-/** No PCE should be sent a query with more alternatives. */
+/** The most alternatives a query may have; more would be unreasonable for any PCE. */
 const MAX_BLOCKS = 1_000
-/** Conditions of one block. */
+/** The most conditions in one block. */
 const MAX_CONDITIONS = 50
-/** Values listed per unresolved reference. */
+/** The most values suggested for each reference that was not found. */
 const MAX_VALID_VALUES = 25
 
 /**
- * The caller's filters as the PCE takes them. Unless every reference resolves nothing is sent: throws unresolved_label_filter,
- * which names all that do not, and invalid_argument for a list that mixes blocks with single references or multiplies out too far.
+ * Converts the filters of a caller to the form the PCE takes. Nothing is queried unless every reference resolves.
+ * @throws {ToolError} unresolved_label_filter with all references that do not resolve; invalid_argument for a list that
+ * mixes blocks with single references or expands to too many combinations.
  */
 export async function resolveTrafficFilters(
   pce: PceClient,
@@ -110,8 +117,8 @@ function toBlocks(include: IncludeReferences, argument: string): { nested: boole
 }
 
 /**
- * Terms of one group become alternatives, and every block has a term of each group: [app=a, app=b, env=p] is (a and p) or (b and
- * p).
+ * Expands terms to blocks: terms of the same group are alternatives, and every block has one term of each group.
+ * [app=a, app=b, env=p] becomes (a and p) or (b and p).
  */
 function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTerm[][] {
   const groups = new Map<string, TrafficTerm[]>()
@@ -130,18 +137,19 @@ function multiplyOut(terms: readonly TrafficTerm[], argument: string): TrafficTe
   )
 }
 
-/** One side of a traffic query, and what remains to be tested on its rows. */
+/** The filter for one side of a traffic query, and the test that must be applied to its rows. */
 interface SidePlan {
   query: TrafficQuery['sources']
-  /** Undefined when the PCE filters everything. */
+  /** Undefined if the PCE applies all filters. */
   keeps?: (ip: string) => boolean
   appliedToRows: string[]
 }
 
 /**
- * Separates what the PCE can filter by from what the rows must be tested for. If an include names a network, all addresses of that
- * list are tested here: sent as blocks of their own they would narrow the query to themselves. Throws invalid_argument for a
- * network in one of several blocks (`nested`), because a row does not tell which block it matched.
+ * Separates the filters that the PCE can apply from those that must be tested on each row. If a list includes a
+ * network, all of its addresses are tested here: the PCE would return only the flows of those it was sent.
+ * @throws {ToolError} invalid_argument if the network is in one of several blocks (`nested`), because a row does not
+ * tell which block it matched.
  */
 function planSide(
   name: 'sources' | 'destinations',
@@ -195,7 +203,10 @@ interface TrafficServiceArgument {
   windows_service_name?: string
 }
 
-/** The caller's service filters as the PCE takes them. Throws invalid_argument naming the entry. */
+/**
+ * Converts the service filters of a caller to the form the PCE takes.
+ * @throws {ToolError} invalid_argument with the index of the wrong entry.
+ */
 export function parseTrafficServices(
   argument: 'include_services' | 'exclude_services',
   entries: readonly TrafficServiceArgument[] | undefined,

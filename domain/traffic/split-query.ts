@@ -8,26 +8,29 @@ import type {
 import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/words.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 
-/** Some rows of a query, counted by what a query can be divided by. */
+/** A sample of a query's rows, counted by everything the query can be divided by. */
 export interface TrafficSample {
   readonly add: (flow: TrafficFlow) => void
   /**
-   * Queries that share out the rows of this one, each row to exactly one of them; at most `most`, about as many rows to each as the
-   * sample tells. Null where nothing divides them: nine rows in ten would be in one query.
+   * Divides a query into at most `most` queries, so that each row belongs to exactly one of them and all have about the
+   * same number of rows. Returns null if no division helps, that is if one query would keep more than nine in ten rows.
    */
   divide(query: TrafficQuery, most: number): TrafficQuery[] | null
 }
 
-/** Alternatives of one side, and filters of services, that a query may have. */
+/** The most alternatives on one side, and the most service filters, that a query may have. */
 const MOST_ALTERNATIVES = 1000
-/** A division that leaves more than this share in one query divides nothing. */
+/** A division is useless if one query keeps more than this share of the rows. */
 const LARGEST_SHARE = 0.9
-/** Queries at once: more than are needed cost a part each, fewer a query that is divided again. */
+/**
+ * How many queries one division creates. Too many would use up the allowed parts; too few would have to be divided
+ * again.
+ */
 const AT_ONCE = 4
 
 type Side = 'sources' | 'destinations'
 
-/** A way to divide a query: the queries, and the share of the sample that the largest has. */
+/** A way to divide a query: the resulting queries, and the share of the sample in the largest of them. */
 interface Division {
   queries: TrafficQuery[]
   largest: number
@@ -36,9 +39,9 @@ interface Division {
 export function sampleTraffic(): TrafficSample {
   let size = 0
   const decisions = new Map<string, number>()
-  /** By protocol and port. */
+  /** Row counts by protocol and port, as one number (see PORTS). */
   const services = new Map<number, number>()
-  /** By side, then by key, then by href of the label. */
+  /** Row counts by side, label key and label href. */
   const labels = {
     sources: new Map<string, Map<string, number>>(),
     destinations: new Map<string, Map<string, number>>(),
@@ -73,7 +76,7 @@ export function sampleTraffic(): TrafficSample {
           [...labels[side].values()].map((weights) => byLabel(query, side, weights, size, pieces)),
         ),
       ].filter((one) => one !== null && one.queries.length > 1 && one.largest <= LARGEST_SHARE) as Division[]
-      // The first of equals: what costs a PCE least.
+      // Of equally good divisions the first is used; they are listed in the order of their cost for the PCE.
       return divisions.toSorted((a, b) => a.largest - b.largest)[0]?.queries ?? null
     },
   }
@@ -89,7 +92,9 @@ function count<K>(counts: Map<K, number>, key: K): void {
 
 const labelsOf = ({ workload }: FlowNode): readonly { href?: unknown; key?: unknown }[] => workload?.labels ?? []
 
-/** A row has one decision of four (P52), so lists that share them out share out the rows. */
+/**
+ * Divides a query by policy decision. A row has exactly one of four decisions (P52), so dividing them divides the rows.
+ */
 function byDecision(query: TrafficQuery, seen: ReadonlyMap<string, number>, size: number, pieces: number): Division {
   const asked: readonly PolicyDecision[] = query.policy_decisions.length > 0 ? query.policy_decisions : POLICY_DECISIONS
   const groups = share(
@@ -102,14 +107,17 @@ function byDecision(query: TrafficQuery, seen: ReadonlyMap<string, number>, size
   }
 }
 
-/** Ranges of ports of TCP and of UDP and whole other protocols, in their order; the last query has whatever no range names. */
+/**
+ * Divides a query by ranges of TCP and UDP ports and by whole other protocols, in order. The last query takes
+ * everything outside these ranges.
+ */
 function byService(
   query: TrafficQuery,
   seen: ReadonlyMap<number, number>,
   size: number,
   pieces: number,
 ): Division | null {
-  // A filter with a port and no protocol may not be asked together with a protocol that has no ports.
+  // A filter with a port but no protocol cannot be combined with a protocol that has no ports.
   const isPortAlone = query.services.include.some(({ port, proto }) => port !== undefined && proto === undefined)
   const places = [...seen]
     .filter(([place]) => !isPortAlone || hasPorts(Math.floor(place / PORTS)))
@@ -139,7 +147,10 @@ function byService(
   }
 }
 
-/** Filters of what lies between two places in the order of protocol and port: the protocols that were seen there. */
+/**
+ * Builds service filters for the protocols in the sample that lie between two places, where a place combines protocol
+ * and port.
+ */
 function rangesBetween(from: number, to: number, seen: readonly (readonly [number, number])[]): TrafficServiceFilter[] {
   const [first, last] = [Math.floor(from / PORTS), Math.floor(to / PORTS)]
   const protocols = new Set(seen.map(([place]) => Math.floor(place / PORTS)))
@@ -153,7 +164,7 @@ function rangesBetween(from: number, to: number, seen: readonly (readonly [numbe
     })
 }
 
-/** What some filters and some ranges both let through; no filters let everything through. */
+/** Intersects service filters with ranges. An empty list of filters matches everything. */
 function within(
   filters: readonly TrafficServiceFilter[],
   ranges: readonly TrafficServiceFilter[],
@@ -172,8 +183,9 @@ function within(
 }
 
 /**
- * Labels of one key at one side, of which an end has one at most (P16); the last query has the ends with none of them. Null for a key
- * that the query asks for already, because nobody says what a PCE makes of two values of it.
+ * Divides a query by the labels of one key on one side. A workload has at most one label per key (P16); the last query
+ * takes the ends without any of these labels. Returns null if the query already filters by this key, because it is not
+ * known what a PCE does with two values of one key.
  */
 function byLabel(
   query: TrafficQuery,
@@ -213,7 +225,10 @@ function byLabel(
   }
 }
 
-/** Shares items out to at most `pieces` groups of about the same weight, none empty: the heaviest first, each to the lightest group. */
+/**
+ * Distributes items to at most `pieces` groups of about equal weight: the heaviest item first, each to the lightest
+ * group. Empty groups are dropped.
+ */
 function share<T>(items: readonly { item: T; weight: number }[], pieces: number): { items: T[]; weight: number }[] {
   const groups = Array.from({ length: pieces }, () => ({ items: [] as T[], weight: 0 }))
   for (const { item, weight } of items.toSorted((a, b) => b.weight - a.weight)) {

@@ -14,7 +14,7 @@ import { endpointIdentity, endpointLabel } from './flow-ends.js'
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
-/** What traffic used, and the policy decision on it. */
+/** The service that traffic used, and the policy decision on it. */
 interface FlowService {
   port: number | null
   proto: string
@@ -40,16 +40,16 @@ export const SECTION_NAMES = [
 
 export interface FlowSummary {
   distinctProcesses: number
-  /** The busiest rows of each section, most connections first, as many as were asked for. */
+  /** The rows of each section with the most connections, up to the limit of the call. */
   sections: Sections
-  /** Rows each section has in all. */
+  /** The total number of rows in each section. */
   sectionTotals: Record<SectionName, number>
   dimensions: AvailableDimensions
 }
 
 /**
- * Sums rows into the four sections of a summary (T12) in one pass. `finish` makes at most `limit` rows of each section, because
- * making them holds up the event loop.
+ * Collects rows into the four sections of a summary (T12) in one pass. `finish` builds at most `limit` rows per
+ * section, because building them blocks the event loop.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
@@ -115,19 +115,22 @@ interface ProcessDestination extends FlowService {
 interface ProcessSummary extends Measures {
   process: string
   destination_count: number
-  /** Rows `destinations` would have without its limit. */
+  /** The number of destinations without the limit on `destinations`. */
   destinations_total: number
   destinations: ProcessDestination[]
   user_count: number
   users: string[]
 }
 
-/** Rows that name a process, by process (T12). */
+/** Summarises the rows that name a process, by process (T12). */
 interface ProcessSummaries {
   add(row: FlowRow): void
-  /** Distinct process names. */
+  /** The number of distinct process names. */
   readonly size: number
-  /** Most connections first. Counts are complete; destinations and users are the first few. */
+  /**
+   * Returns the processes with the most connections. Counts are complete; destinations and users are limited to the
+   * first few.
+   */
   busiest(limit: number): ProcessSummary[]
 }
 
@@ -138,7 +141,10 @@ type DestinationColumns = {
   policy: Column<string>
 }
 
-/** `columns`: what distinguishes the destinations of a process. */
+/**
+ * Creates the summary by process.
+ * @param columns the columns that distinguish the destinations of a process.
+ */
 function summarizeProcesses(encoder: FlowEncoder, columns: DestinationColumns): ProcessSummaries {
   const process = textColumn(encoder, 'process')
   const processes = groupRows({ process })

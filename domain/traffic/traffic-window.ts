@@ -1,22 +1,23 @@
 import { Type } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 
-/** The window of a traffic query: RFC 3339 in UTC, both ends included. */
+/** The time window of a traffic query: RFC 3339 in UTC, both ends included. */
 export interface TrafficWindow {
   start: string
   end: string
 }
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
-/** Date and time; the zone is optional and UTC without one (D4). */
+/** A date with a time. The time zone is optional; without one the time is UTC (D4). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
-/** An epoch number with this many digits or more counts milliseconds (T6). */
+/** An epoch number with at least this many digits is in milliseconds instead of seconds (T6). */
 const MILLISECOND_DIGITS = 12
 
 /**
- * The window between two dates as callers write them: YYYY-MM-DD (its first second as a start, its last as an end), an ISO
- * timestamp, or epoch seconds or milliseconds. Throws invalid_window for a date that does not exist and for a start after the end,
- * both of which the PCE accepts and answers with nothing.
+ * Parses the two dates of a window. Each may be YYYY-MM-DD (the first second of the day as a start, the last as an
+ * end), an ISO timestamp, or epoch seconds or milliseconds.
+ * @throws {ToolError} invalid_window for a date that does not exist, and for a start after the end. The PCE accepts
+ * both and answers with no flows, which would mislead.
  */
 export function parseTrafficWindow(startDate: string, endDate: string): TrafficWindow {
   const start = parseInstant('start_date', startDate, '00:00:00')
@@ -30,14 +31,14 @@ export function parseTrafficWindow(startDate: string, endDate: string): TrafficW
   return { start: toTimestamp(start), end: toTimestamp(end) }
 }
 
-/** Milliseconds since the epoch as the PCE takes times: without milliseconds when they are zero. */
+/** Formats milliseconds since the epoch as the PCE expects times: without a fraction if it is zero. */
 function toTimestamp(instant: number): string {
   return new Date(instant).toISOString().replace('.000Z', 'Z')
 }
 
 /**
- * A time as callers write it, as the PCE takes it; `timeOfBareDate` is of a YYYY-MM-DD, and without a zone it is UTC. Null for what is no
- * time.
+ * Parses a time as callers write it and formats it for the PCE. A YYYY-MM-DD gets `timeOfBareDate`; without a zone the
+ * time is UTC. Returns null if the text is not a time.
  */
 export function readTime(text: string, timeOfBareDate: string): string | null {
   const instant = readInstant(text, timeOfBareDate)
@@ -74,11 +75,15 @@ function parseTimestamp(text: string): number {
   const [, date, hours, minutes, seconds = '00', fraction, zone = 'Z'] = parts
   const milliseconds = fraction === undefined ? '' : `.${fraction.slice(0, 3).padEnd(3, '0')}`
   const offset = zone.toUpperCase().replace(/^([+-]\d{2})(\d{2})$/, '$1:$2')
-  // Date.parse refuses hours above 24 and minutes above 59, but takes 24:00 as the next day.
+  // Date.parse rejects hours above 24 and minutes above 59, but reads 24:00 as the next day, so the hour is checked
+  // here.
   return Number(hours) > 23 ? NaN : Date.parse(`${date}T${hours}:${minutes}:${seconds}${milliseconds}${offset}`)
 }
 
-/** Whether a YYYY-MM-DD exists: Date.parse turns 30 February into March, so a day too many always shows in the month. */
+/**
+ * Checks that a YYYY-MM-DD exists. Date turns 30 February into a day in March, so an invalid day shows up as another
+ * month.
+ */
 function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)
   if (parts === null) return false
@@ -88,20 +93,21 @@ function isRealDate(text: string): boolean {
 
 const DAY_MS = 86_400_000
 
-/** From midnight UTC `days` days before today to the end of today (D4, T6). */
+/** Returns the window from midnight UTC `days` days before today to the end of today (D4, T6). */
 export function lookbackWindow(now: number, days: number): TrafficWindow {
   const day = (instant: number) => new Date(instant).toISOString().slice(0, 10)
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
 }
 
-/** The argument `lookback_days`. */
+/** The schema of the argument `lookback_days`. */
 export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days back' }))
 
 /**
- * The window of a tool that takes dates or a number of days: from `start_date`, else `days` days before now, to `end_date`,
- * otherwise the end of today. Days count back from now whatever the end is (D4). Throws invalid_window as parseTrafficWindow
- * does, and for an `end_date` without `start_date` that is before those days.
+ * Returns the window of a tool that takes dates or a number of days. It starts at `start_date`, or `days` days before
+ * now, and ends at `end_date`, or at the end of today. Days always count back from now, whatever the end is (D4).
+ * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that `days`
+ * gives.
  */
 export function windowOfDatesOrDays(
   now: number,

@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import LongestPrefixMatch from 'longest-prefix-match'
 import { readProviderRanges, type ProviderConfidence, type ProviderRanges } from './read-ranges.js'
 
-/** Who owns an address, and how far that can be trusted. */
+/** The owner of an address, and how far that attribution can be trusted. */
 export interface Attribution {
   readonly provider: string
   readonly confidence: ProviderConfidence
@@ -12,17 +12,17 @@ export interface Attribution {
 let shipped: ((ip: string) => Attribution | null) | undefined
 
 /**
- * The provider in whose published range an address lies; where ranges nest, the one of the longest prefix (T14). An IPv4 address
- * written as IPv6 (`::ffff:…`) counts as the IPv4 address. Null for addresses that no provider in the table claims, including
- * private ones, and for text that is not an address. Needs no network: the table is shipped, and is read and indexed at the first
- * call.
+ * Finds the provider whose published range contains an address; of nested ranges the longest prefix wins (T14). An
+ * IPv4-mapped IPv6 address (`::ffff:…`) is looked up as IPv4. Returns null if no provider lists the address, as for
+ * private addresses, or if the text is not an address. It needs no network access: the table ships with the server and
+ * is indexed at the first call.
  */
 export function findProvider(ip: string): Attribution | null {
   shipped ??= indexProviders(readProviderRanges())
   return shipped(ip)
 }
 
-/** The same lookup over a table of the caller's. A range that is listed twice belongs to the provider listed first. */
+/** Builds the same lookup over another table. A range that is listed twice belongs to the provider that comes first. */
 export function indexProviders(table: readonly ProviderRanges[]): (ip: string) => Attribution | null {
   const index = new LongestPrefixMatch<Attribution>()
   for (const { provider, confidence, ranges } of table) {
@@ -35,12 +35,16 @@ export function indexProviders(table: readonly ProviderRanges[]): (ip: string) =
   }
 }
 
-/** An address as the prefix that holds it alone; null for anything else, which the library would take for zeros. */
+/**
+ * Returns the prefix that contains only this address, or null if the text is not one; the library would read it as
+ * zeros.
+ */
 function hostRoute(ip: string): string | null {
   const version = isIP(ip)
   if (version === 0 || ip.includes('%')) return null
   if (version === 4) return `${ip}/32`
-  // Parsing costs several times the lookup; only leading zeros or a dotted tail can make an address another spelling of one.
+  // Parsing takes several times as long as the lookup. Only an address with leading zeros or a dotted tail can have
+  // another canonical spelling, so all others skip it.
   if (!/^[0:]/.test(ip) && !ip.includes('.')) return `${ip}/128`
   const address = ipaddr.process(ip)
   return `${address.toString()}/${address.kind() === 'ipv4' ? 32 : 128}`

@@ -1,8 +1,11 @@
-/** The part of longest-prefix-match that is used here; the package ships no types of its own. */
+/** Types for the part of longest-prefix-match that is used here; the package ships none. */
 declare module 'longest-prefix-match' {
   export default class LongestPrefixMatch<T> {
     addPrefix(prefix: string, data: T): void
-    /** The data of the longest prefix that holds all of `prefix`, once per time that prefix was added; empty when none does. */
+    /**
+     * Returns the data of the longest prefix that contains `prefix`: one entry for each time that prefix was added, or
+     * none.
+     */
     getMatch(prefix: string): T[]
   }
 }

@@ -1,4 +1,7 @@
-/** Domains in which CDNs and clouds name their own machines: such a name says whose network it is, and not which service is there. */
+/**
+ * Domains in which CDNs and clouds name their own machines. Such a name tells who owns the network, but not which
+ * service runs there.
+ */
 const OWN_DOMAINS = [
   'akamai.net',
   'akamaiedge.net',
@@ -28,7 +31,7 @@ const OWN_DOMAINS = [
   'llnwd.net',
 ] as const
 
-/** Whether a domain name is one that a provider gave its own machine. */
+/** Returns true if a domain name is one that a provider gave to its own machine. */
 export function isProviderName(fqdn: string): boolean {
   const name = fqdn.toLowerCase().replace(/\.$/, '')
   return OWN_DOMAINS.some((domain) => name === domain || name.endsWith(`.${domain}`))

@@ -2,34 +2,43 @@ import { readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** How far an attribution goes: `likely` in ranges of the vendor alone, `ambiguous` where a cloud or a CDN serves anyone. */
+/**
+ * How reliable an attribution is: `likely` if only the vendor uses the range, `ambiguous` if it belongs to a cloud or
+ * CDN that serves many customers.
+ */
 export type ProviderConfidence = 'likely' | 'ambiguous'
 
-/** Where facts come from: the page or feed, and the day (YYYY-MM-DD) for which it was taken to hold. */
+/** The source of a fact: the page or feed, and the day (YYYY-MM-DD) on which it was valid. */
 export interface ProviderSource {
   url: string
   asOf: string
-  /** What of the source was taken, where the page does not say it by itself. */
+  /** Which part of the source was used, if that is not obvious. */
   note?: string
 }
 
 export interface ProviderRanges {
-  /** The name findings carry, for example `cloudflare-fronted`. */
+  /** The name that findings carry, for example `cloudflare-fronted`. */
   provider: string
   confidence: ProviderConfidence
-  /** Whether the sources claim to list every address of this provider. A partial list says nothing about addresses outside it. */
+  /**
+   * True if the sources claim to list every address of this provider. If false, an address outside the ranges may still
+   * belong to it.
+   */
   complete: boolean
   sources: readonly ProviderSource[]
-  /** Canonical CIDRs without host bits, IPv4 before IPv6, in ascending order; none lies inside another of the same provider. */
+  /**
+   * Canonical CIDRs without host bits: IPv4 before IPv6, in ascending order, none inside another of the same provider.
+   */
   ranges: readonly string[]
 }
 
-/** Where the table is, below the sources or below dist. Written by `npm run providers`. */
+/** The path of the table below the source folder or dist. The file is written by `npm run providers`. */
 export const PROVIDER_RANGES_FILE = 'domain/traffic/providers/provider-ranges.json'
 
 /**
- * The shipped table. Looks for its file upwards from this code, which runs from the sources, from dist and inside a bundle. Throws
- * Error when the file is not there.
+ * Reads the shipped table. It looks for the file upwards from this module, because the code may run from the sources,
+ * from dist or from a bundle.
+ * @throws {Error} if the file does not exist.
  */
 export function readProviderRanges(): readonly ProviderRanges[] {
   const start = dirname(fileURLToPath(import.meta.url))
