@@ -4,13 +4,14 @@ import { isAddress } from '../inventory/parse-addresses.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /**
- * What an address is to segmentation. private: used inside organisations, never routed on the internet. special: one host, a
- * group or no host. public: everything else. Addresses reserved for documentation or future use are public too: nothing says that
- * they are local, and a control must not pass because of one (P61).
+ * What kind of address it is for segmentation. private: used inside organisations and never routed on the internet.
+ * special: a single host, a group, or no host at all. public: everything else. Addresses reserved for documentation or
+ * future use count as public, because nothing says that they are local, and a control must not pass because of one
+ * (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 
-/** In the terms of ipaddr.js; anything not listed is public. */
+/** The class of each address range of ipaddr.js; ranges not listed here are public. */
 const CLASS_OF: Readonly<Record<string, AddressClass>> = {
   private: 'private',
   carrierGradeNat: 'private',
@@ -24,17 +25,20 @@ const CLASS_OF: Readonly<Record<string, AddressClass>> = {
   discard: 'special',
 }
 
-/** The class of an address; null for text that is not an address. An IPv4 address counts as itself in its IPv6-mapped form. */
+/**
+ * Returns the class of an address, or null if the text is not an address. An IPv4-mapped IPv6 address is classified as
+ * its IPv4 address.
+ */
 export function classifyAddress(ip: string): AddressClass | null {
   return isAddress(ip) ? (CLASS_OF[ipaddr.process(ip).range()] ?? 'public') : null
 }
 
 export type Family = 'ipv4' | 'ipv6'
 
-/** How much of each address family a list covers: yes all of it, no nothing of it. */
+/** How much of each address family a list covers: yes means all of it, no means nothing. */
 export type Families = Readonly<Record<Family, Answer>>
 
-/** Addresses of one family as numbers, from `from` to `to`, both included. */
+/** A range of addresses of one family as numbers, both ends included. */
 export interface Range {
   family: Family
   from: bigint
@@ -42,10 +46,13 @@ export interface Range {
   exclusion: boolean
 }
 
-/** The last address of each family, as a number; the first is 0. */
+/** The last address of each family as a number. The first is 0. */
 export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
 
-/** A list that gives no ranges, or unreadable ones, may cover anything; one with gaps or exclusions is undecided. */
+/**
+ * Determines how much of each family an IP list covers. A list without ranges, or with unreadable ones, may cover
+ * anything. A list with gaps or exclusions is undecided.
+ */
 export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>): Families {
   const ranges = (listed ?? []).map(readRange)
   const isOpen = ranges.length === 0 || ranges.includes(null)
@@ -58,15 +65,15 @@ export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>):
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** An end as IP lists see it; null means unknown. */
+/** The properties of an end that IP lists depend on; null means unknown. */
 export interface Addressed {
   readonly ip: string | null
   readonly fqdn: string | null
 }
 
 /**
- * Prepares a list for the question whether it covers an end: its included ranges without the excluded ones, plus anything with
- * one of its domain names. A name may belong to any address, so such a list never excludes one for certain.
+ * Prepares the test whether an IP list contains an end: by its included ranges without the excluded ones, or by one of
+ * its domain names. A name may belong to any address, so a list with names never rules out an end for certain.
  */
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)
@@ -92,25 +99,28 @@ export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: 
           range.from <= value &&
           value <= range.to,
       )
-    // Whether a name outweighs an exclusion is not documented.
+    // It is not documented whether a domain name takes precedence over an exclusion.
     if (holds(true)) return names.length > 0 ? unknown('domain_name') : 'no'
     return holds(false) || isNamed ? 'yes' : beside
   }
 }
 
-/** `*` stands for any run of characters; case does not count. */
+/** Builds a test for a domain name pattern. `*` stands for any characters, and case is ignored. */
 export function compileName(pattern: string): (fqdn: string) => boolean {
   const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/gu, '\\$&'))
   const expression = new RegExp(`^${parts.join('.*')}$`, 'iu')
   return (fqdn) => expression.test(fqdn)
 }
 
-/** A range of an IP list as numbers; null for anything that is neither a network nor two addresses of one family. */
+/**
+ * Reads a range of an IP list as numbers. Returns null unless it is a network, a single address, or two addresses of
+ * the same family.
+ */
 export function readRange({ from_ip: from, to_ip: to, exclusion }: IpRange): Range | null {
   try {
     const isRange = to !== undefined && to !== null && to !== ''
     const [address, bits] = from.includes('/') ? ipaddr.parseCIDR(from) : [ipaddr.parse(from), null]
-    // IPv4 in its IPv6-mapped form: which family the PCE takes it for is not known.
+    // It is not known which family the PCE assigns to an IPv4-mapped IPv6 address.
     if (address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()) return null
     const family = address.kind()
     const first = valueOf(address)

@@ -1,13 +1,17 @@
 /**
- * Sets of points in a space of many dimensions, each point having one value in each. A box restricts some dimensions to a mask of
- * values and leaves the others open. Dimensions have values that nobody names; a negative mask (a complement) holds those too.
+ * A set of points in a space with many dimensions, in which each point has one value per dimension. A box restricts
+ * some dimensions to certain values, given as a bit mask, and leaves the others open. A dimension also has values that
+ * have no bit; a negative mask (a complement) includes them.
  */
 export type Box = ReadonlyMap<string, bigint>
 
-/** Masks of every value of the dimensions that have no others; of any other dimension it is -1n. */
+/**
+ * For each dimension, the mask of all of its values. Dimensions that also have values without a bit are left out or
+ * -1n.
+ */
 export type Dimensions = ReadonlyMap<string, bigint>
 
-/** What two boxes share; null where that is nothing. */
+/** Returns the intersection of two boxes, or null if it is empty. */
 export function intersectBoxes(a: Box, b: Box): Box | null {
   const shared = new Map(a)
   for (const [dimension, mask] of b) {
@@ -18,15 +22,18 @@ export function intersectBoxes(a: Box, b: Box): Box | null {
   return shared
 }
 
-/** Thrown where boxes overlap in so many ways that comparing them would take too long. */
+/** Thrown if boxes overlap in so many ways that comparing them would take too long. */
 export class TooManySteps extends Error {}
 
-/** Counts down through all the questions of one comparison. */
+/** The number of steps that one comparison may still take. All of its questions share it. */
 export interface Allowance {
   steps: number
 }
 
-/** Whether each point of a box lies in one of the others. Throws TooManySteps when the allowance is used up. */
+/**
+ * Returns true if the other boxes together contain every point of this one.
+ * @throws {TooManySteps} when the allowance is used up.
+ */
 export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensions, allowance: Allowance): boolean {
   allowance.steps -= others.length
   const touching = others.filter((other) => touches(box, other))
@@ -37,7 +44,7 @@ export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensio
       allowance.steps -= 1
       if (allowance.steps < 0) throw new TooManySteps()
       const pieces = piecesOutside(rest, touching[at] as Box, dimensions)
-      // What lies outside of this one in some dimension has to lie in those that follow.
+      // The points outside this box must lie in the boxes that follow.
       if (pieces !== null) return pieces.every((piece) => leaveOut(piece, at + 1))
     }
     return false
@@ -52,7 +59,7 @@ function touches(box: Box, other: Box): boolean {
   return true
 }
 
-/** What is left of a box without another, in boxes that share no point; null where they have nothing in common. */
+/** Returns the parts of a box outside another one, as disjoint boxes; null if the two boxes do not overlap. */
 function piecesOutside(box: Box, other: Box, dimensions: Dimensions): Box[] | null {
   const cuts: [dimension: string, inside: bigint, outside: bigint][] = []
   for (const [dimension, mask] of other) {

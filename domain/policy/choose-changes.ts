@@ -8,15 +8,17 @@ import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { requireApproved } from './require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
 
-/** Pending changes an error names at most. */
+/** The most pending changes an error lists. */
 const MAX_LISTED = 50
 
-/** What is done with pending changes, as messages say it: `Nothing was provisioned.` */
+/** What a call does with pending changes, as messages say it: `Nothing was provisioned.` */
 export type Deed = 'provisioned' | 'discarded' | 'restored'
 
 /**
- * The draft hrefs of what the caller named: active hrefs in their draft form, a rule by its rule set, each once. Throws
- * invalid_argument {invalid} listing every href that cannot be provisioned here, and so has no pending change either.
+ * Converts the hrefs that a caller named to distinct draft hrefs of objects that can be provisioned. An active href
+ * becomes its draft, and a rule its rule set.
+ * @throws {ToolError} invalid_argument with `invalid`, listing every href that cannot be provisioned and therefore
+ * cannot have a pending change.
  */
 export function toProvisionable(
   hrefs: readonly string[],
@@ -43,7 +45,7 @@ function targetOf(text: string, orgId: string): string | null {
   if (parsed === null || parsed.org !== orgId || (parsed.version !== 'draft' && parsed.version !== 'active'))
     return null
   const draft = toDraftHref(text)
-  // Rules are provisioned through their rule set only (P34).
+  // A rule can only be provisioned together with its rule set (P34).
   if (parsed.parent !== undefined) {
     const isRule = parsed.parent.kind === 'rule_sets' && ['sec_rules', 'deny_rules'].includes(parsed.kind)
     return isRule ? toDraftHref(parsed.parent.href) : null
@@ -52,7 +54,10 @@ function targetOf(text: string, orgId: string): string | null {
   return known && (parsed.id !== undefined || parsed.kind === 'firewall_settings') ? draft : null
 }
 
-/** The pending changes of exactly these objects. Throws not_pending {not_pending, pending} when one has none. */
+/**
+ * Returns the pending changes of exactly these objects.
+ * @throws {ToolError} not_pending with `not_pending` and `pending` if one of them has no pending change.
+ */
 export function choosePending(
   hrefs: readonly string[],
   pending: readonly TypedPendingChange[],
@@ -67,13 +72,13 @@ export function choosePending(
   })
 }
 
-/** Pending changes as facts of an error: the first ones, and how many there are. */
+/** Lists pending changes for the details of an error: the first ones, and the total number. */
 export const listPending = (pending: readonly TypedPendingChange[]) => ({
   pending: pending.slice(0, MAX_LISTED).map(showPending),
   pending_total: pending.length,
 })
 
-/** A pending change in an answer. */
+/** Returns a pending change in the form that answers use. */
 export function showPending({ href, type, name, update_type: updateType }: TypedPendingChange) {
   return {
     href,
@@ -83,27 +88,28 @@ export function showPending({ href, type, name, update_type: updateType }: Typed
   }
 }
 
-/** Draft references by type, as POST /sec_policy takes them. */
+/** Groups draft references by type, as POST /sec_policy expects them. */
 export function toChangeSubset(changes: readonly TypedPendingChange[]): ChangeSubset {
   const subset: Partial<Record<ChangeSubsetType, { href: string }[]>> = {}
   for (const { type, href } of changes) (subset[type] ??= []).push({ href: toDraftHref(href) })
   return subset
 }
 
-/** A pending object that had to be included, and what needs it. */
+/** A pending object that must be included, and the objects that need it. */
 export interface Dependency {
   href: string
   type: string
   required_by: string[]
 }
 
-/** Rounds of asking what the added objects need in turn; some PCEs name everything at once, some do not. */
+/** The most rounds of asking for dependencies of dependencies. Some PCEs list all of them at once, others do not. */
 const MOST_ROUNDS = 20
 
 /**
- * The chosen changes, complete: with `include`, the pending objects that they need are added, and whatever those need. Without
- * it, or if asking never ends, throws dependencies_required {required}: the PCE would refuse an incomplete set (P35). What is discarded
- * needs what would be left without it (P36).
+ * Completes the chosen changes. With `include`, the pending objects they depend on are added, and the dependencies of
+ * those. When discarding, the dependencies are the pending changes that need a discarded one (P36).
+ * @throws {ToolError} dependencies_required with `required` if something is missing without `include`, or if the PCE
+ * keeps naming more. The PCE would reject an incomplete set (P35).
  */
 export async function completeChanges(
   pce: PceClient,
@@ -139,8 +145,9 @@ function incomplete(required: Dependency[], deed: 'provisioned' | 'discarded'): 
 }
 
 /**
- * Each required object once, with everything that needs it. Throws invalid_response for dependencies of another shape: taking them
- * for none would provision an incomplete set.
+ * Lists each required object once, with everything that needs it.
+ * @throws {PceError} invalid_response if the dependencies have an unexpected shape. Ignoring them would provision an
+ * incomplete set.
  */
 function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
   if (!dependencies.every(isDependency))
@@ -157,7 +164,10 @@ function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
   return [...required.values()]
 }
 
-/** `{dependency: {type: {href}}, required_by: {type: [{href}]}}` (P27); what needs it may be left out. */
+/**
+ * Checks for the shape `{dependency: {type: {href}}, required_by: {type: [{href}]}}` (P27); `required_by` may be
+ * missing.
+ */
 function isDependency({ dependency, required_by: requiredBy }: Partial<PolicyDependency>): boolean {
   const values = (object: unknown) =>
     typeof object === 'object' && object !== null && !Array.isArray(object) ? Object.values(object) : null
@@ -169,8 +179,8 @@ function isDependency({ dependency, required_by: requiredBy }: Partial<PolicyDep
 }
 
 /**
- * A digest of a set of pending changes at this moment, as lowercase hex SHA-256: each object's href, what happens to it and when
- * it was last edited, sorted by href (D21). An edit of a rule counts as an edit of its rule set (P4).
+ * Returns a digest (lowercase hex SHA-256) of the current state of some pending changes: each object's href, kind of
+ * change and time of its last edit, sorted by href (D21). An edit of a rule counts as an edit of its rule set (P4).
  */
 export function digestChanges(changes: readonly TypedPendingChange[]): string {
   const rows = changes
@@ -179,14 +189,14 @@ export function digestChanges(changes: readonly TypedPendingChange[]): string {
   return createHash('sha256').update(JSON.stringify(rows)).digest('hex')
 }
 
-/** Some releases call it change_type. */
+/** Returns the kind of change. Some releases call the field change_type. */
 export function updateTypeOf(change: TypedPendingChange): string | null {
   return change.update_type ?? (change as { change_type?: string | null }).change_type ?? null
 }
 
 /**
- * The chosen changes as they are in a newer list of everything pending. One that is no longer there loses its edit time, so that
- * the digest differs; with `isAll` everything else that is pending by now belongs to them.
+ * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending loses its edit time,
+ * so that the digest differs. With `isAll`, everything else that is pending by now is included.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],
@@ -204,7 +214,8 @@ export function chosenNow(
 }
 
 /**
- * Throws confirm_required {reason: stale, params_hash} unless the changes are those that were approved (`requireApproved`).
+ * Checks that the changes are the ones that were approved; see `requireApproved`.
+ * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
 export function refuseUnapproved(
   approved: Approval | undefined,
@@ -215,7 +226,11 @@ export function refuseUnapproved(
   requireApproved(approved, digestChanges(changes), text)
 }
 
-/** Throws pending_changes {pending, pending_total} where changes are no longer what was read of them: what is lost was not described. */
+/**
+ * Checks that the changes have not been edited since they were read. Otherwise the call would discard something that it
+ * had not described.
+ * @throws {ToolError} pending_changes with `pending` and `pending_total`.
+ */
 export function refuseMoved(chosen: readonly TypedPendingChange[], now: readonly TypedPendingChange[]): void {
   if (digestChanges(chosen) === digestChanges(now)) return
   const text = 'Somebody edited the draft while it was read. Nothing was changed by this call.'

@@ -1,18 +1,18 @@
-/** Whole numbers from `from` to `to`, both included. */
+/** The whole numbers from `from` to `to`, both included. */
 export interface Interval {
   from: bigint
   to: bigint
 }
 
-/** Whole numbers sorted into classes: those of one class are in the same ones of some sets. */
+/** Whole numbers divided into classes. The numbers of one class are members of exactly the same sets. */
 export interface NumberClasses {
-  /** The classes in each of the sets, as bits. */
+  /** For each set, the classes it contains, as a bit mask. */
   masks: readonly bigint[]
-  /** How many numbers each class has. */
+  /** For each class, how many numbers it has. */
   sizes: readonly bigint[]
 }
 
-/** Sorts all the numbers of `whole` by which of `sets` they are in. */
+/** Divides the numbers of `whole` into classes by which of `sets` they are in. */
 export function classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): NumberClasses {
   const events = new Map<bigint, number[]>([[whole.to + 1n, []]])
   const note = (where: bigint, set: number) => {
@@ -51,7 +51,7 @@ export function classifyNumbers(whole: Interval, sets: readonly (readonly Interv
   return { masks, sizes }
 }
 
-/** The same numbers in intervals of which no two touch, in order. */
+/** Merges intervals that overlap or touch, and sorts them. */
 export function joinIntervals(intervals: readonly Interval[]): Interval[] {
   const joined: Interval[] = []
   const sorted = intervals.filter(({ from, to }) => from <= to).sort((a, b) => (a.from < b.from ? -1 : 1))

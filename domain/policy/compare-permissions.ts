@@ -5,28 +5,34 @@ import { type Reading, type RuleInForce, type RuleSpace, type WrittenEnd, create
 import type { RuleType } from './rule-type.js'
 import type { Reason } from './three-valued.js'
 
-/** What replacing some rules by others does, whatever other rules there are: each is true where some other rules let it happen. */
+/**
+ * The effect of replacing some rules by others, whatever other rules exist. `opens` or `closes` is true if there could
+ * be other rules beside which it happens.
+ */
 export interface Movement {
   /** A connection becomes permitted. */
   opens: boolean
   /** A connection is no longer permitted. */
   closes: boolean
-  /** Why it may be less than both; empty where it is known. */
+  /** Why the effect is uncertain, so that only one of the two or neither may really happen; empty if it is certain. */
   because: readonly Reason[]
 }
 
 export const UNMOVED: Movement = { opens: false, closes: false, because: [] }
 
-/** What cannot be told: it may open and close. */
+/** An effect that cannot be determined, so that it may both open and close connections. */
 export const unknownMovement = (...because: Reason[]): Movement => ({ opens: true, closes: true, because })
 
-/** The effect in one word; undefined where it opens and closes, so that other rules decide what is left of either. */
+/**
+ * Names the effect in one word. Returns undefined if the change both opens and closes, because other rules then decide
+ * the outcome.
+ */
 export function effectOf({ opens, closes }: Movement): ChangeEffect | undefined {
   if (opens && closes) return undefined
   return opens ? 'widening' : closes ? 'narrowing' : 'neutral'
 }
 
-/** What may happen where one of several movements does. */
+/** Combines the effects of changes that happen together. */
 export function joinMovements(movements: readonly Movement[]): Movement {
   return {
     opens: movements.some(({ opens }) => opens),
@@ -35,16 +41,20 @@ export function joinMovements(movements: readonly Movement[]): Movement {
   }
 }
 
-/** About a tenth of a second; rules that need more are rare, and nobody could follow the answer. */
+/**
+ * The most steps of one comparison, which take about a tenth of a second. Rules that need more are rare, and nobody
+ * could follow the answer.
+ */
 const MOST_STEPS = 400_000
-/** Of all rules, in each version. */
+/** The most boxes that all rules of one version may have. */
 const MOST_BOXES = 20_000
 
 /**
- * What becomes permitted, and what is no longer, when one set of rules takes the place of another (D90). At an end, rules put a
- * connection on one of four steps, from the hardest to the mildest: override deny, deny, nothing, allow (P50). A step towards milder
- * opens it beside some other rules, a step towards harder closes it beside some. What no source defines is read both ways, and
- * what happens in either counts.
+ * Determines which connections become permitted, and which are no longer permitted, when one set of rules replaces
+ * another (D90). At each end, rules put a connection on one of four levels, from strictest to mildest: override deny,
+ * deny, no rule, allow (P50). A change to a milder level opens the connection beside some other rules, and a change to
+ * a stricter level closes it beside some. Rules whose meaning no source defines are compared in every possible reading,
+ * and the effects of all readings count.
  */
 export function compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const space = createRuleSpace([...before, ...after])
@@ -63,7 +73,7 @@ export function compareRules(before: readonly RuleInForce[], after: readonly Rul
   }
 }
 
-/** The boxes of rules of one type, with the rule that each is of. */
+/** The boxes of all rules of one type, each with the href of its rule. */
 type Boxes = readonly { box: Box; owner: string }[]
 type Level = Record<RuleType, Boxes>
 
@@ -80,7 +90,7 @@ function compareIn(
     const byOwner = new Map<string, Box[]>()
     for (const { box, owner } of all) byOwner.set(owner, [...(byOwner.get(owner) ?? []), box])
     return boxes.some(({ box, owner }) => {
-      // Most often a box lies in what its own rule was, or will be.
+      // Usually a box is covered by the boxes of the same rule in the other version, so these are tested first.
       const own = byOwner.get(owner) ?? []
       const isIn = (some: readonly Box[]) => isCovered(box, some, space.dimensions, allowance)
       return !isIn(own) && !isIn(covering)
@@ -111,7 +121,7 @@ function readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: Written
   return level
 }
 
-/** Why it is not known where rules differ in something that can only be compared with itself. */
+/** Lists the reasons for uncertainty: parts of the rules that differ, and that can only be compared for equality. */
 function findReasons(space: RuleSpace, before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
   const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...space.opaqueOf(rule)]))
   const [was, is] = [read(before), read(after)]
@@ -119,7 +129,7 @@ function findReasons(space: RuleSpace, before: readonly RuleInForce[], after: re
   return [...new Set(differing.map(([, reason]) => reason))].sort()
 }
 
-/** Every set of some of these, the empty one first. */
+/** Lists all subsets, beginning with the empty one. */
 export function subsetsOf<T>(items: readonly T[]): Set<T>[] {
   return items.reduce<Set<T>[]>(
     (found, item) => [...found, ...found.map((subset) => new Set([...subset, item]))],

@@ -1,6 +1,6 @@
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/** A field the PCE stored differently from what was sent, or not at all. */
+/** A field that the PCE stored differently from what was sent, or did not store at all. */
 export interface Difference {
   field: string
   sent: unknown
@@ -8,9 +8,10 @@ export interface Difference {
 }
 
 /**
- * What is in a payload but not in the stored object. The PCE may add fields and reorder lists; it should not drop or change
- * anything, but sometimes does so silently (P18). Hrefs compare regardless of the policy version. A list entry also differs when
- * it says more than was sent: a range with an end, a label that is excluded.
+ * Lists the fields of a payload that the stored object does not contain. The PCE may add fields and reorder lists; it
+ * should not drop or change anything, but sometimes does so silently (P18). Hrefs are compared without their policy
+ * version. A list entry also differs if its stored form says more than was sent, such as a range that got an end or a
+ * label that is now excluded.
  */
 export function findDifferences(sent: object, stored: object): Difference[] {
   return Object.entries(sent as Record<string, unknown>)
@@ -18,7 +19,7 @@ export function findDifferences(sent: object, stored: object): Difference[] {
     .map(([field, value]) => ({ field, sent: value, stored: (stored as Record<string, unknown>)[field] ?? null }))
 }
 
-/** Differences as an answer's optional property: absent when everything was stored as sent. */
+/** Returns the differences as an optional property of an answer; it is absent if everything was stored as sent. */
 export function listDifferences(differences: readonly Difference[] = []): { differences?: Difference[] } {
   return differences.length === 0 ? {} : { differences: [...differences] }
 }
@@ -33,11 +34,11 @@ function contains(stored: unknown, sent: unknown): boolean {
       !saysMore(stored as Record<string, unknown>, sent)
     )
   }
-  // Null and absent mean the same to the PCE (P43).
+  // To the PCE, null and absent mean the same (P43).
   return stored === sent || ((sent ?? null) === null && (stored ?? null) === null)
 }
 
-/** Fields whose presence changes the meaning of an entry of a rule, a service or an IP list. */
+/** Fields whose presence changes the meaning of an entry in a rule, a service or an IP list. */
 const TELLING = [
   'exclusion',
   'to_ip',
@@ -51,23 +52,26 @@ const TELLING = [
   'description',
 ]
 
-/** Whether an entry has a meaningful field that was not sent. What accompanies an href only describes it. */
+/**
+ * Returns true if a stored entry has a meaningful field that was not sent. In a reference by href, other fields only
+ * describe the object and are ignored.
+ */
 function saysMore(stored: Record<string, unknown>, sent: object): boolean {
   if ('href' in sent) return false
   return TELLING.some((field) => {
     const value = stored[field]
     if (field in sent || value === undefined || value === null || value === '' || value === false) return false
-    // The PCE may spell out what an entry without ports has (P18).
+    // For an entry without ports, the PCE may write -1 or a to_port equal to the port (P18).
     return !(value === -1 || (field === 'to_port' && value === stored.port))
   })
 }
 
-/** Every item has its own partner and nothing is left over. */
+/** Returns true if the items of both lists can be paired, with none left over. */
 function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false
-  // The most detailed first: what says less would also find its partner in what says more, and take it away. Both sides in
-  // that order, so that partners of long lists stand close to each other.
+  // The most detailed items are matched first. Otherwise an item with less detail could take the partner of one with
+  // more. Both sides are sorted this way, so that in long lists the partners are close together.
   const left = mostDetailedFirst(found)
   return mostDetailedFirst(sent).every((item) => {
     const at = left.findIndex((candidate) => contains(candidate, item))

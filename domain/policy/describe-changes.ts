@@ -18,7 +18,7 @@ import { loadContents, type LoadedContents, type Versions } from './load-content
 const IN_FLIGHT = 4
 
 interface ReadVersions extends Versions {
-  /** Why they could not be read. */
+  /** The reason why the versions could not be read. */
   error?: string
 }
 
@@ -30,24 +30,27 @@ interface Judging {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** An object that differs between two versions of the policy, with both. */
+/** An object that differs between two versions of the policy, with both versions. */
 export interface ChangedObject {
   change: TypedPendingChange
   versions: ReadVersions
 }
 
-/** What changes stand in: where their judgement finds the rules that use an object, and what rules refer to. */
+/**
+ * The policy around the changes, which is needed to judge them: the users of a changed object, and the objects that
+ * rules refer to.
+ */
 export interface Surroundings {
-  /** Null where they cannot be read. */
+  /** Reads the users of policy objects; null if they cannot be read. */
   readUsers: () => Promise<Users | null>
   readContents: (policy: unknown, known: ReadonlyMap<string, Versions>) => Promise<LoadedContents>
-  /** Objects whose names are known: they are not asked for. */
+  /** Objects whose names are already known and need not be requested. */
   named?: readonly NamedObject[]
 }
 
 /**
- * Pending changes with what they change (T22). An object that cannot be read in one of its versions still counts: it has `diff_error`
- * in place of its differences.
+ * Describes what pending changes do (T22). An object that cannot be read in one of its versions is listed with
+ * `diff_error` instead of its differences.
  */
 export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<PolicyChange[]> {
   const { pce, signal } = ctx
@@ -61,8 +64,8 @@ export async function describeChanges(ctx: Context, changes: readonly TypedPendi
 }
 
 /**
- * The same for two versions of any age: `draft` is the later one throughout, `active` the one that it is compared with. Hrefs are draft
- * hrefs, whatever the versions.
+ * Describes the differences between two versions of any age: `draft` is the later one, `active` the one it is compared
+ * with. Hrefs are always draft hrefs.
  */
 export async function describeObjects(
   ctx: Context,
@@ -93,7 +96,7 @@ function* describeEach(objects: readonly ChangedObject[], judging: Judging): Ste
   return described
 }
 
-/** Types of objects that have rules of their own. */
+/** Types of objects that contain rules. */
 const HOLDERS = new Set(['rule_sets', 'enforcement_boundaries'])
 
 function describe(
@@ -114,7 +117,8 @@ function describe(
     return { ...shown, ...judgeObject(type, { draft, active: inForce }, contents, users), ...stamps, fields }
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = diffRuleSet(ours, active, contents)
-  // Of a changed rule the fields show only what differs, which does not tell which rule it is.
+  // The fields of a changed rule show only the differences, which do not tell which rule it is. So the rule is also
+  // named as it was before.
   const before = new Map(
     [...(active?.rules ?? []), ...(active?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]),
   )
@@ -129,7 +133,7 @@ function describe(
   return { ...shown, ...judged, ...stamps, fields, rules: named }
 }
 
-/** The two versions of a changed object: a new one has no active version, a deleted one no draft. */
+/** Reads both versions of a changed object. A new object has no active version, a deleted one no draft. */
 async function readVersions(pce: PceClient, change: TypedPendingChange, signal: AbortSignal): Promise<ReadVersions> {
   const read = async (href: string): Promise<PceObject> => {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
@@ -149,7 +153,7 @@ async function readVersions(pce: PceClient, change: TypedPendingChange, signal: 
   }
 }
 
-/** Null where they cannot be read: what depends on them is undecided then. */
+/** Reads the users of policy objects. Returns null if that fails; whatever depends on them is then undecided. */
 async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
   try {
     return await loadPolicyUsers(pce, signal)
@@ -159,18 +163,19 @@ async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | n
   }
 }
 
-/** The author of an object is not a reference that needs a name. */
+/** Removes the authors, so that their hrefs are not looked up as references to policy objects. */
 function withoutStamps(object: PceObject | null): object {
   const { created_by: _c, updated_by: _u, deleted_by: _d, ...rest } = object ?? { href: '' }
   return rest
 }
 
-/** Each costs two reads, which somebody waits for. */
+/** The most pending changes that are judged. Each takes two reads while somebody waits for the answer. */
 const MOST_JUDGED = 100
 
 /**
- * Whether the first of these changes widen or narrow what is permitted, their risks and their authors, by href. It only helps the
- * decision: empty where the PCE does not say. A cancelled call rejects.
+ * Judges the first of these pending changes: whether they widen or narrow what is permitted, their risks and their
+ * authors. Returns a map by href. The judgement only supports a decision, so the map is empty if the PCE does not
+ * answer. Rejects if the call is cancelled.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -185,7 +190,7 @@ export async function judgePending(
   }
 }
 
-/** A JSON value with key and value, or name, beside every `{href}` inside it that has a known one. */
+/** Copies a JSON value and adds key and value, or the name, beside every `{href}` for which they are known. */
 export function showNamesInside<T>(value: T, names: ReferenceNames): T {
   return show(value, names) as T
 }

@@ -1,7 +1,10 @@
 import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
-/** What the PCE records about an object, and what is compared separately. */
+/**
+ * Fields that do not count as content: what the PCE records about an object, and the rules, which are compared
+ * separately.
+ */
 export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',
   'created_at',
@@ -17,14 +20,18 @@ export const NO_CONTENT: ReadonlySet<string> = new Set([
   'deny_rules',
 ])
 
-/** Lists of whole objects, whose hrefs alone do not tell whether they changed. */
+/**
+ * Fields that contain whole objects instead of references. These objects are compared in full, because their hrefs do
+ * not show a change.
+ */
 const OWN_OBJECTS = new Set(['ip_tables_rules'])
 
 type Fields = Record<string, unknown>
 
 /**
- * The fields in which a draft differs from what is in force, by name. References compare by href regardless of version, since a
- * new name is a change of another object; null and absent are equal, and list order does not matter.
+ * Lists the fields in which a draft differs from the active version, by name. References are compared by href without
+ * the policy version, because a new name is a change of the other object. Null and absent are equal, and the order of
+ * lists is ignored.
  */
 export function diffFields(draft: object | null, active: object | null): FieldChange[] {
   const [a, b] = [(draft ?? {}) as Fields, (active ?? {}) as Fields]
@@ -37,11 +44,14 @@ export function diffFields(draft: object | null, active: object | null): FieldCh
     .map((field) => ({ field, draft: a[field] ?? null, active: b[field] ?? null }))
 }
 
-/** References reduced to their hrefs; `exclusion: false` equals an absent one. */
+/** Reduces references to their hrefs. `exclusion: false` counts as absent. */
 const bare = (value: unknown): unknown =>
   withoutFalseExclusions(value, (object) => (typeof object.href === 'string' ? { href: object.href } : object))
 
-/** A value with each `exclusion: false` left out, which says what its absence says, and each object in it as `reduce` makes it. */
+/**
+ * Copies a value without any `exclusion: false`, which means the same as no `exclusion`. `reduce` is applied to each
+ * object inside.
+ */
 export function withoutFalseExclusions(value: unknown, reduce = (object: Fields): Fields => object): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutFalseExclusions(item, reduce))
   if (typeof value !== 'object' || value === null) return value
@@ -51,10 +61,10 @@ export function withoutFalseExclusions(value: unknown, reduce = (object: Fields)
   return Object.fromEntries(said.map(([field, inner]) => [field, withoutFalseExclusions(inner, reduce)]))
 }
 
-/** Whether two values mean different things. */
+/** Returns true if two values mean different things. */
 export function differs(a: unknown, b: unknown): boolean {
   const isEmpty = (value: unknown) => value == null || value === '' || (Array.isArray(value) && value.length === 0)
   if (isEmpty(a) && isEmpty(b)) return false
-  // Each must contain the other: containing alone allows the stored side to have more.
+  // Each must contain the other, because findDifferences accepts additional content on the stored side.
   return findDifferences({ a }, { a: b }).length > 0 || findDifferences({ a: b }, { a }).length > 0
 }

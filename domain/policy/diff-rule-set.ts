@@ -29,7 +29,10 @@ export interface RuleSetDiff extends Judgement {
   scope_change?: PolicyChange['scope_change']
 }
 
-/** A rule set in draft against what is in force, either of them null: rule by rule, with its effect on traffic and what to review. */
+/**
+ * Compares a draft rule set with the active one, rule by rule, with the effect on traffic and the risks to review.
+ * Either may be null, for a new or deleted rule set.
+ */
 export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, contents: LoadedContents): RuleSetDiff {
   const replacements = inEveryVersion(contents, (version) => ({
     before: placeRules(active, version),
@@ -58,7 +61,7 @@ export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, conte
 
 const idOf = ({ href }: { href: string }) => toDraftHref(href)
 
-/** Rules of the same href before and after, as far as they are in force. */
+/** Pairs rules in force with the same href before and after the change. */
 function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?: RuleInForce }[] {
   const known = new Map(before.map((one) => [idOf(one.rule), one]))
   return after.map((one) => {
@@ -67,7 +70,7 @@ function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?:
   })
 }
 
-/** What replaces what of one rule alone, by its draft href. */
+/** Returns a function that finds the replacement of a single rule by its draft href. */
 function byRule(replacements: readonly Replacement[]): (href: string) => Replacement[] {
   const index = (rules: readonly RuleInForce[]) => new Map(rules.map((one) => [idOf(one.rule), one]))
   const indexed = replacements.map(({ before, after }) => ({ before: index(before), after: index(after) }))
@@ -78,13 +81,13 @@ function byRule(replacements: readonly Replacement[]): (href: string) => Replace
   return (href) => indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) }))
 }
 
-/** One rule in both versions of its rule set, null where it is not. */
+/** A rule in both versions of its rule set; null in a version that does not have it. */
 interface Pair {
   type: RuleType
   href: string
   draft: AnyRule | null
   active: AnyRule | null
-  /** The draft rule, even if it is only marked for deletion. */
+  /** The rule in the draft, even if it is marked for deletion there. */
   last: AnyRule | null
 }
 
@@ -94,7 +97,7 @@ function pairRules(draft: RuleSet | null, active: RuleSet | null): Pair[] {
     const href = idOf(rule)
     const pair = pairs.get(href) ?? { type, href, draft: null, active: null, last: null }
     if (ruleSet === active) pairs.set(href, { ...pair, active: rule })
-    // A rule that is marked for deletion is still shown in the draft.
+    // The PCE still lists a rule in the draft after it is marked for deletion.
     else if (rule.update_type === 'delete') pairs.set(href, { ...pair, last: rule })
     else pairs.set(href, { ...pair, type, draft: rule, last: rule })
   }
@@ -105,13 +108,13 @@ function pairRules(draft: RuleSet | null, active: RuleSet | null): Pair[] {
   return [...pairs.values()].filter((pair) => pair.draft !== null || pair.active !== null)
 }
 
-/** A rule that was added, changed or removed, with what differs in it. */
+/** A rule that was added, changed or removed, with the fields that differ. */
 interface ChangedRule extends Pair {
   change: RuleChangeShown['change']
   fields: FieldChange[]
 }
 
-/** The rules in which a rule set differs from what is in force, either of them null. */
+/** Lists the rules that differ between a draft rule set and the active one. Either may be null. */
 export const changedRules = (draft: RuleSet | null, active: RuleSet | null): ChangedRule[] =>
   pairRules(draft, active).flatMap((pair) => {
     const fields = diffFields(pair.draft, pair.active)
@@ -119,7 +122,7 @@ export const changedRules = (draft: RuleSet | null, active: RuleSet | null): Cha
     return [{ ...pair, fields, change: pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed' }]
   })
 
-/** A changed rule with what that does by itself, whatever its rule set has beside it. */
+/** Describes a changed rule and its own effect, without regard to the other rules of its rule set. */
 function describeRule({ type, href, change, fields, last }: ChangedRule, own: readonly Replacement[]): RuleChangeShown {
   const risks = findRuleRisks(own.flatMap(pairUp))
   const [by, at] = [last?.updated_by, last?.updated_at]
@@ -135,7 +138,9 @@ function describeRule({ type, href, change, fields, last }: ChangedRule, own: re
   }
 }
 
-/** The effect of rules in the words of iptables cannot be determined, only that it has not changed. */
+/**
+ * Returns the effect of changed iptables rules. It cannot be determined, except that there is none if nothing changed.
+ */
 function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: PolicyChange['scope_change']) {
   const [now, before] = [draft, active].map((ruleSet) =>
     ruleSet !== null && isInForce(ruleSet) ? (ruleSet.ip_tables_rules ?? []).filter(isInForce) : [],
@@ -146,7 +151,10 @@ function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: Poli
 
 type Scope = readonly ScopeEntry[]
 
-/** Whether the scopes of a rule set reach more workloads than before, and whether one of them is gone. */
+/**
+ * Determines whether the scopes of a rule set cover more or fewer workloads than before, and whether one of them was
+ * removed.
+ */
 function describeScopes(
   draft: RuleSet | null,
   active: RuleSet | null,
@@ -160,7 +168,8 @@ function describeScopes(
   const holds = (wide: Scope, narrow: Scope) => !compareRules(within([wide]), within([wide, narrow])).opens
   const isEmpty = (scope: Scope) => !compareRules([], within([scope])).opens
   const kept = after.filter((scope) => !isEmpty(scope))
-  // A scope that another one contains says nothing; one that has more conditions now is narrower, but not gone.
+  // A scope inside another one is redundant, so its removal does not count. A scope that got additional conditions is
+  // narrower, but not removed.
   const isRemoved = before.some(
     (scope, at) =>
       !isEmpty(scope) &&
@@ -172,7 +181,7 @@ function describeScopes(
 
 const WORDS = { widening: 'wider', narrowing: 'narrower', neutral: 'same', different: 'different' } as const
 
-/** A rule for everything inside some scopes, to compare them by what they cover. */
+/** Builds a rule that allows everything within some scopes, so that scopes can be compared by what they cover. */
 function coverScopes(scopes: readonly Scope[], contents: PolicyContents): RuleInForce {
   const everyone = [{ actors: 'ams' as const }]
   const rule = {

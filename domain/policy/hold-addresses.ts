@@ -5,14 +5,15 @@ import { type Family, readRange } from './addresses.js'
 import type { Interval } from './classify-numbers.js'
 import { intersectIntervals, sizeOf, subtractIntervals } from './intervals.js'
 
-/** Addresses that somebody asks about: one, a network, or from one to another. */
+/** The addresses a caller asks about: a single one, a network, or a range. */
 export interface AskedAddresses extends Interval {
   family: Family
 }
 
 /**
- * Text as addresses: `10.0.0.1`, `10.0.0.0/8`, `10.0.0.1-10.0.0.9`, or IPv6 in the same forms; a network may be named by any address in it.
- * An IPv4 address in its IPv6-mapped form is that IPv4 address. Otherwise what is wrong, as a sentence.
+ * Parses addresses: `10.0.0.1`, `10.0.0.0/8`, `10.0.0.1-10.0.0.9`, or IPv6 in the same forms. A network may be given by
+ * any address in it. An IPv4-mapped IPv6 address becomes its IPv4 address. If the text is invalid, returns a sentence
+ * that says what is wrong.
  */
 export function readAsked(text: string): AskedAddresses | string {
   const [first = '', last, ...more] = text.split('-').map((part) => part.trim())
@@ -38,15 +39,18 @@ const plain = (address: string): string => {
   return parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address().toString() : address
 }
 
-/** What an IP list holds of the addresses of one family, by its ranges alone. */
+/** The addresses of one family that an IP list contains, by its ranges alone. */
 export interface HeldAddresses {
-  /** Included by some range and excluded by none, in order. */
+  /** Addresses included by a range and not excluded by another, in order. */
   held: Interval[]
-  /** Included by some range and excluded by another. */
+  /** Addresses included by a range but excluded by another. */
   taken: Interval[]
 }
 
-/** Ranges that cannot be read are left out: `unreadableOf` has them. */
+/**
+ * Determines which addresses of a family an IP list contains. Ranges that cannot be read are ignored; `unreadableOf`
+ * lists them.
+ */
 export function holdAddresses({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>, family: Family): HeldAddresses {
   const own = (ranges ?? []).map(readRange).filter((range) => range?.family === family)
   const of = (exclusion: boolean) => own.flatMap((range) => (range?.exclusion === exclusion ? [range] : []))
@@ -54,40 +58,48 @@ export function holdAddresses({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>, 
   return { held: subtractIntervals(included, excluded), taken: intersectIntervals(included, excluded) }
 }
 
-/** The ranges whose meaning is not known: other text than addresses, and IPv4 in IPv6-mapped form. */
+/** Lists the ranges whose meaning is not known: text that is not an address, and IPv4-mapped IPv6 addresses. */
 export const unreadableOf = ({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>): IpRange[] =>
   (ranges ?? []).filter((range) => readRange(range) === null)
 
-/** A PCE keeps no list of nothing, so one that gives nothing was not read in full. */
+/**
+ * Returns true if a list has neither ranges nor domain names. A PCE stores no empty lists, so such a list was not read
+ * completely.
+ */
 export const isEmpty = ({ ip_ranges: ranges, fqdns }: Pick<IpList, 'ip_ranges' | 'fqdns'>): boolean =>
   (ranges ?? []).length + (fqdns ?? []).length === 0
 
 export type Hold = 'whole' | 'part' | 'excluded' | 'none' | 'uncertain'
 
-/** How an IP list relates to some addresses. */
+/** How an IP list relates to the addresses a caller asked about. */
 export interface AddressMatch {
   /**
-   * `whole`, `part` or `none` of them are in the list by its ranges. `excluded`: none, though ranges include some, since other ranges
-   * exclude all of these. `uncertain`: ranges that cannot be read may make the difference, or the list gives nothing at all.
+   * `whole`, `part` or `none`: how many of the addresses the list contains, by its ranges. `excluded`: none, because
+   * its exclusions remove all that its ranges include. `uncertain`: ranges that cannot be read may change the answer,
+   * or the list is empty.
    */
   hold: Hold
-  /** Those of them that the list has, and those that its exclusions take out. */
+  /** The requested addresses that the list contains, and those that its exclusions remove. */
   held: Interval[]
   taken: Interval[]
-  /** Its ranges and exclusions that have any of them, as written. */
+  /** The ranges and exclusions that overlap the requested addresses, as written in the list. */
   ranges: IpRange[]
-  /** How many addresses of this family the list has in all. */
+  /** How many addresses of this family the list contains in total. */
   size: bigint
 }
 
-/** Exact, whatever the ranges overlap. Domain names are not looked at: what they resolve to is not known. */
+/**
+ * Compares an IP list with the requested addresses. The result is exact for overlapping ranges, too. Domain names are
+ * ignored, because the addresses they resolve to are not known.
+ */
 export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked: AskedAddresses): AddressMatch {
   const all = holdAddresses(list, asked.family)
   const [held, taken] = [intersectIntervals(all.held, [asked]), intersectIntervals(all.taken, [asked])]
   const unread = unreadableOf(list)
   const isWhole = sizeOf(held) === sizeOf([asked])
   const known = isWhole ? 'whole' : held.length > 0 ? 'part' : taken.length > 0 ? 'excluded' : 'none'
-  // One more inclusion cannot add to the whole, nor one more exclusion take from nothing.
+  // An unreadable inclusion cannot add anything if the list contains all the addresses, nor an unreadable exclusion
+  // remove anything if it contains none.
   const decides = unread.some(({ exclusion }) => (exclusion === true ? held.length > 0 : !isWhole))
   return {
     hold: decides || isEmpty(list) ? 'uncertain' : known,
@@ -101,14 +113,14 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
   }
 }
 
-/** An address of a family by its number. */
+/** Converts the number of an address back to text. */
 export function writeAddress(family: Family, value: bigint): string {
   const width = family === 'ipv4' ? 4 : 16
   const bytes = Array.from({ length: width }, (_, at) => Number((value >> BigInt(8 * (width - 1 - at))) & 255n))
   return ipaddr.fromByteArray(bytes).toString()
 }
 
-/** Addresses as an IP list has them: one, a network where they are one, otherwise `first-last`. */
+/** Writes an interval as IP lists do: a single address, a network if it is one, otherwise `first-last`. */
 export function writeInterval(family: Family, { from, to }: Interval): string {
   if (from === to) return writeAddress(family, from)
   const size = to - from + 1n
@@ -119,6 +131,6 @@ export function writeInterval(family: Family, { from, to }: Interval): string {
     : `${writeAddress(family, from)}-${writeAddress(family, to)}`
 }
 
-/** A range of an IP list as text: `10.0.0.0/8`, `10.0.0.1-10.0.0.9`; an exclusion with `!` in front. */
+/** Writes a range of an IP list as text: `10.0.0.0/8` or `10.0.0.1-10.0.0.9`, with `!` in front of an exclusion. */
 export const writeRange = ({ from_ip: from, to_ip: to, exclusion }: IpRange): string =>
   `${exclusion === true ? '!' : ''}${from}${to == null || to === '' ? '' : `-${to}`}`

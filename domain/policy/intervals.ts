@@ -1,6 +1,6 @@
 import { type Interval, joinIntervals } from './classify-numbers.js'
 
-/** The numbers that are in one of `a` and in one of `b`, in intervals of which no two touch, in order. */
+/** Returns the numbers that are both in `a` and in `b`, as sorted intervals that neither overlap nor touch. */
 export function intersectIntervals(a: readonly Interval[], b: readonly Interval[]): Interval[] {
   const [left, right] = [joinIntervals(a), joinIntervals(b)]
   const found: Interval[] = []
@@ -15,7 +15,7 @@ export function intersectIntervals(a: readonly Interval[], b: readonly Interval[
   return found
 }
 
-/** The numbers of `a` that are in none of `b`, in the same form. */
+/** Returns the numbers of `a` that are not in `b`, as sorted intervals that neither overlap nor touch. */
 export function subtractIntervals(a: readonly Interval[], b: readonly Interval[]): Interval[] {
   const taken = joinIntervals(b)
   const left: Interval[] = []
@@ -36,6 +36,6 @@ export function subtractIntervals(a: readonly Interval[], b: readonly Interval[]
   return left
 }
 
-/** How many numbers there are in intervals of which no two overlap. */
+/** Counts the numbers in intervals that do not overlap. */
 export const sizeOf = (intervals: readonly Interval[]): bigint =>
   intervals.reduce((sum, { from, to }) => sum + to - from + 1n, 0n)

@@ -3,24 +3,25 @@ import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
 import { anyOf, both, settle, unknown, type Answer } from './three-valued.js'
 
-/** A connection that the PCE calls allowed. */
+/** A connection that the PCE reports as allowed. */
 export interface AllowedFlow {
   source: FlowEnd
   destination: FlowEnd
-  /** Enforcement modes of the ends; null where there is no VEN, or the mode is not known. */
+  /** The enforcement modes of both ends; null if there is no VEN or the mode is unknown. */
   sourceMode: string | null
   destinationMode: string | null
   port: number | null
   proto: number | null
 }
 
-/** Whether rules allow it: 'no' where it passes only because no deny rule matches. */
+/** Tells whether rules allow the connection: 'no' if it passes only because no deny rule matches. */
 export type JudgeAllowed = (flow: AllowedFlow) => Answer
 
 /**
- * Judges connections that the PCE calls allowed. In selective mode that may only mean that no deny rule matched (P52), so each
- * end in that mode must have an allow rule in the policy in force; a deny rule that matches proves one, or the connection would
- * not have been allowed. Without the policy (null), whatever depends on it is undecided.
+ * Creates the judge for connections that the PCE reports as allowed. In selective mode that may only mean that no deny
+ * rule matched (P52), so the judge looks for an allow rule at each end in that mode. If a deny rule matches, there must
+ * be an allow rule, or the connection would not have been allowed. If the policy is null, whatever depends on it is
+ * undecided.
  */
 export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed {
   if (policy === null)
@@ -44,8 +45,9 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
 }
 
 /**
- * Rules, matched against any number of destinations. Rules that name providers by label alone are prepared once per set of
- * labels, because an estate has few of these and many workloads; only the rest are prepared per destination.
+ * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once per
+ * set of labels, because an estate has few label sets and many workloads. Only the other rules are prepared per
+ * destination.
  */
 export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))
@@ -63,7 +65,7 @@ export function compileByDestination(rules: readonly PlacedRule[], policy: Polic
   }
 }
 
-/** Whether its providers depend on more than an end's labels. */
+/** Returns true if the providers of a rule depend on more than the labels of an end. */
 const namesSingleEnds = ({ providers, ...rule }: PlacedRule['rule']): boolean =>
   rule.all_ips_except_for_in_providers === true ||
   rule.use_workload_subnets?.includes('providers') === true ||

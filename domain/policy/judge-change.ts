@@ -7,10 +7,10 @@ import { type RuleInForce, createRuleSpace } from './rule-boxes.js'
 import { denyType } from './rule-type.js'
 import { UNDECIDED } from './three-valued.js'
 
-/** What a change does to permitted traffic, as answers say it, with what to review. */
+/** The effect of a change on permitted traffic, and the risks to review, in the form that answers use. */
 export type Judgement = Pick<PolicyChange, 'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'used_by'>
 
-/** The rules of a rule set that are in force: none where it is absent, switched off or about to be deleted. */
+/** Lists the rules in force of a rule set. There are none if it is null, disabled or marked for deletion. */
 export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): RuleInForce[] {
   if (ruleSet === null || !isInForce(ruleSet)) return []
   const placed = (type: RuleInForce['type'], rule: RuleInForce['rule']) => ({
@@ -25,22 +25,22 @@ export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): R
   ]
 }
 
-/** An enforcement boundary is a deny rule without a scope (P22). */
+/** Converts an enforcement boundary to a deny rule without a scope, which is how it acts (P22). */
 export function placeBoundary(boundary: EnforcementBoundary | null, contents: PolicyContents): RuleInForce[] {
   if (boundary === null || !isInForce(boundary)) return []
   const rule = { ...boundary, enabled: true, unscoped_consumers: true }
   return [{ type: 'deny', rule, scopes: [[]], contents }]
 }
 
-/** What replaces what: rules before and after a change, with the objects they refer to as the one and the other version has them. */
+/** Rules before and after a change, each with the objects they refer to, in the version that is compared. */
 export interface Replacement {
   before: readonly RuleInForce[]
   after: readonly RuleInForce[]
 }
 
 /**
- * The same rules in every version of what they refer to: pending changes of those objects are judged as changes of their own, and a
- * change of rules may be provisioned with them or without.
+ * Builds the replacement for each version of the objects that rules refer to. Pending changes of those objects are
+ * judged as changes of their own, and the rules may be provisioned with or without them.
  */
 export function inEveryVersion(
   contents: LoadedContents,
@@ -52,7 +52,7 @@ export function inEveryVersion(
 export const compareAll = (replacements: readonly Replacement[]): Movement =>
   joinMovements(replacements.map(({ before, after }) => compareRules(before, after)))
 
-/** The words for a movement: one effect, or why there is none. */
+/** Describes an effect in words: one effect, or the reason why there is no single one. */
 export function describeMovement(
   movement: Movement,
   replacements: readonly Replacement[],
@@ -73,13 +73,14 @@ export function describeMovement(
   return { effect_note: NO_EFFECT.apart, effect_by_rule_type: { allow, deny } }
 }
 
-/** Whether it is known that a change permits some more and some less. */
+/** Returns true if a change is known to permit some connections more and others less. */
 export const isMixed = ({ effect_note: note }: Pick<PolicyChange, 'effect_note'>): boolean =>
   note === NO_EFFECT.mixed || note === NO_EFFECT.apart
 
 /**
- * What to review about rules that come into force or change: pairs of one rule before and after, either of them absent. An override
- * deny rule counts when it blocks more than before, an allow rule when it has become broader than any selection.
+ * Finds the risks of rules that come into force or change. Each pair is one rule before and after; either may be
+ * absent. An override deny rule is a risk if it blocks more than before. An allow rule is a risk if it now covers any
+ * address, or every service between any two ends.
  */
 export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: RuleInForce }[]): Risk[] {
   const found = new Set<Risk>()
@@ -98,7 +99,10 @@ export function findRuleRisks(pairs: readonly { before?: RuleInForce; after?: Ru
 
 const breadthOf = (rule: RuleInForce) => createRuleSpace([rule]).breadthOf(rule)
 
-/** The order in which changes are to be looked at: those with risks, the worst first, then whatever may change traffic, then the rest. */
+/**
+ * Returns the rank of a change for review: changes with risks first, the worst risk first, then changes that may affect
+ * traffic, then the rest.
+ */
 export function rankForReview({ risks = [], effect }: Pick<PolicyChange, 'risks' | 'effect'>): number {
   if (risks.length > 0) return Math.min(...risks.map((risk) => RISKS.indexOf(risk)))
   return RISKS.length + (effect === 'neutral' ? 1 : 0)

@@ -6,36 +6,40 @@ import { compileByDestination } from './judge-allowed.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import { anyOf, both, not, settle, unknown, type Answer } from './three-valued.js'
 
-/** A connection that goes through today, and what the PCE says of it. */
+/** A connection that passes today, and the decision the PCE reports for it. */
 export interface PassingFlow {
   source: FlowEnd
   destination: FlowEnd
   port: number | null
   proto: number | null
-  /** As the PCE gives it: the harder one of both ends. */
+  /** The decision as the PCE reports it, which is the stricter one of both ends. */
   decision: string | null
 }
 
-/** Which end changes its mode, from what to what; null: it has no VEN yet. */
+/** The change of an end's enforcement mode; `from` is null if it has no VEN yet. */
 export interface ModeChange {
   from: EnforcementMode | null
   to: EnforcementMode
 }
 
-/** Whether the end on this side would drop the connection in its new mode. */
+/** Tells whether the end on this side would drop the connection in its new mode. */
 export type JudgeDropped = (flow: PassingFlow, side: Side) => Answer
 
 const HIDDEN = unknown('hidden')
 
 /**
- * Judges what an end drops in another mode, by the policy in force (P50): an override deny, and what no rule allows where the mode
- * (full) or a deny rule (selective) denies it. What the PCE decided counts as well where it can only be this end's word. Without
- * the policy (null), whatever depends on it is undecided.
+ * Creates the judge for what an end drops in another mode, by the active policy (P50): connections matched by an
+ * override deny rule, and connections without an allow rule that the mode (full) or a deny rule (selective) denies. The
+ * decision of the PCE is used as well if only this end can have made it. If the policy is null, whatever depends on it
+ * is undecided.
  */
 export const createModeJudge = (policy: PolicySnapshot | null, change: ModeChange): JudgeDropped =>
   createModeJudges(policy)(change)
 
-/** The same for ends that change their modes in different ways: the policy is compiled once, when the first judge needs it. */
+/**
+ * Like `createModeJudge`, for ends that change their modes in different ways. The policy is compiled once, when the
+ * first judge needs it.
+ */
 export function createModeJudges(policy: PolicySnapshot | null): (change: ModeChange) => JudgeDropped {
   let rules: ReturnType<typeof compile> | null = null
   return ({ from, to }) => {
@@ -44,7 +48,7 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
     const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
     return (flow, side) => {
       const { source, destination, port, proto, decision } = flow
-      // An end that reports or enforces by rules lets nothing pass as allowed that they do not allow (P52).
+      // In these modes an end reports a connection as allowed only if its rules allow it (P52).
       if (decision === 'allowed' && (from === 'visibility_only' || from === 'full')) return 'no'
       const at = side === 'src' ? 'atSource' : 'atDestination'
       const matches = (kind: 'allow' | 'deny' | 'override_deny'): Answer =>
@@ -52,20 +56,20 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
       const essential = isEssential(flow) ? unknown('essential') : 'no'
       const allowed = anyOf([settle(toldAllowed(flow, side, from), matches('allow')), essential])
       const denied = to === 'full' ? 'yes' : anyOf([matches('deny'), unread])
-      // What VENs keep open comes before every rule (P50).
+      // The traffic that VENs always allow takes precedence over all rules (P50).
       const overridden = both(anyOf([matches('override_deny'), unread]), not(essential))
       return anyOf([overridden, both(denied, not(allowed))])
     }
   }
 }
 
-/** How much of the traffic modes drop: what one drops, every mode after it drops as well (P50). */
+/** How much each mode drops. A mode drops everything that the modes with lower numbers drop (P50). */
 const DROPS: Readonly<Record<EnforcementMode, number>> = { idle: 0, visibility_only: 0, selective: 1, full: 2 }
 
-/** Whether a mode drops anything at all. */
+/** Returns true if a mode drops any traffic. */
 export const isEnforcing = (mode: EnforcementMode): boolean => DROPS[mode] > 0
 
-/** Whether a change of mode can only drop more, can only let more pass, or makes no difference to what is dropped. */
+/** Returns whether a change of mode drops more (stricter), drops less (looser), or makes no difference. */
 export function directionOf({ from, to }: ModeChange): 'stricter' | 'looser' | 'same' {
   const difference = DROPS[to] - (from === null ? 0 : DROPS[from])
   return difference > 0 ? 'stricter' : difference < 0 ? 'looser' : 'same'
@@ -76,7 +80,10 @@ function compile(policy: PolicySnapshot) {
   return { allow: of('allow'), deny: of('deny'), override_deny: of('override_deny') }
 }
 
-/** Whether rules allow it at this end, as far as the decision tells: where nobody else can have said that it would be blocked. */
+/**
+ * Tells from the PCE's decision whether rules allow the connection at this end. That is possible only if the other end
+ * cannot be the one that reported the connection as potentially blocked.
+ */
 function toldAllowed({ source, destination, decision }: PassingFlow, side: Side, from: string | null): Answer {
   const other = side === 'src' ? destination : source
   const isAlone = other.workload === null || !other.managed || other.mode === 'idle'

@@ -20,7 +20,7 @@ import type { LoadedContents, PolicyContents, Versions } from './load-contents.j
 import { isInForce } from './load-snapshot.js'
 import type { RuleInForce } from './rule-boxes.js'
 
-/** Fields that touch no traffic. */
+/** Fields that do not affect traffic. */
 const HARMLESS = [
   'name',
   'description',
@@ -30,17 +30,20 @@ const HARMLESS = [
   'risk_details',
 ]
 
-/** Objects that rules refer to only by href, with the fields that say what they stand for. */
+/** Objects that rules only refer to by href, with the fields that define what they stand for. */
 const MEANINGS: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
   services: SERVICE_LISTS,
   label_groups: ['labels', 'sub_groups'],
 }
 
-/** Users in both versions of the policy: a change provisioned alone meets the active rules, with everything else those of the draft. */
+/**
+ * The users of policy objects in both versions: a change provisioned alone affects the active rules, a change
+ * provisioned with everything else those of the draft.
+ */
 export type Users = Record<'draft' | 'active', PolicyUsers>
 
-/** Whether judging a change takes the rules that use its object. */
+/** Returns true if judging a change requires the rules that use the changed object. */
 export function needsUsers(type: string, { draft, active }: Versions): boolean {
   return type in MEANINGS && draft !== null && active !== null && changedFields(draft, active).length > 0
 }
@@ -48,14 +51,15 @@ export function needsUsers(type: string, { draft, active }: Versions): boolean {
 const changedFields = (draft: PceObject, active: PceObject) =>
   diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
 
-/** The objects whose rules decide what a change does: what `loadContents` has to be given. */
+/** Lists the rules that decide what a change of an object does, as input for `loadContents`. */
 export function rulesAbout(href: string, users: Users): unknown {
   return [users.draft, users.active].map((version) => findUses(version, href))
 }
 
 /**
- * What a change of an object other than a rule set does to permitted traffic. Most objects act only through the rules that use
- * them: `users` is null where these could not be read, and not needed where `needsUsers` says so.
+ * Judges what a change of an object other than a rule set does to permitted traffic. Most objects only act through the
+ * rules that use them.
+ * @param users the rules that use the object; null if they could not be read, or if `needsUsers` returned false.
  */
 export function judgeObject(
   type: string,
@@ -66,8 +70,8 @@ export function judgeObject(
   const { draft, active } = versions
   if (type === 'enforcement_boundaries') return judgeBoundary(draft, active, contents)
   const meaning = MEANINGS[type]
-  // A rule that uses a new object is a change of its own, and the PCE lets nothing be deleted that a rule uses. Virtual services
-  // and servers are found by their labels too.
+  // A rule that uses a new object is a change of its own, and the PCE does not delete an object that a rule uses. This
+  // does not hold for virtual services and servers, which also match by their labels.
   if (draft === null || active === null) return meaning === undefined ? UNJUDGED : { effect: 'neutral' }
   const changed = changedFields(draft, active)
   if (changed.length === 0) return { effect: 'neutral' }
@@ -113,10 +117,10 @@ const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContent
   ...boundaries.flatMap((boundary: EnforcementBoundary) => placeBoundary(boundary, contents)),
 ]
 
-/** Rule sets and boundaries that are named at most. */
+/** The most rule sets and boundaries that are listed by name. */
 const MOST_NAMED = 5
 
-/** How many rules in force, or in the draft, use an object, and where. */
+/** Counts the rules that use an object, in the active policy or in the draft, and lists what contains them. */
 function describeUses(...versions: readonly ObjectUses[]): NonNullable<Judgement['used_by']> {
   const rules = new Set<string>()
   const holders = new Map<string, string>()

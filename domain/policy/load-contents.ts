@@ -10,16 +10,16 @@ import { parseHref, toActiveHref, toDraftHref } from '../inventory/parse-href.js
 import { mapBounded } from '../text/pace-work.js'
 import { catalogOf, type PolicyCatalog } from './load-snapshot.js'
 
-/** What the objects that rules refer to stand for, in one version of the policy. */
+/** The objects that rules refer to, in one version of the policy. */
 export interface PolicyContents extends Pick<
   PolicyCatalog,
   'keyOf' | 'labelOf' | 'listOf' | 'membersOf' | 'serviceOf'
 > {
-  /** Of one workload; undefined where it was not read. */
+  /** The labels of a workload; undefined if it was not read. */
   readonly labelsOf: (workloadHref: string) => readonly LabelRef[] | undefined
 }
 
-/** Both versions of an object; null where it has none. */
+/** Both versions of an object; null where it does not exist. */
 export interface Versions {
   draft: PceObject | null
   active: PceObject | null
@@ -28,16 +28,19 @@ export interface Versions {
 export interface LoadedContents {
   draft: PolicyContents
   active: PolicyContents
-  /** Whether anything in the one is different from the other. */
+  /** True if any object differs between draft and active. */
   differ: boolean
-  /** A version in which one object is this one. */
+  /** Returns the contents of a version in which one object is replaced by this one. */
   withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
 }
 
 type Kind = 'ip_lists' | 'services' | 'label_groups'
 type Objects = Map<string, PceObject>
 
-/** All objects of each kind in two versions, by draft href. One that is the same in both is the same object in both. */
+/**
+ * All objects of each kind in two versions, by draft href. An object that is equal in both versions must be the
+ * identical JavaScript object.
+ */
 export type WholeKinds = Record<Kind, Record<'draft' | 'active', ReadonlyMap<string, PceObject>>>
 
 const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
@@ -47,15 +50,17 @@ const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
 }
 
 const IN_FLIGHT = 4
-/** More objects than this are read by listing their kind. */
+/** If more objects than this are needed, the whole list of their kind is read instead. */
 const MOST_READ_SINGLY = 16
-/** Further workloads are compared as if they might have any labels. */
+/** The most workloads that are read. Others are compared as if they might have any labels. */
 const MOST_WORKLOADS = 50
 
 /**
- * Reads what everything that `policy` refers to stands for, in the draft and in force. `known` are objects that were read already,
- * by draft href. What cannot be read is left out, and undecided is what depends on it; a cancelled call rejects. `whole`: everything
- * that rules can refer to is known, and nothing is read but labels and workloads, which have no versions.
+ * Reads the objects that `policy` refers to, in draft and active version. Objects that cannot be read are left out, and
+ * what depends on them is undecided. Rejects if the call is cancelled.
+ * @param known objects that were already read, by draft href.
+ * @param whole all objects that rules can refer to, if they were already read. Only labels and workloads, which have no
+ * versions, are then read.
  */
 export async function loadContents(
   pce: PceClient,
@@ -103,8 +108,9 @@ export async function loadContents(
 const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
 
 /**
- * The objects of one kind, by draft href, in both versions: the same one in both unless it has a pending change. One that a
- * version does not have is in it as the other has it, because rules keep it from being missing.
+ * Reads the objects of one kind in both versions, by draft href. An object without a pending change is the same in
+ * both. An object that exists in only one version is used for the other as well: a rule can only refer to it where it
+ * exists.
  */
 async function loadKind(
   pce: PceClient,
@@ -124,7 +130,7 @@ async function loadKind(
   }
   const read = (href: string) => orNothing(signal, api.getByReference(href, { signal }))
   const missing = hrefs.filter((href) => !draft.has(href))
-  // Groups contain groups, which no rule mentions.
+  // Groups contain other groups, which no rule mentions, so the whole list is needed.
   const found =
     kind === 'label_groups' || missing.length > MOST_READ_SINGLY
       ? ((await orNothing(signal, fetchEvery({ api, params: {}, signal })))?.items ?? [])
@@ -148,7 +154,7 @@ async function orNothing<T>(signal: AbortSignal, asked: Promise<T>): Promise<T |
   }
 }
 
-/** The draft hrefs that occur anywhere in a value, by kind. */
+/** Collects all hrefs inside a value as draft hrefs, by kind. */
 function collectHrefs(value: unknown, found = new Map<string, Set<string>>()): Map<string, Set<string>> {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null) {

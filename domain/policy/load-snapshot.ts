@@ -15,15 +15,15 @@ import { unknown, type Answer } from './three-valued.js'
 
 /** The objects that rules refer to, in one version of the policy. */
 export interface PolicyCatalog extends PolicyObjects {
-  /** Of a label or a label group; undefined where it is not known. */
+  /** Returns the key of a label or label group; undefined if it is not known. */
   readonly keyOf: (href: string) => string | undefined
   readonly labelOf: (href: string) => Label | undefined
   readonly membersOf: (groupHref: string) => readonly Label[] | undefined
   readonly listOf: (href: string) => IpList | undefined
   readonly groupOf: (href: string) => LabelGroup | undefined
-  /** How much of each address family a list covers; undefined for one that was not read. */
+  /** Returns how much of each address family a list covers; undefined if the list was not read. */
   readonly familiesOf: (listHref: string) => Families | undefined
-  /** The built-in list of every address. */
+  /** Returns true for the built-in list that contains every address. */
   readonly isAnyList: (href: string) => boolean
   anyLists: readonly IpList[]
   allServices: readonly Service[]
@@ -34,13 +34,19 @@ export interface PolicySnapshot extends PolicyCatalog {
   version: Version
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
-  /** Why the deny rules of a rule set could not be read, by its draft href. Absent: they were read, or not needed. */
+  /**
+   * The reason why the deny rules of a rule set could not be read, by its draft href. Rule sets whose deny rules were
+   * read, or not needed, are absent.
+   */
   unread: ReadonlyMap<string, string>
-  /** Names of the objects beside rule sets whose change is not provisioned, by draft href; only a draft has any. */
+  /**
+   * The names of objects other than rule sets that have a pending change, by draft href. It is empty for the active
+   * version.
+   */
   pendingObjects: ReadonlyMap<string, string>
 }
 
-/** What a catalog is made of. */
+/** The objects from which a catalog is built. */
 export interface CatalogObjects {
   labels: LabelIndex | undefined
   services: readonly Service[]
@@ -56,9 +62,10 @@ interface Source {
 const ANY_PREFIX = 'Any ('
 
 /**
- * Reads one version of the policy: rule sets, enforcement boundaries, and whatever else these mention. Deny rules are as embedded
- * in the rule sets: `withDenyRules` reads them for releases that keep them separately. Throws what the PCE client throws; IP
- * lists and label groups that cannot be read leave what depends on them undecided.
+ * Reads one version of the policy: rule sets, enforcement boundaries, and the objects they mention. Deny rules are
+ * included only where rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
+ * lists or label groups cannot be read, whatever depends on them is undecided.
+ * @throws whatever the PCE client throws.
  */
 export async function loadSnapshot(source: Source, version: Version, labels: LabelIndex): Promise<PolicySnapshot> {
   const { pce, signal } = source
@@ -91,7 +98,7 @@ export async function loadSnapshot(source: Source, version: Version, labels: Lab
   }
 }
 
-/** The objects in the form that rules are matched with. */
+/** Builds the catalog that rules are matched with. */
 export function catalogOf({ labels, services, lists, groups }: CatalogObjects): PolicyCatalog {
   const byHref = <T extends { href: string }>(items: readonly T[]) =>
     new Map(items.map((item) => [toDraftHref(item.href), item]))
@@ -135,7 +142,10 @@ export function catalogOf({ labels, services, lists, groups }: CatalogObjects): 
   }
 }
 
-/** The same snapshot of only those rule sets, with the deny rules of each; those that cannot be read are named in `unread`. */
+/**
+ * Returns the snapshot limited to some rule sets, with their deny rules. Rule sets whose deny rules cannot be read are
+ * listed in `unread`.
+ */
 export async function withDenyRules(
   { pce, signal }: Source,
   snapshot: PolicySnapshot,
@@ -156,8 +166,8 @@ export async function withDenyRules(
 export type RuleKind = 'allow' | 'deny' | 'override_deny'
 
 /**
- * The rules of one kind that are in force in a snapshot (in a draft: would be): enabled, in an enabled rule set, and not marked
- * for deletion. An enforcement boundary is a deny rule without a scope.
+ * Lists the rules of one kind that are in force in a snapshot (for a draft: that would be in force): enabled, in an
+ * enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny rule without a scope.
  */
 export function rulesInForce(
   { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
@@ -174,7 +184,7 @@ export function rulesInForce(
   return [...placed, ...everywhere]
 }
 
-/** A rule set's rules of one kind that are in force. */
+/** Lists the rules of one kind in a rule set that are in force. */
 export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | 'deny_rules'>, kind: RuleKind) {
   const listed: (Rule | DenyRule)[] =
     kind === 'allow'
@@ -183,7 +193,7 @@ export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | '
   return listed.filter(isInForce)
 }
 
-/** Rule sets and boundaries with a change of their own, or of one of their rules, that is not provisioned. */
+/** Lists the rule sets and boundaries that have a pending change, including changes of their rules. */
 export function pendingHolders({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>) {
   const changed = ruleSets.filter(
     (set) => isPending(set) || [...(set.rules ?? []), ...(set.deny_rules ?? [])].some(isPending),
@@ -194,11 +204,11 @@ export function pendingHolders({ ruleSets, boundaries }: Pick<PolicySnapshot, 'r
 export const isPending = ({ update_type: updateType }: { update_type?: string | null }): boolean =>
   updateType !== null && updateType !== undefined
 
-/** Enabled, and not marked for deletion. */
+/** Returns true for an object that is enabled and not marked for deletion. */
 export const isInForce = (object: { enabled?: boolean | null; update_type?: string | null }): boolean =>
   object.enabled !== false && object.update_type !== 'delete'
 
-/** Empty where the PCE does not know them. */
+/** Reads the enforcement boundaries; empty if this PCE does not support them. */
 async function readBoundaries({ pce, signal }: Source, policyVersion: Version): Promise<EnforcementBoundary[]> {
   try {
     return (await fetchEvery({ api: pce.enforcementBoundaries, policyVersion, params: {}, signal })).items

@@ -4,25 +4,25 @@ import type { Addressed } from './addresses.js'
 import { compileServices, type ServiceMatch, type ServiceObjects } from './match-services.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
-/** What rules refer to, since they name everything only by href. A snapshot of the policy is one. */
+/** Looks up the objects that rules refer to by href. A policy snapshot implements it. */
 export interface PolicyObjects extends ServiceObjects {
   readonly labelOf: (href: string) => Pick<Label, 'key' | 'value'> | undefined
-  /** The labels of a group, including those of its sub-groups; undefined where unknown. */
+  /** Returns the labels of a group, including those of its sub-groups; undefined if they are not known. */
   readonly membersOf: (groupHref: string) => readonly Pick<Label, 'key' | 'value'>[] | undefined
   readonly covers: (listHref: string, end: Addressed) => Answer
 }
 
-/** One end of a connection; a `FlowEnd` is one. */
+/** One end of a connection. A `FlowEnd` can be used as one. */
 export interface End extends Addressed {
-  /** Href of the workload; null for an address without one. */
+  /** The href of the workload; null for an address without a workload. */
   readonly workload: string | null
-  /** Values by key. */
+  /** Label values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** Some workload with these labels; its other labels and its address are unknown. */
+  /** True if it stands for some workload with these labels, whose other labels and address are unknown. */
   readonly isSome?: boolean
 }
 
-/** Some workload of an application, or of anything with these labels. */
+/** Creates an end that stands for some workload with these labels, for example of an application. */
 export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
   workload: '',
   labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
@@ -31,27 +31,31 @@ export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]
   isSome: true,
 })
 
-/** A rule of any kind, including an enforcement boundary, with the scopes of its rule set. Whether it is in force is not checked. */
+/**
+ * A rule of any kind, or an enforcement boundary, with the scopes of its rule set. It may be disabled; whether it is in
+ * force is not checked.
+ */
 export interface PlacedRule {
   scopes: RuleSet['scopes']
   rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
 }
 
-/** Whether any of a set of rules matches what a source sends to one destination. */
+/** Tells whether any of a set of rules matches what a source sends to one destination. */
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * A rule is written to the workloads that it names; its other side is a set of addresses there. So a rule from an IP list is
- * written to the destinations alone, and one from all workloads to every managed source too.
+ * The result of matching rules against a destination. A rule is written to the workloads that it names; there, the
+ * other side is a set of addresses. So a rule whose consumer is an IP list is written to the destinations only, and one
+ * whose consumers are all workloads also to every managed source.
  */
 export interface RuleMatch {
-  /** Rules that are written to the destination and name the source, as a workload or by its address. */
+  /** Rules written to the destination that name the source, as a workload or by its address. */
   atDestination: SourceMatch
-  /** Of these, rules that name the source by its address: they are not written to it. */
+  /** The rules of `atDestination` that name the source by its address, and so are not written to it. */
   byAddress: SourceMatch
-  /** Rules that are written to the source and name the destination, as a workload or by its address. */
+  /** Rules written to the source that name the destination, as a workload or by its address. */
   atSource: SourceMatch
-  /** Of these, rules that name the destination by its address. */
+  /** The rules of `atSource` that name the destination by its address. */
   toAddress: SourceMatch
 }
 
@@ -61,15 +65,15 @@ type Side = 'providers' | 'consumers'
 interface Naming {
   asWorkload: Answer
   asAddress: Answer
-  /** As one of the workloads behind a virtual service, which has ports of its own. */
+  /** Named as a workload behind a virtual service, which has its own ports. */
   asVirtual: Answer
 }
 
 /**
- * The matcher: turns rules into a test of traffic sent to `destination`. Three-valued: undecided answers carry their reasons.
- * Labels of one key are alternatives, different keys are ANDed, exclusions exclude; all workloads, single workloads and IP lists
- * are alternatives to the labels of their side. The scopes of a rule set are alternatives, and one of them must contain both ends
- * of a rule without `unscoped_consumers`.
+ * Prepares rules as a test for traffic sent to `destination`. Answers may be undecided, with reasons. Labels with the
+ * same key are alternatives, different keys are ANDed, and exclusions exclude. All workloads, single workloads and IP
+ * lists are alternatives to the labels on their side. The scopes of a rule set are alternatives; one of them must
+ * contain both ends, or only the destination if the rule has `unscoped_consumers`.
  */
 export function matchRules(rules: readonly PlacedRule[], destination: End, objects: PolicyObjects): RuleMatch {
   const placed = rules.flatMap(({ scopes, rule }) =>
@@ -97,7 +101,7 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
         const { plain, virtual } = speaks(here, there)
         return [
           { answer: both(plain, condition), services },
-          // A virtual service has ports of its own, whatever those of the rule are.
+          // A virtual service has its own ports, so those of the rule do not apply.
           { answer: both(virtual, condition), services: EVERY_PORT },
         ].filter(({ answer }) => answer !== 'no')
       })
@@ -120,7 +124,7 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
   }
 }
 
-/** What a rule says by its own services, and by those of a virtual service. */
+/** Whether a rule matches by its own services (`plain`), and by those of a virtual service (`virtual`). */
 type Speaks = (here: Naming, there: Naming) => { plain: Answer; virtual: Answer }
 
 const speak = ({ asWorkload, asVirtual }: Pick<Naming, 'asWorkload' | 'asVirtual'>, other: Answer) => ({
@@ -141,7 +145,7 @@ function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // Its IP lists are exceptions; what else such a side means is not documented.
+  // The IP lists on such a side are exceptions. What its other entries mean is not documented.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
@@ -152,14 +156,14 @@ function nameEnd(
   return {
     asWorkload: both(inScope, nameWorkload(rule, actors, side, end, objects)),
     asAddress: anyOf([...lists, bySubnet ? unknown('subnets') : 'no']),
-    // A scope narrows virtual services by their own labels.
+    // A scope selects virtual services by their own labels, which are not known here.
     asVirtual: end.workload !== null && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
   }
 }
 
 const isList = ({ ip_list: list }: Actor) => list !== undefined
 
-/** By name, or where labels stand for virtual services. */
+/** Returns true if a side names a virtual service or server, or if its labels stand for virtual services. */
 const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule'], side: Side): boolean =>
   rule[side].some(
     (actor) =>
@@ -168,7 +172,10 @@ const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule
       (!isList(actor) && actor.workload === undefined && resolved?.[side].includes('virtual_services') === true),
   )
 
-/** Whether a side of a rule names a workload. Its labels are one condition, everything else an alternative to it. */
+/**
+ * Tells whether a side of a rule names a workload. All labels together are one condition; every other entry is an
+ * alternative to it.
+ */
 function nameWorkload(
   { resolve_labels_as: resolved }: PlacedRule['rule'],
   actors: readonly Actor[],
@@ -184,7 +191,7 @@ function nameWorkload(
   return anyOf([both(anyOf([byLabels, all]), stands), ...actors.map((actor) => nameOne(actor, end))])
 }
 
-/** What is neither a label nor all workloads. */
+/** Matches an entry that is neither a label nor "all workloads". */
 function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   if (actor.workload !== undefined) {
     if (isSome === true) return unknown('workload')
@@ -196,15 +203,18 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   return isElsewhere || actor.actors === 'ams' ? 'no' : unknown('selector')
 }
 
-/** Whether one side of a rule names an end as a workload, within the scopes of its rule set: there the rule is written. */
+/**
+ * Tells whether a rule is written to an end, that is, whether this side names it as a workload within the scopes of the
+ * rule set.
+ */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
   return anyOf(within.map((scope) => written(nameEnd(rule, side, scope, end, objects))))
 }
 
 /**
- * How one side of a rule names an end, within the scopes of its rule set: as a workload, where the rule is written, and by its address,
- * through an IP list.
+ * Tells how one side of a rule names an end within the scopes of its rule set: as a workload, to which the rule is then
+ * written, and by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -219,7 +229,10 @@ export function namesAt(
 
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
-/** Labels of one key are alternatives, different keys are ANDed, exclusions exclude. A group stands for its members. */
+/**
+ * Matches an end against labels and label groups. Labels with the same key are alternatives, different keys are ANDed,
+ * and exclusions exclude. A group stands for its members.
+ */
 export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
   const keys = new Map<string, Answer[]>()
   const doubts: Answer[] = []
@@ -239,7 +252,7 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
     if (exclusion === true) exclusions.push(not(bears))
     else keys.set(first.key, [...(keys.get(first.key) ?? []), bears])
   }
-  // What is not known may be an alternative to a label of its key, or a condition of its own.
+  // An unknown label may be an alternative to a known label with the same key, or a condition of its own.
   const least = doubts.reduce<Answer>((all, doubt) => (all === 'no' ? doubt : both(all, doubt)), 'no')
   const wanted = [...keys.values()].map((ofKey) => anyOf([...ofKey, least]))
   return [...wanted, ...exclusions, ...doubts].reduce(both, 'yes')
@@ -251,7 +264,7 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
   return own === value ? 'yes' : 'no'
 }
 
-/** Conditions besides the ends and the service that a flow row does not reveal. */
+/** Combines the conditions of a rule that a flow row does not reveal, such as the process, user or network. */
 function conditionOf(rule: PlacedRule['rule']): Answer {
   const conditions: [boolean, Answer][] = [
     [(rule.network_type ?? 'brn') === 'non_brn', unknown('network')],

@@ -3,32 +3,38 @@ import type { Service, WindowsService } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { anyOf, both, unknown, type Answer } from './three-valued.js'
 
-/** What matching services needs of the policy. */
+/** The parts of the policy that matching services needs. */
 export interface ServiceObjects {
   readonly serviceOf: (href: string) => Service | undefined
-  /** The built-in service that is every port and protocol. */
+  /** Returns true for the built-in service that covers every port and protocol. */
   readonly isAllServices: (href: string) => boolean
-  /** Whether the program of a Windows service is the one behind the port; absent: that is not known. */
+  /**
+   * Tells whether the program of a Windows service is the one that uses the port; absent if nothing is known about
+   * programs.
+   */
   readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
 }
 
-/** Ports of one protocol as a rule or a service object names them; no port is every port, protocol -1 every protocol. */
+/**
+ * A range of ports of one protocol, as in a rule or service. Without a port it covers every port; protocol -1 covers
+ * every protocol.
+ */
 interface Span {
   proto: number
   port?: number | null | undefined
   to_port?: number | null | undefined
   icmp_type?: number | null | undefined
   icmp_code?: number | null | undefined
-  /** Conditions besides the ports. */
+  /** Conditions other than the ports. */
   condition: Answer
 }
 
-/** Whether services cover a port and protocol that were observed; null is what the observation does not say. */
+/** Tells whether services cover an observed port and protocol; null means that the observation does not include it. */
 export type ServiceMatch = (port: number | null, proto: number | null) => Answer
 
 /**
- * The services of a rule as a test of what was observed. What names processes or an ICMP type is undecided where the ports match,
- * for a flow row does not tell whom it came from.
+ * Compiles the services of a rule to a test for observed ports. If a service also requires a process or an ICMP type,
+ * the answer is undecided where the ports match, because a flow row does not reveal these.
  */
 export function compileServices(services: readonly IngressService[], objects: ServiceObjects): ServiceMatch {
   const spans = services.flatMap((service) => spansOf(service, objects))
@@ -44,7 +50,7 @@ function spansOf(service: IngressService, { serviceOf, isAllServices, runs }: Se
   const object = serviceOf(service.href)
   if (object === undefined) return [{ ...EVERYTHING, condition: unknown('service') }]
   const ports = (object.service_ports ?? []).map((span): Span => ({ ...span, condition: 'yes' }))
-  // Windows processes: without a protocol they mean any.
+  // The processes of a Windows service; without a protocol an entry covers all of them.
   const processes = (object.windows_services ?? []).map((span): Span => ({
     ...span,
     proto: span.proto ?? -1,
@@ -63,7 +69,7 @@ function matchPorts(span: Omit<Span, 'condition'>, seen: number | null, of: numb
   if (proto === -1 && isAbsent(port)) return 'yes'
   if (of === null) return unknown('port')
   if (proto !== -1 && proto !== of) return 'no'
-  // The PCE may spell out with -1 what an entry without ports lacks.
+  // An entry without ports may have -1 as its port, because the PCE may write it that way.
   if (isAbsent(port)) return isAbsent(span.icmp_type) && isAbsent(span.icmp_code) ? 'yes' : unknown('icmp_type')
   if (seen === null) return unknown('port')
   return seen >= port && seen <= (isAbsent(toPort) ? port : toPort) ? 'yes' : 'no'
@@ -73,8 +79,8 @@ const isAbsent = (value: number | null | undefined): value is null | undefined =
   value === undefined || value === null || value < 0
 
 /**
- * Whether a rule for `wide` covers everything that a rule for `narrow` names. Every port of TCP and UDP is not every service:
- * there are other protocols.
+ * Tells whether a rule for `wide` covers everything that a rule for `narrow` names. All ports of TCP and UDP are not
+ * every service, because there are other protocols.
  */
 export function coversServices(
   wide: readonly IngressService[],
@@ -85,7 +91,7 @@ export function coversServices(
   return narrow.map((service) => coversService(wide, spans, service, objects)).reduce(both, 'yes')
 }
 
-/** Whether services are every port of every protocol. */
+/** Tells whether services cover every port of every protocol. */
 export function coversEveryService(services: readonly IngressService[], objects: ServiceObjects): Answer {
   return coverSpan(
     services.flatMap((service) => spansOf(service, objects)),
@@ -107,7 +113,7 @@ function coversService(
     .reduce(both, 'yes')
 }
 
-/** What is undecided in the narrow one does not matter below something that is everything. */
+/** If the wide services cover everything, unknown details of the narrow one do not matter. */
 const isAll = (spans: readonly Span[]): Answer => (coverSpan(spans, EVERYTHING) === 'yes' ? 'yes' : unknown('service'))
 
 function coverSpan(spans: readonly Span[], wanted: Span): Answer {
@@ -117,7 +123,7 @@ function coverSpan(spans: readonly Span[], wanted: Span): Answer {
   return isCovered(certain, wanted) ? 'yes' : anyOf(doubts)
 }
 
-/** Whether ranges, taken together, hold all of a range of ports. */
+/** Returns true if ranges together cover a whole range of ports. */
 function isCovered(spans: readonly Span[], { proto, port, to_port: toPort }: Span): boolean {
   if (spans.some((span) => isAbsent(span.port) && (span.proto === -1 || span.proto === proto))) return true
   if (proto === -1 || isAbsent(port)) return false

@@ -3,8 +3,9 @@ import type { ReferenceNames } from '../inventory/reference-names.js'
 import type { PolicyCatalog } from './load-snapshot.js'
 
 /**
- * The names of what rules refer to, out of a policy that was read anyway: nothing is asked for. `workloadName` knows the workloads that
- * were read; virtual services stay hrefs unless the rule brings their names.
+ * Returns the names of objects from a policy that has already been read, without further requests. Virtual services
+ * remain hrefs unless the rule itself includes their names.
+ * @param workloadName returns the names of workloads that were read.
  */
 export function namesOf(
   { labelOf, listOf, serviceOf, groupOf }: Pick<PolicyCatalog, 'labelOf' | 'listOf' | 'serviceOf' | 'groupOf'>,

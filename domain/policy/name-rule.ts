@@ -3,10 +3,10 @@ import type { ReferenceNames } from '../inventory/reference-names.js'
 import { portName } from '../inventory/protocols.js'
 import type { AnyRule } from './rule-boxes.js'
 
-/** Of one side, or of the services; a line is for recognising a rule, not for reading it. */
+/** The most entries listed per side and for the services. The line is only meant to recognise the rule. */
 const MOST_NAMED = 4
 
-/** A rule in one line, as people speak of it: `role=web to role=db, 5432/tcp`. */
+/** Describes a rule in one line: `role=web to role=db, 5432/tcp`. */
 export function nameRule({ consumers, providers, ingress_services: services }: AnyRule, names: ReferenceNames): string {
   const [from, to] = [consumers, providers].map((side) => shorten(side.map((actor) => nameActor(actor, names))))
   return `${from} to ${to}, ${shorten(services.map((service) => nameService(service, names)))}`

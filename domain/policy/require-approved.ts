@@ -2,9 +2,12 @@ import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * A check before the first write of a confirmed call: throws confirm_required {reason: stale, params_hash} unless `digest`, of what
- * would be written now, is what was approved. `approved` is undefined where nothing had to be confirmed. The confirm token is spent
- * by then. `message` says what has changed.
+ * Checks, before the first write of a confirmed call, that what would be written now is what was approved. The confirm
+ * token is already used up at this point.
+ * @param approved undefined if nothing had to be confirmed; the check then passes.
+ * @param digest the digest of what would be written now.
+ * @param message says what has changed since the approval.
+ * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
 export function requireApproved(approved: Approval | undefined, digest: string, message: string): void {
   if (approved === undefined || approved.boundTo === digest) return

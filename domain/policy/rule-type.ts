@@ -3,7 +3,7 @@ import type { RULE_TYPES } from '../../schemas/rule-shapes.js'
 
 export type RuleType = (typeof RULE_TYPES)[number]
 
-/** The rule kind of a deny rule, by its override flag. */
+/** Returns the type of a deny rule, depending on its override flag. */
 export function denyType(rule: Pick<DenyRule, 'override'>): RuleType {
   return rule.override === true ? 'override_deny' : 'deny'
 }

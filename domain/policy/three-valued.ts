@@ -1,4 +1,7 @@
-/** Why a judgement about policy is undecided. The phrases finish the sentence "undecided because of …". */
+/**
+ * The reasons why a judgement about the policy may be undecided. Each phrase completes the sentence "undecided because
+ * of …".
+ */
 export const UNDECIDED = {
   address: 'an unknown address',
   contradiction: 'rules and PCE decisions that contradict each other',
@@ -36,7 +39,10 @@ export const UNDECIDED = {
 } as const
 export type Reason = keyof typeof UNDECIDED
 
-/** Undecided, and why: reasons in alphabetical order, each once. Equal ones are one object, so `===` compares answers. */
+/**
+ * An undecided answer with its reasons, each once and in alphabetical order. Equal answers are the same object, so that
+ * `===` compares them.
+ */
 export interface Unknown {
   readonly unknown: readonly Reason[]
 }
@@ -54,13 +60,16 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
   return known
 }
 
-/** `undecided because of …`: the end of a sentence about what is undecided; empty where nothing is. */
+/** Returns `undecided because of …` as the end of a sentence, or an empty text if nothing is undecided. */
 export const undecidedBecause = (answers: Iterable<Answer>): string => {
   const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
   return reasons.size === 0 ? '' : `undecided because of ${[...reasons].map((reason) => UNDECIDED[reason]).join(', ')}`
 }
 
-/** Reasons in words. That decisions do not tell counts only where nothing else is open. */
+/**
+ * Describes reasons in words. The reason "decisions that do not say which end made them" is listed only if it is the
+ * only one.
+ */
 export const describeReasons = (reasons: readonly Reason[]): string => {
   const telling = reasons.filter((reason) => reason !== 'hidden')
   return (telling.length > 0 ? telling : reasons).map((reason) => UNDECIDED[reason]).join('; ')
@@ -70,7 +79,10 @@ export const isUnknown = (answer: Answer): answer is Unknown => typeof answer ==
 
 const merge = (a: Unknown, b: Unknown): Unknown => (a === b ? a : unknown(...a.unknown, ...b.unknown))
 
-/** Whether both hold. What one of them already refuses needs no reason of the other. */
+/**
+ * Logical AND. The answer is 'no' if either answer is, even if the other one is undecided; otherwise the reasons of
+ * both are kept.
+ */
 export function both(a: Answer, b: Answer): Answer {
   if (a === 'no' || b === 'no') return 'no'
   if (a === 'yes') return b
@@ -79,7 +91,7 @@ export function both(a: Answer, b: Answer): Answer {
 
 export const not = (answer: Answer): Answer => (answer === 'yes' ? 'no' : answer === 'no' ? 'yes' : answer)
 
-/** Whether any holds; none of no answers does. */
+/** Logical OR over all answers; 'no' if there are none. */
 export function anyOf(answers: Iterable<Answer>): Answer {
   let found: Answer = 'no'
   for (const answer of answers) {
@@ -89,13 +101,19 @@ export function anyOf(answers: Iterable<Answer>): Answer {
   return found
 }
 
-/** One question, two sources: what either knows; undecided where they contradict. */
+/**
+ * Combines the answers of two sources to the same question: a decided answer wins over an undecided one, and
+ * contradicting answers become undecided.
+ */
 export function settle(a: Answer, b: Answer): Answer {
   if (isUnknown(a)) return isUnknown(b) ? merge(a, b) : b
   return isUnknown(b) || a === b ? a : unknown('contradiction')
 }
 
-/** What holds today and with everything pending provisioned; undecided where the pending changes make the difference. */
+/**
+ * Combines the answers for the active policy and for the draft. If they differ, the answer is undecided because of
+ * pending changes.
+ */
 export function always(active: Answer, draft: Answer): Answer {
   if (active === draft) return active
   return unknown('pending', ...[active, draft].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
