@@ -14,48 +14,54 @@ import type { AskedService } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
-/** One end of a suggested rule: labels that are ANDed, all workloads of the scope, one workload, or an IP list. */
+/** One end of a suggested rule: labels that are ANDed, all workloads in the scope, one workload, or an IP list. */
 export type SuggestedEnd =
   | { kind: 'labels'; labels: readonly Label[] }
   | { kind: 'ams' }
   | { kind: 'workload'; href: string; name: string }
-  /** `isNew`: it does not exist yet. */
+  /** `isNew` is true if the IP list does not exist yet. */
   | { kind: 'ip_list'; href: string; name: string; list: IpList; isNew: boolean }
 
-/** A service of its own, or a bare port; `isNew`: neither would do, so a service has to be created first. */
+/**
+ * The service of a suggested rule: an existing service object, a bare port, or, if neither is possible, a service that
+ * must be created first.
+ */
 export type SuggestedService =
   | { kind: 'service'; href: string; name: string; isShared: boolean }
   | { kind: 'port'; port: number; proto: number }
   | { kind: 'new_service'; name: string; proto: number }
 
-/** The narrowest rule in words that outlive the address of a host, and where it belongs. */
+/**
+ * The narrowest rule for a flow that stays valid when the address of a host changes, and the rule set it belongs to.
+ */
 export interface SuggestedRule {
-  /** Labels of the application whose rule set it belongs into; none: the end has no app and env label. */
+  /** The labels of the application whose rule set the rule belongs to; empty if the end has no app and env labels. */
   scope: readonly Label[]
-  /** Null: a new one of that scope. */
+  /** The rule set to add the rule to; null if a new one with this scope is needed. */
   ruleSet: RuleSet | null
-  /** Further rule sets of exactly that scope. */
+  /** How many other rule sets have exactly this scope. */
   others: number
-  /** Of a new rule set: not taken. */
+  /** A name for a new rule set that is not yet in use. */
   name: string
   consumers: SuggestedEnd
   providers: SuggestedEnd
   service: SuggestedService
   unscoped: boolean
-  /** As the matcher takes it. */
+  /** The rule in the form that the matcher needs. */
   held: HeldRule
 }
 
-/** The labels that make an application, which scopes are made of. */
+/** The label keys that identify an application. Scopes consist of these. */
 const SCOPE_KEYS = ['app', 'env']
-/** A list of more addresses is no selection of one of them. */
+/** The most addresses a list may contain to be suggested for one of them. A larger list would not select anything. */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
-/** Stands for an IP list that does not exist yet. */
+/** The placeholder href of an IP list that does not exist yet. */
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
 
 /**
- * The narrowest rule for a flow: labels before addresses, a service of exactly the port before the bare port, the rule set of exactly the
- * application's scope before a new one. The application is the destination's, or the source's where the destination is no workload.
+ * Chooses the narrowest rule for a flow. It prefers labels to addresses, a service object for exactly this port to a
+ * bare port, and an existing rule set with exactly the application's scope to a new one. The application is that of the
+ * destination, or of the source if the destination is not a workload.
  */
 export async function chooseRule(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -121,7 +127,10 @@ export async function chooseRule(
   }
 }
 
-/** The draft with the IP lists that the rule names: no rule of the draft may name them yet, and one may be new. */
+/**
+ * Returns the draft together with the IP lists of the suggested rule. The draft may lack them, because no rule uses
+ * them yet or the list is new.
+ */
 export function withListsOf(draft: PolicySnapshot, { consumers, providers }: SuggestedRule): PolicySnapshot {
   const lists = [consumers, providers].flatMap((end) => (end.kind === 'ip_list' ? [end] : []))
   const tests = new Map(lists.map(({ href, list }) => [href, compileIpList(list)]))
@@ -142,7 +151,10 @@ function describeEnd(end: AskedEnd, index: LabelIndex, draft: PolicySnapshot, li
 const byKey = (a: Label, b: Label) => compareTexts(a.key, b.key)
 const namedList = ({ href, name }: IpList) => ({ href: toDraftHref(href), name })
 
-/** The list with the fewest addresses that has this one, if it is a selection at all; otherwise a new one of the address alone. */
+/**
+ * Chooses the smallest IP list that contains an address, unless that list is too large to select anything. Otherwise
+ * suggests a new list with only this address.
+ */
 function chooseList(address: string, draft: PolicySnapshot, lists: readonly IpList[]): SuggestedEnd {
   const fitting = lists
     .filter((list) => list.update_type !== 'delete' && (list.fqdns ?? []).length === 0 && !draft.isAnyList(list.href))
@@ -157,7 +169,7 @@ function chooseList(address: string, draft: PolicySnapshot, lists: readonly IpLi
   return { kind: 'ip_list', href: NEW_LIST, name, list, isNew: true }
 }
 
-/** At most: what is excluded is not taken off. */
+/** Counts the addresses in the ranges of a list. Exclusions are not subtracted, so the result is an upper bound. */
 function sizeOf({ ip_ranges: ranges }: IpList) {
   const sizes = { ipv4: 0n, ipv6: 0n }
   for (const range of (ranges ?? []).map(readRange))
@@ -172,7 +184,7 @@ function untaken(title: string, taken: ReadonlySet<string>): string {
   }
 }
 
-/** Enabled rule sets with exactly one scope of exactly these labels, by name. */
+/** Finds the enabled rule sets that have a single scope with exactly these labels, sorted by name. */
 function findRuleSets(ruleSets: readonly RuleSet[], scope: readonly Label[]): RuleSet[] {
   const wanted = scope.map(({ href }) => href).sort()
   return ruleSets
@@ -185,7 +197,10 @@ function findRuleSets(ruleSets: readonly RuleSet[], scope: readonly Label[]): Ru
     .sort((a, b) => compareTexts(a.name, b.name))
 }
 
-/** A service that is exactly the port asked about; otherwise the port itself, where a rule can hold it. */
+/**
+ * Chooses a service object that covers exactly the requested port. Without one it uses the bare port, or a new service
+ * if a rule cannot contain the port directly.
+ */
 function chooseService(services: readonly Service[], { port, proto }: AskedService): SuggestedService {
   const isAbsent = (value: number | null | undefined) => value === undefined || value === null || value < 0
   const exact = services

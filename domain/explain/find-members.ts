@@ -12,39 +12,44 @@ import type { End } from '../policy/match-rules.js'
 import { countOf } from '../text/describe-numbers.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
-/** What enforces policy at an end: a mode, nothing (`none`: no VEN), or a VEN whose mode is not known. */
+/** How policy is enforced at an end: by a mode, not at all (`none`: it has no VEN), or in a mode that is not known. */
 export type EndMode = EnforcementMode | 'none' | 'unknown'
 
-/** One workload, or addresses that no rule tells apart. */
+/** One workload, or a group of addresses that all rules treat alike. */
 export interface Member extends End {
   name: string
   mode: EndMode
-  /** Its VEN has not been heard of, so the PCE takes its addresses out of the policy of others (P78). */
+  /**
+   * True if the PCE has lost contact with its VEN. The PCE then removes its addresses from the policy of other
+   * workloads (P78).
+   */
   isOffline: boolean
   os: string | null
-  /** Every address that it may use; null: not known. */
+  /** Every address it may use; null if they are not known. */
   addresses: readonly string[]
-  /** How many ends it stands for: addresses may be many. */
+  /** How many ends it stands for, which may be many for addresses. */
   size: number
 }
 
-/** Who an asked end is made of. */
+/** The workloads and addresses that make up an end of the requested flow. */
 export interface Members {
   members: readonly Member[]
-  /** There are more than are judged. */
+  /** True if the end has more members than can be judged. */
   isCut: boolean
-  /** Ends that this leaves out, as sentences. */
+  /** Sentences that describe which ends were left out. */
   notes: readonly string[]
 }
 
-/** More workloads of one end are not judged. */
+/** The most workloads of one end that are judged. */
 export const MOST_WORKLOADS = 20_000
-/** More parts of an IP list are not judged. */
+/** The most parts of an IP list that are judged. */
 const MOST_PARTS = 2_000
 
 /**
- * Everything that an asked end stands for. Of an IP list: the workloads with an address in it, and its other addresses in classes
- * that none of `lists` (those in rules) tells apart. Throws not_found where labels select no workload.
+ * Finds everything that an end of the requested flow stands for. For an IP list these are the workloads with an address
+ * in it and its other addresses, grouped so that none of `lists` (those used in rules) distinguishes the addresses of a
+ * group.
+ * @throws {ToolError} no_workloads if no workload has the requested labels.
  */
 export async function findMembers(
   pce: PceClient,
@@ -101,7 +106,10 @@ export async function findMembers(
 const cutNote = (total: number, noun: string): string[] =>
   total > MOST_WORKLOADS ? [`Only ${MOST_WORKLOADS} of ${total} ${noun} were judged.`] : []
 
-/** A workload as rules see it. `addresses`: those that it uses here; default all of its own. */
+/**
+ * Converts a workload to the form that rules are matched against.
+ * @param addresses the addresses it uses in this flow; all of its own by default.
+ */
 export function describeWorkload(
   workload: Workload,
   labels: LabelIndex,
@@ -128,12 +136,12 @@ export function describeWorkload(
 function modeOf(workload: Workload): EndMode {
   if (!isManaged(workload)) return 'none'
   const { enforcement_mode: mode, selectively_enforced_services: services } = workload
-  // Which part of the policy such a list switches on is not documented.
+  // It is not documented which part of the policy is enforced when such a list is set.
   if (mode === 'selective' && (services ?? []).length > 0) return 'unknown'
   return mode ?? 'unknown'
 }
 
-/** Those that others can reach it by: not its loopback, and not what is of one link only. */
+/** Lists the addresses at which others can reach a workload: all except loopback and link-local ones. */
 function addressesOf({ interfaces }: Workload): string[] {
   const all = (interfaces ?? []).flatMap(({ address }) =>
     address !== undefined && isAddress(address) ? [address] : [],
@@ -156,7 +164,9 @@ const addressMember = (name: string, size: number, address: string): Member => (
   size,
 })
 
-/** The addresses of a list without those `taken` by workloads, cut wherever a range of another list begins or ends. */
+/**
+ * Divides the addresses of a list, except those `taken` by workloads, wherever a range of another list begins or ends.
+ */
 function divideList(
   list: IpList,
   others: readonly IpList[],
@@ -165,7 +175,7 @@ function divideList(
   const own = (list.ip_ranges ?? []).map(readRange)
   const ranges = others.flatMap(({ ip_ranges: listed }) => (listed ?? []).flatMap((range) => readRange(range) ?? []))
   const tests = [list, ...others].map((one) => compileIpList({ ip_ranges: one.ip_ranges ?? [], fqdns: [] }))
-  /** The class of an address; null outside the list. */
+  /** Returns the class of an address, or null if the address is not in the list. */
   const classOf = (ip: string, family: Family): string | null => {
     const [inside, ...rest] = tests.map((covers) => covers({ ip, fqdn: null }))
     return inside === 'yes' ? `${family} ${JSON.stringify(rest)}` : null
@@ -192,7 +202,10 @@ function divideList(
   return { members: toMembers(left), isCut: parts > MOST_PARTS, isUnread: own.includes(null) }
 }
 
-/** Addresses that no list tells apart: the first of them to the end of its part, and how many there are. */
+/**
+ * A group of addresses that no list distinguishes: the first address, the last address of that part, and the total
+ * number.
+ */
 interface AddressClass {
   first: string
   last: string
@@ -204,7 +217,7 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
     addressMember(first === last ? first : `${first} to ${last}`, Number(size), first),
   )
 
-/** The own ranges of a family in pieces within which nothing begins or ends. */
+/** Cuts the list's own ranges of a family at every point where some range begins or ends. */
 function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
   const starts = new Set(ofFamily.flatMap(({ from, to }) => [from, to + 1n]))

@@ -5,7 +5,7 @@ import type { AskedService, PairJudge } from './judge-pair.js'
 import { speaks } from './judge-members.js'
 import type { HeldRule } from './place-rules.js'
 
-/** The one thing by which an allow rule does not speak about a connection. */
+/** The single reasons for which an allow rule may fail to match a connection. */
 export const NEAR_MISSES = {
   rule_disabled: 'the rule is disabled',
   ruleset_disabled: 'its rule set is disabled',
@@ -21,7 +21,7 @@ export interface MissedRule {
 
 const EVERY_SERVICE = [{ port: -1, proto: -1 }]
 
-/** Allow rules that would let a connection through but for one thing; at most `most` for each such thing. */
+/** Finds the allow rules that would permit a connection except for a single reason; at most `most` per reason. */
 export function* findNearMisses(
   judge: PairJudge,
   source: Member,

@@ -12,7 +12,7 @@ import { MOST_KINDS, classify, countPairs, pairOf, pairsOf } from './judge-membe
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
-/** A pair of ends whose traffic a suggested rule would let through. */
+/** A pair of ends whose traffic a suggested rule would permit. */
 export interface OpenedPair {
   source: string
   destination: string
@@ -20,30 +20,36 @@ export interface OpenedPair {
   after: PairVerdict['decision']
 }
 
-/** What a suggested rule would change, between the ends that exist today. */
+/** What a suggested rule would change between the ends that exist today. */
 export interface Opened {
-  /** Ends that the rule names. */
+  /** The number of sources and destinations that the rule names. */
   sources: number
   destinations: number
-  /** Pairs whose decision would be another, those asked about among them. */
+  /** The number of pairs whose decision would change, including those the caller asked about. */
   pairs: number
-  /** Of these, pairs whose decision is uncertain, without the rule or with it: it may be the same. */
+  /** How many of these have an uncertain decision with or without the rule, so that it may not change after all. */
   uncertain: number
-  /** Of these, pairs that were asked about. */
+  /** How many of these pairs the caller asked about. */
   asked: number
-  /** Whether it lets any pair through that was asked about. */
+  /** True if the rule permits traffic between at least one pair that the caller asked about. */
   helps: boolean
-  /** Pairs that were not asked about; all of them where there are no more than asked for. */
+  /** Some of the pairs that the caller did not ask about, up to the requested number. */
   examples: readonly OpenedPair[]
-  /** Pairs asked about that it would not let through, for certain or perhaps. */
+  /** The pairs the caller asked about that the rule would not, or not certainly, permit. */
   remaining: { pairs: number; example: PairVerdict } | null
-  /** There are more pairs than were compared: these counts are lower bounds, `remaining` with those of the asked ones. */
+  /**
+   * Whether there are more pairs than were compared, so that the counts are lower bounds. `asked` also applies to
+   * `remaining`.
+   */
   isCut: { asked: boolean; beyond: boolean }
-  /** What was not compared, as sentences. */
+  /** Sentences that describe what was not compared. */
   notes: { asked: readonly string[]; beyond: readonly string[] }
 }
 
-/** Everyone whom the two sides of a suggested rule name; an address that was asked about is apart from the others of its list. */
+/**
+ * Finds all ends that the two sides of a suggested rule name. An address that the caller asked about is kept separate
+ * from the other addresses of its list.
+ */
 export async function findNamed(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
   { consumers, providers, scope, unscoped }: SuggestedRule,
@@ -66,7 +72,7 @@ export async function findNamed(
   }
 }
 
-/** The list of an address alone, which tells it apart from others. */
+/** Builds a list with a single address, which keeps it separate from the other addresses of a list. */
 const listAlone = (end: AskedEnd): IpList[] =>
   end.kind === 'address' && end.workload === null
     ? [{ href: '', name: end.name, ip_ranges: [{ from_ip: spellAddress(end.address) }] }]
@@ -96,7 +102,7 @@ async function asAsked(
   }
 }
 
-/** Compares what becomes of every pair that a rule names, without it and with it. */
+/** Compares the decision for every pair that a rule names, without the rule and with it. */
 export function* findOpened(
   before: PairJudge,
   after: PairJudge,
@@ -115,7 +121,7 @@ export function* findOpened(
     { done: 0, total: 0 },
   ]
   for (const source of from) {
-    // Those asked about are compared below, whether the rule names them or not.
+    // The pairs the caller asked about are compared separately, because the rule may not name all of them.
     const others = source.isAsked ? notAsked : to
     kinds.total += others.length
     for (const destination of others) {
@@ -162,7 +168,7 @@ const cutNote = ({ done, total }: { done: number; total: number }, of: string): 
 
 const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) => sum + size, 0)
 
-/** Whether a member is one of those that were asked about: the same workload, or the same addresses. */
+/** Builds a test whether a member belongs to those the caller asked about: the same workload, or the same addresses. */
 function memberTest(asked: readonly Member[]): (member: Member) => boolean {
   const idOf = ({ workload, ip, size }: Member) => workload ?? `${ip === null ? '' : spellAddress(ip)} ${size}`
   const known = new Set(asked.map(idOf))

@@ -6,7 +6,7 @@ import type { Member } from './find-members.js'
 import { speaks, type JudgedPair } from './judge-members.js'
 import type { ApplyingRule, AskedService } from './judge-pair.js'
 
-/** A rule of which the PCE and the matcher say different things. */
+/** A rule for which the PCE and the matcher disagree. */
 export interface Difference {
   version: Version
   href: string
@@ -14,22 +14,23 @@ export interface Difference {
   says: 'pce_applies' | 'pce_does_not'
 }
 
-/** What the PCE's own check of the policy says beside the matcher (P93). */
+/** The result of comparing the matcher with the PCE's own policy check (P93). */
 export interface PceCheck {
-  /** Pairs that were checked, in both versions. */
+  /** How many pairs were checked, each in both versions. */
   checked: number
   differences: readonly Difference[]
-  /** Rules that the matcher left undecided, and that the PCE says apply, or do not: by draft href. */
+  /** Rules that the matcher left undecided, by draft href: true if the PCE says that the rule applies. */
   settled: ReadonlyMap<string, boolean>
-  /** Why it could not be asked; otherwise null. */
+  /** Why the PCE could not be asked; otherwise null. */
   unavailable: string | null
 }
 
 const BUCKETS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'override_deny' } as const
 
 /**
- * Asks the PCE which rules apply to these pairs, in both versions of the policy, and holds the matcher's answer against it. Enforcement
- * boundaries are not in that answer (P93). A PCE that does not know the question, or refuses it, makes the check unavailable.
+ * Asks the PCE which rules apply to these pairs, in both versions of the policy, and compares that with the matcher's
+ * result. The PCE's answer does not include enforcement boundaries (P93). If the PCE does not support the check or
+ * refuses it, the result says that it is unavailable.
  */
 export async function holdAgainstPce(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -54,7 +55,7 @@ export async function holdAgainstPce(
   return { checked, differences, settled, unavailable: null }
 }
 
-/** The hrefs of the rules that apply, by the PCE's account, with their kinds; or why it does not say. */
+/** Returns the hrefs and kinds of the rules that apply according to the PCE, or the reason why it does not tell. */
 async function ask(
   pce: PceClient,
   version: Version,

@@ -5,13 +5,13 @@ import type { Member } from './find-members.js'
 import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
 import { DECIDING_ORDER, type HeldRule } from './place-rules.js'
 
-/** Judges of both versions of the policy; the same one where nothing is pending. */
+/** The judges for both versions of the policy. They are the same object if nothing is pending. */
 export interface VersionJudges {
   active: PairJudge
   draft: PairJudge
 }
 
-/** A pair of ends, judged by both versions. */
+/** A pair of ends with the verdicts of both versions. */
 export interface JudgedPair {
   source: Member
   destination: Member
@@ -19,44 +19,44 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** Pairs with the same two decisions. */
+/** All pairs with the same decision in the active and the same decision in the draft version. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
-  /** The first few, of different kinds. */
+  /** The first few pairs, each of a different kind. */
   examples: JudgedPair[]
 }
 
-/** A rule that speaks about a flow in one version of the policy, or alike in both. */
+/** A rule that matches a flow in one version of the policy, or without difference in both. */
 export interface FoundRule extends ApplyingRule {
   versions: readonly ('active' | 'draft')[]
-  /** How many pairs it speaks about. */
+  /** How many pairs it matches. */
   pairs: number
 }
 
-/** What becomes of a flow, between all members of its ends. */
+/** The verdict on a flow between all members of its ends. */
 export interface FlowVerdict {
-  /** What a workload sends to itself is no pair. */
+  /** The number of pairs. A workload with itself is not a pair. */
   pairs: number
   judged: number
-  /** Pairs, or whole ends, were left out. */
+  /** True if pairs or whole ends were left out. */
   isPartial: boolean
-  /** Most pairs first. */
+  /** The outcomes with the most pairs first. */
   outcomes: readonly Outcome[]
-  /** In the order in which they decide (P50). */
+  /** The rules in the order in which they are decisive (P50). */
   rules: readonly FoundRule[]
 }
 
-/** More kinds of pairs are not judged, nor compared. */
+/** The most kinds of pairs that are judged or compared. */
 export const MOST_KINDS = 4_000
 const MOST_EXAMPLES = 3
 
-/** Ends that no rule tells apart. */
+/** A group of ends that all rules treat alike. */
 export interface MemberClass {
   members: readonly Member[]
   size: number
 }
 
-/** Judges every pair of members, each kind of pair once. */
+/** Judges every pair of members. Pairs that all rules treat alike are judged once. */
 export function* judgeMembers(
   { active, draft }: VersionJudges,
   sources: readonly Member[],
@@ -93,7 +93,10 @@ export function* judgeMembers(
   }
 }
 
-/** How many pairs of different ends two lists of classes make, and of how many kinds, without making them. */
+/**
+ * Counts the pairs of different ends in two lists of classes, and how many kinds of pairs there are, without creating
+ * them.
+ */
 export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
   const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)
   const workloadsOf = (classes: readonly MemberClass[]) =>
@@ -106,7 +109,7 @@ export function countPairs(from: readonly MemberClass[], to: readonly MemberClas
   }
 }
 
-/** A pair of every kind. */
+/** Yields one pair of every kind. */
 export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[]) {
   for (const one of from) {
     for (const other of to) {
@@ -116,7 +119,10 @@ export function* pairsOf(from: readonly MemberClass[], to: readonly MemberClass[
   }
 }
 
-/** A pair of different workloads for two classes, and how many there are; null where there is none. */
+/**
+ * Returns a pair of different workloads as an example for two classes, and the number of such pairs; null if there is
+ * none.
+ */
 export function pairOf(
   from: MemberClass,
   to: MemberClass,
@@ -133,7 +139,7 @@ export function pairOf(
 
 const isSame = (a: Member, b: Member) => a.workload !== null && a.workload === b.workload
 
-/** Members in classes, the largest first. */
+/** Groups members that all rules treat alike, the largest group first. */
 export function* classify(judges: readonly PairJudge[], members: readonly Member[]): Steps<MemberClass[]> {
   if (members.length === 1) return [{ members, size: (members[0] as Member).size }]
   const actors = judges.flatMap(({ rules }) => rules.flatMap(({ rule }) => [...rule.providers, ...rule.consumers]))
@@ -159,7 +165,7 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
   return [...classes.values()].sort((a, b) => b.size - a.size)
 }
 
-/** Collects the rules that speak about any pair. */
+/** Collects the rules that match any pair. */
 function createRuleTally() {
   const found = new Map<string, FoundRule & { versions: ('active' | 'draft')[] }>()
   const add = (rule: ApplyingRule, versions: readonly ('active' | 'draft')[], count: number) => {
@@ -168,7 +174,7 @@ function createRuleTally() {
     for (const version of versions) if (!known.versions.includes(version)) known.versions.push(version)
     known.atSource = anyOf([known.atSource, rule.atSource])
     known.atDestination = anyOf([known.atDestination, rule.atDestination])
-    // The draft knows of pending changes.
+    // The draft version of the rule is shown, because it includes pending changes.
     if (versions.includes('draft')) known.held = rule.held
     known.pairs += count
     found.set(id, known)
@@ -193,7 +199,10 @@ function createRuleTally() {
 
 const contents = new WeakMap<HeldRule, string>()
 
-/** What a rule says and where, in text that is the same for both versions of an unchanged rule. */
+/**
+ * Returns a text that identifies the content of a rule and its scopes. It is equal in both versions if the rule is
+ * unchanged.
+ */
 function contentOf(held: HeldRule): string {
   const known = contents.get(held)
   if (known !== undefined) return known
@@ -208,6 +217,6 @@ function contentOf(held: HeldRule): string {
   return text
 }
 
-/** Whether a rule speaks for certain at either end. */
+/** Tells whether a rule matches at either end: 'yes' if it certainly does. */
 export const speaks = ({ atSource, atDestination }: Pick<ApplyingRule, 'atSource' | 'atDestination'>): Answer =>
   anyOf([atSource, atDestination])

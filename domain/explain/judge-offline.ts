@@ -2,8 +2,9 @@ import type { Member } from './find-members.js'
 import { decide, type PairJudge, type PairVerdict } from './judge-pair.js'
 
 /**
- * What becomes of a connection for as long as an end of it is offline: the PCE takes its addresses out of the policy of others, so to the
- * other end it is an address that no workload has, while it goes on enforcing what it received last (P78). Null where both are online.
+ * Judges a connection for the time in which an end of it is offline; returns null if both are online. The PCE removes
+ * the addresses of an offline workload from the policy of others, so the other end treats it as an address without a
+ * workload. The offline end itself continues to enforce the policy it received last (P78).
  */
 export function judgeWhileOffline(
   judge: PairJudge,

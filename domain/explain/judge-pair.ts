@@ -6,31 +6,33 @@ import { anyOf, both, isUnknown, not, unknown, type Answer } from '../policy/thr
 import type { EndMode, Member } from './find-members.js'
 import { listRules, type HeldRule } from './place-rules.js'
 
-/** What is asked about, beside the ends. `runs`: whether a program of a Windows service is the one asked about. */
+/**
+ * The service that a caller asks about. `runs` tells whether the program of a Windows service is the one asked about.
+ */
 export interface AskedService {
   port: number | null
   proto: number
   runs?: PolicyObjects['runs']
 }
 
-/** What becomes of a connection, from the mildest to the hardest. */
+/** The possible decisions about a connection, from mildest to strictest. */
 export const DECISIONS = ['allowed', 'potentially_blocked', 'blocked'] as const
 export type Decision = (typeof DECISIONS)[number]
 
-/** What settled it at one end: the first of these that says something, in this order (P50). */
+/** What decided at one end: the first of these, in this order, that applies (P50). */
 export type Step = 'not_enforced' | 'override_deny' | 'allow' | 'deny' | 'default'
 
-/** What one end does about a connection. */
+/** What one end does with a connection. */
 export interface EndVerdict {
   mode: EndMode
-  /** The outcomes that are possible; several where it is undecided. */
+  /** The possible outcomes; more than one if the verdict is undecided. */
   possible: readonly Decision[]
-  /** Null where it is undecided. */
+  /** What decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
 }
 
-/** A rule that speaks about a connection, at the ends it is written to. */
+/** A rule that matches a connection, at the ends the rule is written to. */
 export interface ApplyingRule {
   held: HeldRule
   atSource: Answer
@@ -40,27 +42,27 @@ export interface ApplyingRule {
 export interface PairVerdict {
   decision: Decision | 'uncertain'
   possible: readonly Decision[]
-  /** What was undecided, where the decision is uncertain. */
+  /** The reasons, if the decision is uncertain. */
   undecided: Answer
   source: EndVerdict
   destination: EndVerdict
-  /** In the order of the policy. */
+  /** The matching rules in the order of the policy. */
   rules: readonly ApplyingRule[]
 }
 
-/** Judges connections of one kind by one version of the policy. */
+/** Judges connections of one service by one version of the policy. */
 export interface PairJudge {
   (source: Member, destination: Member): PairVerdict
-  /** The same rules of the policy, of those that are switched off. */
+  /** Lists the disabled rules that would match if they were enabled. */
   readonly off: (source: Member, destination: Member) => ApplyingRule[]
   readonly objects: PolicyObjects
   readonly rules: readonly HeldRule[]
 }
 
 /**
- * A judge by the rules of one version, with `more` rules beside them. What one end does follows from the order essential rules, override
- * deny, allow, deny, default of the mode; both ends have to let a connection pass (P50, P51). Rules of deny rules that could not be read
- * leave what they may decide undecided.
+ * Creates a judge that uses the rules of one version, and `more` rules in addition. At each end the order is: essential
+ * rules, override deny, allow, deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules
+ * could not be read, whatever they may decide is undecided.
  */
 export function createPairJudge(
   policy: PolicySnapshot,
@@ -113,7 +115,7 @@ export function createPairJudge(
   return Object.assign(judge, { off: compile(speaking.filter(({ off }) => off !== null)), objects, rules: all })
 }
 
-/** What becomes of a connection by what its two ends do: both have to let it pass. */
+/** Combines the verdicts of both ends. A connection passes only if both permit it. */
 export function decide(source: EndVerdict, destination: EndVerdict): Pick<PairVerdict, 'decision' | 'possible'> {
   const possible = DECISIONS.filter((decision) =>
     source.possible.some((a) => destination.possible.some((b) => harder(a, b) === decision)),
@@ -124,7 +126,7 @@ export function decide(source: EndVerdict, destination: EndVerdict): Pick<PairVe
 
 const harder = (a: Decision, b: Decision): Decision => (DECISIONS.indexOf(a) > DECISIONS.indexOf(b) ? a : b)
 
-/** What the rules that are written to one end say of a connection. */
+/** What the rules that are written to one end say about a connection. */
 interface RulesAtEnd {
   essential: Answer
   overridden: Answer
@@ -132,7 +134,10 @@ interface RulesAtEnd {
   denied: Answer
 }
 
-/** What an end in this mode does. One whose mode is not known does what it does in every mode, or is undecided. */
+/**
+ * Judges what an end in this mode does. If the mode is not known, the verdict is undecided, unless it is the same in
+ * every mode.
+ */
 export function judgeEnd(mode: EndMode, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none' || mode === 'idle') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no' }
   if (mode === 'unknown') {
@@ -160,7 +165,10 @@ function stepOf(dropped: 'yes' | 'no', { overridden, allowed, denied }: RulesAtE
   return denied === 'yes' ? 'deny' : 'default'
 }
 
-/** Whether a rule may be about the service: by its own services, or by those of a virtual service, which are not known here. */
+/**
+ * Returns true if a rule may apply to the service, either by its own services or by those of a virtual service, which
+ * are not known here.
+ */
 function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: AskedService): boolean {
   const isVirtual =
     rule.resolve_labels_as?.providers.includes('virtual_services') === true ||
@@ -171,8 +179,8 @@ function mayServe({ rule }: HeldRule, objects: PolicyObjects, { port, proto }: A
 type CompiledRule = Pick<RuleMatch, 'atSource' | 'atDestination'> & { held: HeldRule }
 
 /**
- * The program behind the port is known to a Windows host, and to the VEN there alone: the source cannot see that it is another one, so
- * there a rule for another program may apply all the same.
+ * Returns the lookups to use at each end. Only the VEN on the Windows destination knows which program uses a port. The
+ * source cannot tell programs apart, so there a rule for another program may apply as well.
  */
 function objectsAtEnds(
   objects: PolicyObjects,
@@ -184,7 +192,10 @@ function objectsAtEnds(
   return { atSource: { ...objects, runs: atSource }, atDestination: { ...objects, runs } }
 }
 
-/** An IP list covers a member where it covers every address that it may use; undecided where only some. */
+/**
+ * Makes IP lists consider all addresses of a member: a list covers it if it covers every address, and the answer is
+ * undecided if it covers only some.
+ */
 function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {
     ...policy,

@@ -1,15 +1,16 @@
 import type { PolicyObjects } from '../policy/match-rules.js'
 import { both, unknown, type Answer } from '../policy/three-valued.js'
 
-/** The program that listens at the destination, as far as the caller knows it. */
+/** The program that listens at the destination, as far as the caller knows. */
 export interface AskedProgram {
   process?: string | undefined
   windowsService?: string | undefined
 }
 
 /**
- * The test of a Windows service's program against the one asked about; undefined where none is. Names of services are equal or not. Of
- * processes the last part of the path tells for certain only that they differ: what a variable in a path stands for is of the host.
+ * Builds the test whether the program of a Windows service is the one asked about; undefined if the caller named none.
+ * Service names must be equal. Process paths may contain variables that depend on the host, so only a different file
+ * name proves that two processes differ; if just the paths differ, the answer is undecided.
  */
 export function matchProgram({ process, windowsService }: AskedProgram): PolicyObjects['runs'] | undefined {
   if (process === undefined && windowsService === undefined) return undefined

@@ -8,19 +8,24 @@ import { lookbackWindow } from '../traffic/traffic-window.js'
 import type { AskedService } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
-/** What was seen of a flow. Connections by the decision of the PCE. */
+/**
+ * The traffic that was observed for a flow. `decisions` holds the number of connections for each decision of the PCE.
+ */
 export interface Observed {
   read: FlowsRead
   decisions: Record<string, number>
-  /** Names of programs, as the reporting end gave them; the busiest first. */
+  /** The names of programs as the reporting end gave them, the busiest first. */
   programs: string[]
 }
 
-/** Rows that are read at most: what was seen, not how often. */
+/** The most rows that are read. The question is what was observed, not how often. */
 const MOST_ROWS = 10_000
 const MOST_PROGRAMS = 5
 
-/** Asks for the traffic of one service between two ends in the last `days` days. Throws what reading traffic throws. */
+/**
+ * Queries the traffic of one service between two ends in the last `days` days.
+ * @throws whatever reading traffic throws.
+ */
 export async function observeFlow(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
   name: string,
@@ -42,7 +47,7 @@ export async function observeFlow(
       filters: { sources: side(ends.source), destinations: side(ends.destination) },
       services: { include: [{ proto, ...(port !== null && { port }) }], exclude: [] },
       maxResults: MOST_ROWS,
-      // An IP list that was asked about stands for the workloads in it as well.
+      // If a caller asks about an IP list, the workloads in it are included.
       excludeWorkloadsFromIpListQuery: false,
     },
     (row) => {

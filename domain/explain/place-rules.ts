@@ -4,19 +4,25 @@ import { isInForce, type PolicySnapshot, type RuleKind } from '../policy/load-sn
 import type { PlacedRule } from '../policy/match-rules.js'
 import { denyType } from '../policy/rule-type.js'
 
-/** A rule with where it stands. An enforcement boundary is a deny rule without a scope and without a rule set (P22). */
+/**
+ * A rule together with its rule set. An enforcement boundary is a deny rule without a scope and without a rule set
+ * (P22).
+ */
 export interface HeldRule extends PlacedRule {
   kind: RuleKind
-  /** Draft href of the rule or boundary. */
+  /** The draft href of the rule or boundary. */
   href: string
   source: Rule | DenyRule | EnforcementBoundary
-  /** Null: it is an enforcement boundary. */
+  /** The rule set of the rule; null for an enforcement boundary. */
   ruleSet: RuleSet | null
-  /** What switches it off: it would be in force without that. */
+  /** What disables the rule; null if it is in force. */
   off: 'rule_disabled' | 'ruleset_disabled' | null
 }
 
-/** Every rule of a version that is not about to be deleted, in the order of its rule sets; those that are switched off too. */
+/**
+ * Lists every rule of a version, including disabled ones, in the order of the rule sets. Rules marked for deletion are
+ * left out.
+ */
 export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): HeldRule[] {
   const held = ruleSets.flatMap((ruleSet) => {
     if (ruleSet.update_type === 'delete') return []
@@ -57,5 +63,5 @@ export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSe
   return [...held, ...everywhere]
 }
 
-/** The order in which kinds of rules decide (P50). */
+/** The order in which kinds of rules decide about a connection (P50). */
 export const DECIDING_ORDER: readonly RuleKind[] = ['override_deny', 'allow', 'deny']

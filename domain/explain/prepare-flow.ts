@@ -15,7 +15,7 @@ import type { HeldRule } from './place-rules.js'
 import { listsInRules, readVersions, type PolicyVersions } from './read-versions.js'
 import { resolveEnd, type AskedEnd, type EndReference } from './resolve-end.js'
 
-/** A flow as callers ask about it. */
+/** A flow as callers describe it. */
 export interface FlowArguments {
   source: EndReference
   destination: EndReference
@@ -25,12 +25,12 @@ export interface FlowArguments {
   windows_service_name?: string | undefined
 }
 
-/** A flow with everything that decides about it, judged. */
+/** A flow with its verdict, and everything the verdict is based on. */
 export interface JudgedFlow {
   service: AskedService
   labels: LabelIndex
   versions: PolicyVersions
-  /** The IP lists in rules. */
+  /** The IP lists that rules use. */
   lists: readonly IpList[]
   ends: { source: AskedEnd; destination: AskedEnd }
   sources: Members
@@ -42,9 +42,10 @@ export interface JudgedFlow {
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /**
- * Resolves the ends, reads both versions of the policy and judges every pair of members. Throws invalid_argument for a port that does not
- * fit the protocol, for ends that are one workload and for lists of which nothing can be judged, what `resolveEnd` throws, no_workloads,
- * and what the PCE client throws.
+ * Resolves the ends, reads both versions of the policy and judges every pair of members.
+ * @throws {ToolError} invalid_argument for a port that does not fit the protocol, for two ends that are the same
+ * workload, or for an IP list without anything that can be judged; no_workloads; and whatever `resolveEnd` and the PCE
+ * client throw.
  */
 export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<JudgedFlow> {
   const { pce, signal } = ctx
@@ -106,7 +107,10 @@ function readService({
   return { port: port ?? null, proto, ...(runs !== undefined && { runs }) }
 }
 
-/** The names of what rules refer to: those that the policy was read with, and others as far as they can be read. */
+/**
+ * Returns the names of the objects that rules refer to: from the policy that was read, and the others from the PCE as
+ * far as it returns them.
+ */
 export async function nameReferences(
   ctx: Context,
   { draft, active }: PolicyVersions,
@@ -129,7 +133,10 @@ export async function nameReferences(
   return (href) => known(href) ?? others(href)
 }
 
-/** An IP list may have nothing but domain names, or ranges that cannot be read: who is behind them is not known here. */
+/**
+ * Rejects an end without members. An IP list may consist of domain names or unreadable ranges only, and it is not known
+ * what these stand for.
+ */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return
   const text = `${argument}: ${name} has no address that could be judged. ${notes.join(' ')}`.trimEnd()

@@ -8,13 +8,19 @@ interface Source {
   signal: AbortSignal
 }
 
-/** Both versions of the policy, with their deny rules; one object where nothing that decides about traffic is pending. */
+/**
+ * Both versions of the policy, with their deny rules. They are the same object if no change that affects traffic is
+ * pending.
+ */
 export interface PolicyVersions {
   active: PolicySnapshot
   draft: PolicySnapshot
 }
 
-/** Throws what the PCE client throws. Deny rules that cannot be read are named in `unread`. */
+/**
+ * Reads both versions of the policy. Rule sets whose deny rules cannot be read are listed in `unread`.
+ * @throws whatever the PCE client throws.
+ */
 export async function readVersions(source: Source, labels: LabelIndex): Promise<PolicyVersions> {
   const draft = await withDenyRules(source, await loadSnapshot(source, 'draft', labels))
   const isPending = pendingHolders(draft).length > 0 || draft.pendingObjects.size > 0
@@ -22,7 +28,7 @@ export async function readVersions(source: Source, labels: LabelIndex): Promise<
   return { draft, active }
 }
 
-/** The IP lists that rules of either version name; those that could not be read are left out. */
+/** Lists the IP lists that rules of either version use; those that could not be read are left out. */
 export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
   return [...new Set([active, draft])].flatMap(({ ruleSets, boundaries, listOf }) => {
     const holders = [...ruleSets.flatMap((set) => [...(set.rules ?? []), ...(set.deny_rules ?? [])]), ...boundaries]
@@ -33,7 +39,7 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
   })
 }
 
-/** What in the policy in force, beside its rules, decides about traffic and is not judged: as sentences. */
+/** Describes in sentences which parts of a policy affect traffic but are not judged. */
 export function listUnjudged({ ruleSets }: PolicySnapshot): string[] {
   const tables = ruleSets.filter((set) => isInForce(set) && (set.ip_tables_rules ?? []).some(isInForce))
   return tables.length === 0

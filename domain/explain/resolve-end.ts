@@ -19,13 +19,13 @@ import { createAddressTest, isAddress } from '../inventory/parse-addresses.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** An end of a flow as callers name it: a workload, an address, a label or labels that are ANDed, or an IP list. */
+/** An end of a flow as callers name it: a workload, an address, one label or several that are ANDed, or an IP list. */
 export type EndReference = LabelReference | readonly LabelReference[]
 
-/** What a caller asks about; `name` is how answers call it. */
+/** An end of the flow that a caller asks about. `name` is how answers refer to it. */
 export type AskedEnd =
   | { kind: 'workload'; name: string; workload: Workload }
-  /** The workload that has the address, where there is one. */
+  /** `workload` is the workload that has the address, or null. */
   | { kind: 'address'; name: string; address: string; workload: Workload | null }
   | { kind: 'labels'; name: string; labels: readonly Label[] }
   | { kind: 'ip_list'; name: string; list: IpList }
@@ -34,8 +34,9 @@ const FORMS =
   'Give a workload (its name or href), an IP address, a label (key=value) or a list of labels, or iplist:NAME.'
 
 /**
- * The end that a reference means: exact names, never a part of one. Throws invalid_argument for what is no end, not_found and
- * label_not_found with near names, ambiguous_name with candidates, invalid_href; each names the `argument`.
+ * Resolves the end that a reference names. Names are compared exactly, never partially.
+ * @throws {ToolError} invalid_argument if the reference cannot be an end; not_found or label_not_found with similar
+ * names; ambiguous_name with candidates; invalid_href. Each error contains the `argument`.
  */
 export async function resolveEnd(
   pce: PceClient,
@@ -61,13 +62,16 @@ export async function resolveEnd(
 
 const isList = (reference: EndReference): reference is readonly LabelReference[] => Array.isArray(reference)
 
-/** Text as it came, or the href of an object that has nothing else. */
+/** Returns the text of a reference, or its href if it has no key and value; null otherwise. */
 function textOf(reference: LabelReference): string | null {
   if (typeof reference === 'string') return trimBlanks(reference)
   return isLabelReference(reference) && reference.key === undefined ? (reference.href ?? null) : null
 }
 
-/** Null for what is meant as a label. Anything that has no other form is the name of a workload. */
+/**
+ * Finds the object that a text names, or returns null if the text is meant as a label. Text in no other form is the
+ * name of a workload.
+ */
 async function findNamed(lookups: PolicyLookups, text: string): Promise<AskedEnd | null> {
   const [, prefix = '', name = ''] = /^(iplist|workload):(.+)$/su.exec(text) ?? []
   if (prefix === 'iplist') return endOfList(await lookups.byName('ip_lists', trimBlanks(name)))
@@ -84,7 +88,10 @@ async function findNamed(lookups: PolicyLookups, text: string): Promise<AskedEnd
   throw new ToolError('invalid_href', `"${text}" is not the href of a workload, a label or an IP list.`, { href: text })
 }
 
-/** By its exact name, which may be anything; what text without one looks like instead is told where there is none. */
+/**
+ * Finds a workload by its exact name, which may be any text. If there is none, the error also says what else the text
+ * may have been meant as.
+ */
 async function findWorkload(lookups: PolicyLookups, text: string): Promise<AskedEnd> {
   try {
     return endOfWorkload(await lookups.byName('workloads', text))
@@ -133,7 +140,10 @@ function findLabel({ labels }: PolicyLookups, reference: LabelReference): Label 
   throw new ToolError('label_not_found', text, { label: found.ref, valid_values: found.valid })
 }
 
-/** The workload with an interface of this address. Throws ambiguous_name where several have it. */
+/**
+ * Finds the workload that has an interface with this address, or null.
+ * @throws {ToolError} ambiguous_name if several workloads have it.
+ */
 async function findByAddress(pce: PceClient, address: string, signal: AbortSignal): Promise<Workload | null> {
   const isSame = createAddressTest(address)
   const params = { ip_address: addressFilter(true, address) }
@@ -150,5 +160,5 @@ async function findByAddress(pce: PceClient, address: string, signal: AbortSigna
   throw new ToolError('ambiguous_name', text, { candidates }, { hint: 'Give the href of one.' })
 }
 
-/** What a workload goes by. */
+/** Returns the name by which answers refer to a workload: its name, its host name or its href. */
 export const nameOf = ({ name, hostname, href }: Workload): string => name ?? hostname ?? href
