@@ -113,7 +113,7 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
-/** How many values are listed if one of them is similar. */
+/** How many values an error lists if one of them is similar to the wrong one. */
 const MOST_BESIDE_NEAR = 10
 /** How many wrong references an error explains; if there are more, they usually share one reason. */
 const MOST_EXPLAINED = 20

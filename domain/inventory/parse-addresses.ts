@@ -31,7 +31,7 @@ export function sameAddress(a: string, b: string): boolean {
 }
 
 /**
- * Builds a test whether a value is the same text, or the same address in another spelling. It is built once for many
+ * Builds a test that accepts the same text and any other spelling of the same address. It is built once for many
  * values; most of them are rejected by their last group, without parsing.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
