@@ -14,7 +14,7 @@ export interface Application {
 /** The decisions that the analysis tools query: all except `unknown`. */
 export const KNOWN_DECISIONS: readonly PolicyDecision[] = ['allowed', 'potentially_blocked', 'blocked']
 
-/** The message of an analysis that found no flows with these decisions. */
+/** The message of an analysis that found no flows with a known policy decision. */
 export const NO_DECIDED_FLOWS =
   'No flows with a policy decision in the window; flows with decision unknown are not queried.'
 
