@@ -72,8 +72,9 @@ export interface Addressed {
 }
 
 /**
- * Prepares the test whether an IP list contains an end: by its included ranges without the excluded ones, or by one of
- * its domain names. A name may belong to any address, so a list with names never rules out an end for certain.
+ * Prepares the test that tells whether an IP list contains an end: by its included ranges without the excluded ones, or
+ * by one of its domain names. A name may belong to any address, so a list with names never rules out an end for
+ * certain.
  */
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)

@@ -166,8 +166,8 @@ export async function withDenyRules(
 export type RuleKind = 'allow' | 'deny' | 'override_deny'
 
 /**
- * Lists the rules of one kind that are in force in a snapshot (for a draft: that would be in force): enabled, in an
- * enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny rule without a scope.
+ * Lists the rules of one kind that are in force in a snapshot, or would be once the draft is provisioned: enabled, in
+ * an enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny rule without a scope.
  */
 export function rulesInForce(
   { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
