@@ -168,7 +168,7 @@ const cutNote = ({ done, total }: { done: number; total: number }, of: string): 
 
 const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) => sum + size, 0)
 
-/** Builds a test whether a member belongs to those the caller asked about: the same workload, or the same addresses. */
+/** Builds a test that accepts the members the caller asked about: the same workload, or the same addresses. */
 function memberTest(asked: readonly Member[]): (member: Member) => boolean {
   const idOf = ({ workload, ip, size }: Member) => workload ?? `${ip === null ? '' : spellAddress(ip)} ${size}`
   const known = new Set(asked.map(idOf))

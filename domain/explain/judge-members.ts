@@ -19,7 +19,7 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** All pairs with the same decision in the active and the same decision in the draft version. */
+/** All pairs that share one combination of active and draft decision. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
   /** The first few pairs, each of a different kind. */
