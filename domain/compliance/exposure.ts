@@ -22,28 +22,31 @@ import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
-/** Everything by which the evaluators tell the ends of traffic apart. */
+/** What the evaluators know about one end of a flow. Ends that look the same to every evaluator share one EndClass. */
 export interface EndClass {
-  /** Has the labels that were given; over the whole estate: is a workload. */
+  /** True if the end carries the assessed labels. When the whole estate is assessed, true for every workload. */
   isAssessed: boolean
-  /** application: has both an app and an env label. half: one of them. */
+  /** `application`: the end has both an app and an env label. `half`: it has only one of them. */
   identity: 'application' | 'half' | 'none'
   env: string | null
-  /** workload: known to the PCE. public: an internet address, or known by its name alone. */
+  /** `workload`: known to the PCE. `public`: an internet address, or an end known only by its name. */
   network: 'workload' | 'public' | 'local'
-  /** In an IP list made for some addresses, not for all. */
+  /** True if the end is in an IP list that names specific addresses. Lists as broad as the internet do not count. */
   isListed: boolean
   managed: boolean
-  /** Of a managed workload; null where it is not known, or nothing is enforced. */
+  /** Enforcement mode of a managed workload; null for any other end, or if the mode is unknown. */
   mode: string | null
 }
 
-/** What classifying needs to know about the estate. */
+/** Facts about the estate that are needed to classify an end. */
 export interface EndFacts {
   isAssessed(end: FlowEnd): boolean
-  /** Names of IP lists that cover so much that they identify nothing. */
+  /** Names of IP lists so broad that being in one identifies nobody. */
   broadLists: ReadonlySet<string>
-  /** Of a workload that is assessed, as the PCE has it now; the mode of others is that of their rows. */
+  /**
+   * Current mode of an assessed workload according to the PCE; null for other workloads, whose mode comes from the flow
+   * row.
+   */
   modeOf(workload: string): string | null
 }
 
@@ -62,10 +65,10 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   }
 }
 
-/** Neither an app or env label nor an IP list: nothing says who it is. */
+/** True if nothing says who the end is: it has no app or env label and is in no specific IP list. */
 export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
 
-/** Values of the env label that are production, in lower case. */
+/** Env label values that mean production, in lower case. */
 const PRODUCTION = new Set(['prod', 'production'])
 export const isProduction = (env: string | null | undefined): boolean => PRODUCTION.has((env ?? '').toLowerCase())
 
@@ -74,10 +77,10 @@ const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
   return known === null ? fqdn !== null : known === 'public'
 }
 
-/** The shortest prefix of a network that still identifies something: 10.0.0.0/8 does. */
+/** Shortest prefix length that still identifies a network: 10.0.0.0/8 counts as specific, anything wider does not. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
-/** Names of the IP lists that cover the internet, or so much of it that membership is not an approval. */
+/** Names of the IP lists that cover all or most of the internet. Membership in one is not an approval. */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
   return new Set([...ANY_IP_LIST_NAMES, ...lists.filter(isBroad).map(({ name }) => name)])
 }
@@ -101,28 +104,36 @@ function isWide(from: string, to: string | null | undefined): boolean {
 
 const leadingByte = (address: ipaddr.IPv4 | ipaddr.IPv6): number => address.toByteArray()[0] ?? 0
 
-/** Traffic that the evaluators need not tell apart: the same kinds of ends, direction, port and decision. */
+/** A group of flow rows that all evaluators treat alike: the same classes of ends, direction, port and decision. */
 export interface Cell {
   source: EndClass
   destination: EndClass
-  /** Enters what is assessed, leaves it; both when it runs between two parts of it. */
+  /**
+   * `inbound`: the traffic enters the assessed part; `outbound`: it leaves it. Both are true between two parts of it.
+   */
   inbound: boolean
   outbound: boolean
-  /** A TCP or UDP port that an evaluator asked for; null for any other. */
+  /** A TCP or UDP port that some evaluator asked for; null for any other port. */
   port: number | null
   decision: string
-  /** Whether an allow rule lets it through, where the decision is `allowed`: at an end in selective mode that is not certain. */
+  /**
+   * Whether an allow rule permits traffic whose decision is `allowed`. At an end in selective mode this can be
+   * uncertain, because there everything passes that no deny rule matches.
+   */
   byRule: Answer
 }
 
-/** Passes today, because no policy is enforced or no VEN judged it. */
+/** True if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judged the flow. */
 export const passesUnenforced = ({ decision }: Cell): boolean =>
   decision === 'potentially_blocked' || decision === 'unknown'
 
-/** Allowed, but perhaps only because no deny rule matched (P52). */
+/** True if the traffic may be allowed only because no deny rule matched, not because an allow rule permits it (P52). */
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
 
-/** What is not certain about the allowed rows that pass the test, in sentences; empty where all are allowed by rules. */
+/**
+ * Describes in a sentence how many of the matching allowed rows may not be allowed by a rule. Empty if rules allow all
+ * of them.
+ */
 export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => boolean): string {
   const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell)
   const [all, undecided] = [doubtful, (cell: Cell) => doubtful(cell) && cell.byRule !== 'no'].map(
@@ -142,36 +153,39 @@ export interface ShownFlow {
   connections: number
 }
 
-/** Rows, and the connections in them. */
+/** A number of flow rows and the sum of their connections. */
 export interface TrafficCount {
   rows: number
   connections: number
 }
 
-/** The traffic of what is assessed, except inside one application: that is not a risk (T19). */
+/**
+ * Traffic of the assessed part of the estate. Traffic inside one application is left out, because it is not a risk
+ * (T19).
+ */
 export interface TrafficExposure {
-  /** Rows that were read, those inside applications included. */
+  /** All rows that were read, including those inside applications. */
   rows: number
-  /** Of these, rows inside one application. */
+  /** Rows whose two ends belong to the same application. */
   inside: number
-  /** The row limit was reached. */
+  /** True if the row limit was reached, so that traffic is missing. */
   truncated: boolean
   count(test: (cell: Cell) => boolean): TrafficCount
-  /** The distinct answers on whether rules allow the cells that pass the test. */
+  /** The distinct answers to "does a rule allow this?" among the matching cells. */
   answers(test: (cell: Cell) => boolean): Answer[]
-  /** The busiest flows that pass the test, at most `limit`. */
+  /** The matching flows with the most connections, at most `limit`. */
   busiest(test: (cell: Cell) => boolean, limit: number): ShownFlow[]
 }
 
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
 interface ExposureMeter {
-  /** `way` undefined: as the ends that are assessed say. */
+  /** Adds a row. Without `way`, the direction follows from which ends are assessed. */
   add(row: FlowRow, way?: Way): void
   finish(truncated: boolean): TrafficExposure
 }
 
-/** Takes rows in and keeps one group per pair of ends and service, never the rows themselves. */
+/** Aggregates rows into one group per pair of ends and service, so that the rows themselves need not be kept. */
 export function createExposureMeter(
   encoder: FlowEncoder,
   classify: (end: FlowEnd) => EndClass,

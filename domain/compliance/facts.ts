@@ -7,7 +7,7 @@ import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { TrafficExposure } from './exposure.js'
 
-/** What is assessed: everything with the labels that were given, or the whole estate. */
+/** The part of the estate that is assessed: everything with the given labels, or the whole estate if there are none. */
 export interface Assessment {
   app: Label | null
   env: Label | null
@@ -19,31 +19,31 @@ export interface AssessedWorkload {
   name: string
   managed: boolean
   online: boolean
-  /** Null for unmanaged workloads, whose mode means nothing. */
+  /** Enforcement mode; null for unmanaged workloads, where the field means nothing. */
   mode: string | null
   reportsFlows: boolean
   labels: Readonly<Record<string, string>>
-  /** Its app and env label, in this order; null unless it has both. */
+  /** The app and env labels of the workload; null unless it has both. */
   application: readonly [app: Label, env: Label] | null
   addresses: readonly string[]
 }
 
 export interface EventLog {
-  /** Inside the window, newest first, at most MOST_EVENTS. */
+  /** Events inside the window, newest first, at most MOST_EVENTS. */
   events: readonly PceEvent[]
-  /** There are more than were read. */
+  /** True if the PCE has more events than were read. */
   more: boolean
-  /** Syslog destinations that receive them; null where the PCE refused to say. */
+  /** Number of syslog destinations that receive the events; null if the PCE refused access to that setting. */
   destinations: { all: number; remote: number } | null
-  /** How long the PCE keeps them; null where it refused to say. */
+  /** How long the PCE keeps events, in days; null if the PCE refused access to that setting. */
   retentionDays: number | null
 }
 
 export interface Loaded {
   workloads: readonly AssessedWorkload[]
-  /** The policy in force, with the deny rules of every rule set. */
+  /** Active policy, including the deny rules of every rule set. */
   policy: PolicySnapshot
-  /** Draft rule sets: what is prepared but not in force yet. */
+  /** Draft rule sets, which are prepared but not in force. */
   drafts: readonly RuleSet[]
   ipLists: readonly IpList[]
   events: EventLog
@@ -52,19 +52,20 @@ export interface Loaded {
 }
 export type SourceName = keyof Loaded
 
-/** One of the facts, or why it could not be read. */
+/** A fact that was read, or the reason why it could not be. */
 export type Source<T> = { value: T } | { unavailable: string }
 export interface ComplianceFacts {
   assessment: Assessment
   sources: { readonly [K in SourceName]?: Source<Loaded[K]> }
 }
 
-/** Most events that are read. */
+/** Upper bound for the number of events that are read. */
 export const MOST_EVENTS = 1_000
 
 /**
- * Why nothing can be said about the labels that were given: no workload that could be read has them, and neither has any traffic.
- * What the PCE does as a whole, such as keeping events, then says nothing about them. Null when there is something to judge.
+ * Returns the reason if nothing is known about the given labels: no workload carries them and no traffic was seen.
+ * Facts about the PCE as a whole, such as its event log, would then be misleading evidence. Returns null if there is
+ * something to judge.
  */
 export function whyNothingKnown(
   { app, env }: Assessment,

@@ -15,15 +15,15 @@ import { allOf, type Evaluator } from './verdict.js'
 export interface ComplianceCheck {
   id: string
   name: string
-  /** What the control asks for, in our own words. */
+  /** What the control demands, in our own words rather than those of the standard. */
   description: string
   evaluate: Evaluator
 }
 
 export interface Framework {
-  /** As shown in answers. */
+  /** The name that answers show. */
   name: string
-  /** URI of the document that explains it (knowledge/documents/compliance). */
+  /** URI of the document that explains the framework (knowledge/documents/compliance). */
   document: string
   checks: readonly ComplianceCheck[]
 }
@@ -49,7 +49,7 @@ const check = (id: string, name: string, description: string, evaluate: Evaluato
   evaluate,
 })
 
-/** Every framework with its checks. Each check has an evaluator that answers what its control asks. */
+/** All supported frameworks and their checks, each with the evaluator that judges it. */
 export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   'pci-dss': {
     name: 'PCI-DSS v4.0',

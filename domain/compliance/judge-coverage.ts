@@ -2,11 +2,11 @@ import { countOf, percentOf } from '../text/describe-numbers.js'
 import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type TrafficExposure } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
 
-/** Percent of the rows that policy must allow for a PASS, and for a WARNING. */
+/** Percentage of rows that policy must allow: GOOD for a PASS, FAIR for a WARNING. */
 const GOOD = 90
 const FAIR = 50
 
-/** All traffic that crosses the boundary of an application. */
+/** Judges how much of the traffic across application boundaries is covered by policy. */
 export const boundaryCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage',
@@ -16,7 +16,7 @@ export const boundaryCoverage: Evaluator = evaluator(
   ({ traffic }) => judgeCoverage(traffic, () => true),
 )
 
-/** Traffic between two labelled applications only. */
+/** Like boundaryCoverage, but looks only at traffic between two labelled applications. */
 export const internalCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage between applications',
@@ -31,9 +31,9 @@ export const internalCoverage: Evaluator = evaluator(
 )
 
 /**
- * How much of the traffic that passes is allowed by policy: allowed / (allowed + potentially blocked). What is blocked is decided
- * and stopped, so it counts neither way. Where "allowed" may only mean that no deny rule matched, a PASS needs the mark to be
- * reached without those rows too.
+ * Share of passing traffic that policy allows: allowed / (allowed + potentially blocked). Blocked traffic is left out
+ * of both numbers, because policy has already decided about it. Some "allowed" rows may pass only because no deny rule
+ * matched, so a PASS requires that the threshold is reached without them too.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean): CheckOutcome {
   const decided = (decision: string) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
@@ -70,11 +70,14 @@ function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean
   return { status, detail: `${text}${doubt}`.trim(), evidence }
 }
 
-/** Percent of the rows whose other end must be known for a PASS, and for a WARNING. */
+/** Percentage of rows whose other end must be known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
 
-/** Dependencies in both directions are known: the share of rows whose outside end is labelled or in an IP list. */
+/**
+ * Judges whether dependencies in both directions are known: the share of rows whose outside end is labelled or in an IP
+ * list.
+ */
 export const knownDependencies: Evaluator = evaluator(
   {
     name: 'known dependencies',

@@ -14,9 +14,9 @@ import { ENFORCING } from './judge-workloads.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * The application's ringfence is in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped to exactly these two
- * labels, with an enabled rule. Given only an app, each of its environments needs one. Without an app there is no single
- * ringfence to look for, so the check counts them and judges nothing.
+ * Checks that the application's ringfence is in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped
+ * to exactly these two labels, with at least one enabled rule. If only an app is given, each of its environments needs
+ * one. Without an app there is no single ringfence to look for, so the check only counts ringfences.
  */
 export const ringfence: Evaluator = evaluator(
   {
@@ -59,7 +59,7 @@ export const ringfence: Evaluator = evaluator(
   },
 )
 
-/** The applications of the workloads, each once. */
+/** Returns the distinct applications of the workloads, sorted by name. */
 function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Label, Label])[] {
   const found = new Map<string, readonly [Label, Label]>()
   for (const { application } of workloads) {
@@ -68,10 +68,12 @@ function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Labe
   return [...found.values()].sort((a, b) => (ringfenceName(a) < ringfenceName(b) ? -1 : 1))
 }
 
-/** A ringfence without an allow rule, when it is unknown whether it has a deny rule. */
+/**
+ * State of a ringfence that has no allow rule and whose deny rules could not be read, so it may or may not be empty.
+ */
 const UNREAD = 'undecided, because its deny rules could not be read'
 
-/** Whether a ringfence is in force, or what there is instead, in a few words. */
+/** Returns "in force", or a short phrase that says what is wrong with the ringfence. */
 function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: readonly RuleSet[]): string {
   const wanted = ringfenceName(labels)
   const named = active.ruleSets.filter(({ name }) => name === wanted)
@@ -89,14 +91,14 @@ function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: reado
 const isFilled = (ruleSet: RuleSet) =>
   (['allow', 'deny', 'override_deny'] as const).some((kind) => rulesOf(ruleSet, kind).length > 0)
 
-/** Rule sets that isolate an application are named with this, its app and its env. */
+/** Prefix of the rule sets that isolate an application; the app and env follow it. */
 const EMERGENCY = 'EMERGENCY-ISOLATE'
 
 /**
- * What is assessed can be isolated at once: every managed workload enforces, so any provisioned rule takes effect, or an
- * application's isolation is prepared (an emergency rule set, provisioned or not, or an override deny rule in force) and some
- * workload would enforce it. Prepared where nothing enforces, or partly enforcing and unprepared, is a warning; neither is a
- * FAIL.
+ * Checks that the assessed part can be isolated at once. PASS if every managed workload enforces policy, so that any
+ * provisioned rule takes effect. Also PASS if the isolation of an application is prepared (by an emergency rule set,
+ * provisioned or not, or an active override deny rule) and at least one workload enforces it. Only one of the two,
+ * preparation or enforcement, is a WARNING; neither is a FAIL.
  */
 export const isolation: Evaluator = evaluator(
   {
@@ -133,14 +135,14 @@ export const isolation: Evaluator = evaluator(
       describeUndecided(overrides).trim(),
       found(policy.unread.size, 'rule set', 'with deny rules that could not be read').trim(),
     ]
-    // What is prepared isolates only what it names, so it speaks for an application, never for an estate.
+    // A prepared isolation covers one application only, so it proves nothing about a whole estate.
     const isReady = lagging.length === 0 || (prepared && enforcing > 0 && assessment.app !== null)
     const status = isReady ? 'PASS' : prepared || enforcing > 0 ? 'WARNING' : 'FAIL'
     return { status, detail: text.filter(Boolean).join(' '), evidence }
   },
 )
 
-/** The exact name where both labels are given; otherwise any name that fits what is given. */
+/** True if the name is that of an emergency rule set for the assessed labels; a missing label matches any value. */
 function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
   if (app !== null && env !== null) return name === `${EMERGENCY}-${app.value}-${env.value}`
   return (
@@ -150,8 +152,9 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 }
 
 /**
- * Allow rules permit no more than is needed. One that opens every service to any address fails; one that opens some services to any
- * address, or every service to all workloads, is a warning. All services inside the application are what a ringfence allows.
+ * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
+ * rule that opens some services to any address, or every service to all workloads, is a WARNING. All services inside
+ * the application are fine, because a ringfence allows exactly that.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {
@@ -196,14 +199,17 @@ export const leastPrivilege: Evaluator = evaluator(
   },
 )
 
-/** A rule that may apply to what is assessed. */
+/** A rule that applies, or may apply, to the assessed part of the estate. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** Whether it does, and what else was asked about it. */
+  /** Answers to whether the rule applies and to any further questions asked about it. */
   answers: readonly Answer[]
 }
 
-/** The rules that name, on one of these sides, workloads with the labels that were given; over the whole estate any workloads. */
+/**
+ * Returns the rules that may name assessed workloads on one of the given sides: workloads with the given labels, or any
+ * workload if the whole estate is assessed.
+ */
 function rulesAbout(
   rules: readonly PlacedRule[],
   sides: readonly ('providers' | 'consumers')[],
@@ -217,7 +223,9 @@ function rulesAbout(
   })
 }
 
-/** A rule for only some of the workloads counts; any other doubt is reported. */
+/**
+ * Doubts that are not reported: a rule that applies to only some of the assessed workloads still counts as applying.
+ */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 
 function describeUndecided(rules: readonly RuleAbout[]): string {
@@ -230,11 +238,11 @@ function describeUndecided(rules: readonly RuleAbout[]): string {
 
 const LAST_PORT = 65_535
 
-/** Every port of TCP or of UDP: not every service, but as open as can be. */
+/** True if the services cover every port of TCP or of UDP. That is not literally every service, but just as open. */
 const coversEveryPort = (services: readonly IngressService[], policy: PolicySnapshot): boolean =>
   [TCP, UDP].some((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
-/** Whom the consumers of a rule are: any address, all workloads, or something narrower. */
+/** How broad the consumers of a rule are: anybody (any address), all workloads, or something narrower. */
 function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => boolean) {
   const { consumers } = rule
   if (
@@ -242,7 +250,7 @@ function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => 
     consumers.some(({ ip_list: list }) => list !== undefined && isBroadList(list.href))
   )
     return 'anybody'
-  // Inside a scope all workloads are those of the scope.
+  // Inside a scope, "all workloads" means only the workloads in that scope.
   const isScoped = rule.unscoped_consumers !== true && scopes.length > 0 && scopes.every((scope) => scope.length > 0)
   return !isScoped && consumers.some(({ actors }) => actors === 'ams') ? 'all workloads' : 'named'
 }

@@ -4,8 +4,9 @@ import { MOST_EVENTS, type Assessment } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * Activity is recorded: the PCE holds audit events from the window. None at all is a warning: either nothing happened or nothing
- * is recorded. The detail says where they are sent and how long they are kept; events cover the PCE as a whole.
+ * Checks that activity is recorded: the PCE holds audit events from the window. No event at all is a WARNING, because
+ * either nothing happened or nothing is recorded. The detail says where events are sent and how long they are kept.
+ * Events concern the PCE as a whole, not single applications.
  */
 export const auditTrail: Evaluator = evaluator(
   {
@@ -39,8 +40,9 @@ const LOOKED_AT = 'vulnerability reports uploaded to the PCE'
 const NONE = 'The PCE holds no vulnerability report, and scans made elsewhere cannot be seen from it.'
 
 /**
- * Workloads are scanned for vulnerabilities: each was scanned within the window. If only some were, or all reports are older,
- * that is a warning; if none was, the check fails. Reports that do not name what they scanned say nothing about these workloads.
+ * Checks that every workload was scanned for vulnerabilities within the window. A WARNING if some were not, or if all
+ * reports are older; a FAIL if recent reports cover none of the workloads. Reports that do not name the scanned
+ * addresses prove nothing about these workloads.
  */
 export const scannedWorkloads: Evaluator = evaluator(
   { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },
@@ -77,7 +79,10 @@ export const scannedWorkloads: Evaluator = evaluator(
   },
 )
 
-/** Resilience is tested: a scan is only one kind of test, so its reports are stated and neither pass nor fail. */
+/**
+ * Reports vulnerability scans as INFO: they are only one kind of resilience test, so they can neither pass nor fail the
+ * control.
+ */
 export const resilienceTests: Evaluator = evaluator(
   { name: 'resilience tests', lookedAt: LOOKED_AT, needs: ['scans'] },
   ({ scans }, { assessment }) => {

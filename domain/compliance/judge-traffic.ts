@@ -10,8 +10,8 @@ import {
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
 
 /**
- * Access is restricted to known parties: labelled ends and those in an IP list made for them. Policy that allows an unknown source
- * in fails it. Half-labelled sources, unknown destinations, and traffic that passes unenforced are warnings.
+ * Checks that only known parties have access: labelled ends and those in a specific IP list. A FAIL if policy allows an
+ * unknown source in. Half-labelled sources, unknown destinations and traffic that passes unenforced are WARNINGs.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
@@ -42,8 +42,8 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   )
 
 /**
- * Environments are kept apart. Traffic that passes between two of them is a warning; if it is allowed on a high-risk port into or
- * out of production, it fails.
+ * Checks that environments are separated. Traffic that passes between two environments is a WARNING; it is a FAIL if
+ * policy allows it on a high-risk port into or out of production.
  */
 export const segregation = (ports: readonly number[]): Evaluator =>
   evaluator(
@@ -79,8 +79,9 @@ export const segregation = (ports: readonly number[]): Evaluator =>
   )
 
 /**
- * Connections with the internet are controlled: a public address in no IP list that policy allows, in either direction, fails it.
- * `approved` takes an IP list as an approval; `refused` wants no internet at all, so those are warnings too.
+ * Checks that connections with the internet are controlled. A FAIL if policy allows traffic, in either direction, with
+ * a public address that is in no IP list. With `approved`, an IP list counts as an approval of its addresses; with
+ * `refused`, internet access is unwanted altogether, so listed addresses are WARNINGs.
  */
 export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
   evaluator(
@@ -110,12 +111,12 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
     },
   )
 
-/** DNS, mail and web, which an organisation routes through its own resolvers, gateways and proxies. */
+/** Ports of DNS, mail and web, which organisations usually route through their own resolvers, gateways and proxies. */
 const MAIL_AND_WEB = [25, 53, 80, 110, 143, 443, 465, 587, 853, 993, 995] as const
 
 /**
- * DNS, mail and web traffic that goes to the internet directly. A gateway that the PCE does not see may still filter it, so it is
- * a warning at most.
+ * Reports DNS, mail and web traffic that goes straight to the internet. At most a WARNING, because a gateway that the
+ * PCE does not see may still filter it.
  */
 export const directMailAndWeb: Evaluator = evaluator(
   {
@@ -139,17 +140,20 @@ export const directMailAndWeb: Evaluator = evaluator(
   },
 )
 
-/** The ends on the internet, apart from what is assessed. */
+/** The ends of a cell that are on the internet; the assessed end is never one of them. */
 const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
   [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
 
-/** Services that send everything in the clear, secrets included, unless something else encrypts it. */
+/**
+ * Ports of services that send everything unencrypted, passwords included, unless something else encrypts the
+ * connection.
+ */
 const CLEAR_TEXT = [21, 23, 69, 80, 512, 513, 514] as const
 
 /**
- * High-risk ports (TCP and UDP) that are reachable from outside the application. One that policy allows from a source without app
- * and env label fails the check; from another application, a half-labelled source, or while nothing is enforced, it is a warning.
- * What is blocked shows that the control works.
+ * Checks for high-risk ports (TCP and UDP) that are reachable from outside the application. A FAIL if policy allows a
+ * source with neither an app nor an env label. Access from another application or a half-labelled source, or access
+ * while nothing is enforced, is a WARNING. Blocked traffic shows that the control works.
  */
 export const highRiskPorts = (ports: readonly number[]): Evaluator => {
   const watched = new Set<number | null>(ports)
@@ -194,8 +198,8 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
 }
 
 /**
- * Clear-text services across an application's boundary. Using one shows a lack of encryption; using none does not show encryption,
- * because a flow record says nothing about its payload, so this check never passes.
+ * Looks for clear-text services across application boundaries. Their use proves a lack of encryption, but their absence
+ * does not prove encryption, because flow records say nothing about payloads. So this check never passes.
  */
 export const clearText: Evaluator = evaluator(
   {
@@ -221,7 +225,7 @@ export const clearText: Evaluator = evaluator(
   },
 )
 
-/** Counts of rows in words, where their names alone do not read well. */
+/** Wording for row counts whose field names do not read well. */
 const PHRASES: Record<string, string> = {
   passing_unenforced: 'passing because no policy is enforced',
   allowed_unlisted: 'allowed to or from internet addresses in no IP list',
@@ -230,12 +234,15 @@ const PHRASES: Record<string, string> = {
   allowed_to_unknown: 'allowed to unlabelled destinations in no IP list',
 }
 
-/** The count of rows that `describeDefault` puts in words. */
+/** The count that `describeDefault` explains in words, so it gets no phrase of its own. */
 const BY_DEFAULT = 'allowed_by_default_possible'
 
 type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 
-/** Counts the rows that violate a control: `fail` outweighs `warn`, and `note` is only reported. */
+/**
+ * Counts the rows that violate a control. Rows in `fail` make it a FAIL, else rows in `warn` a WARNING; `note` is only
+ * reported.
+ */
 export function judgeViolations(
   traffic: TrafficExposure,
   { fail, warn, note }: { fail: Tests; warn: Tests; note: Tests },

@@ -3,14 +3,14 @@ import { isProduction } from './exposure.js'
 import type { AssessedWorkload } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Evidence } from './verdict.js'
 
-/** Modes in which rules stop traffic. */
+/** Enforcement modes in which rules actually stop traffic. */
 export const ENFORCING: readonly (string | null)[] = ['selective', 'full']
 
 const LOOKED_AT = 'enforcement modes of managed workloads'
 
 /**
- * Enforcement as a stage of a rollout: an idle workload fails it, because it has no policy at all. One that only reports is a
- * warning in production; elsewhere that is an acceptable stage, and the workload is named.
+ * Judges enforcement as a stage of a rollout. An idle workload is a FAIL, because it has no policy at all. A workload
+ * that only reports is a WARNING in production; elsewhere that stage is acceptable, and the workload is merely named.
  */
 export const enforcementStage: Evaluator = evaluator(
   { name: 'enforcement stage', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -25,8 +25,8 @@ export const enforcementStage: Evaluator = evaluator(
 )
 
 /**
- * Enforcement as such: in any environment, a workload that only reports controls no flow. One that is idle fails it, and so does
- * an application without any that enforces.
+ * Judges enforcement in any environment: a workload that only reports controls no flow. A FAIL if a workload is idle or
+ * if none enforces policy; a WARNING if some do not.
  */
 export const flowEnforcement: Evaluator = evaluator(
   { name: 'flow enforcement', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -63,7 +63,7 @@ function countEnforcement(workloads: readonly AssessedWorkload[]) {
   return { idle, reporting, all: managed.length, enforcing: enforcing.length, evidence }
 }
 
-/** Workloads are monitored: managed ones are online and report their flows. One that does not is a warning; none that does fails. */
+/** Checks that managed workloads are online and report their flows. A WARNING if some do not, a FAIL if none does. */
 export const watchedWorkloads: Evaluator = evaluator(
   {
     name: 'watched workloads',
@@ -93,12 +93,12 @@ export const watchedWorkloads: Evaluator = evaluator(
   },
 )
 
-/** Label keys that identify a workload. */
+/** Keys of the labels that identify a workload. */
 const IDENTITY = ['app', 'env', 'role', 'loc'] as const
-/** Percent of the workloads that may lack a label before a WARNING becomes a FAIL. */
+/** Percentage of workloads that may lack a label before a WARNING becomes a FAIL. */
 const TOLERATED = 10
 
-/** Every workload, managed or not, is identified by all four labels. */
+/** Checks that every workload, managed or not, carries all four identifying labels. */
 export const inventory: Evaluator = evaluator(
   { name: 'label completeness', lookedAt: `${IDENTITY.join(', ')} labels of all workloads`, needs: ['workloads'] },
   ({ workloads }) => {

@@ -26,8 +26,8 @@ const DAY_SECONDS = 86_400
 type Context = ToolContext<true>
 
 /**
- * Everything but the traffic, each source only where it is needed. A source that the PCE refuses or fails to give is noted and
- * costs the checks that need it, not the call; a cancelled call rejects.
+ * Loads all facts except traffic, and only those that the checks need. If the PCE refuses or fails to send one, that is
+ * noted and only the checks that need it are lost. Rejects only when the call is cancelled.
  */
 export async function loadFacts(
   ctx: Context,
@@ -123,8 +123,11 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 }
 
 /**
- * Reads the traffic: into and out of the labels that were given, in two queries, or all of it in one. It asks for every decision,
- * because what no VEN judged passes too. Each row counts once. `complete` as createFlowReader takes it. Throws what the flow reader throws.
+ * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
+ * every policy decision, because flows that no VEN judged pass too. Each row counts once.
+ *
+ * @param complete as for createFlowReader
+ * @throws what the flow reader throws
  */
 export async function readExposure(
   ctx: ToolContext<true>,

@@ -2,22 +2,22 @@ import { countOf, percentOf } from '../text/describe-numbers.js'
 import type { TrafficExposure, ShownFlow } from './exposure.js'
 import type { ComplianceFacts, Loaded, SourceName } from './facts.js'
 
-/** NOT_ASSESSED: nothing in the PCE can show it. INFO: worth knowing, but no measure of the control. */
+/** NOT_ASSESSED: the PCE cannot show it either way. INFO: worth knowing, but no measure of the control. */
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** What a verdict rests on: counts of everything, and the worst of what was counted, by name. */
+/** The evidence for a verdict: counts of everything that was looked at, and the worst offenders by name. */
 export interface Evidence {
   counts: Record<string, number>
   /** Traffic that counts against the control, most connections first. */
   flows?: readonly ShownFlow[]
   workloads?: readonly string[]
   rule_sets?: readonly string[]
-  /** Rules by href. */
+  /** Hrefs of rules. */
   rules?: readonly string[]
 }
 
-/** How an evaluator judges the facts. */
+/** The judgement of one evaluator. */
 export interface CheckOutcome {
   status: Status
   detail: string
@@ -27,7 +27,7 @@ export interface CheckVerdict extends CheckOutcome {
   looked_at: string
 }
 
-/** Judges one requirement. `ports`: those it needs distinguished in the traffic. */
+/** Judges one requirement. `ports` lists the ports that it needs to tell apart in the traffic. */
 export interface Evaluator {
   name: string
   lookedAt: string
@@ -37,20 +37,20 @@ export interface Evaluator {
 }
 
 interface Spec<N extends SourceName> {
-  /** What it judges, in a few words; no two checks of one framework share it. */
+  /** What is judged, in a few words. No two checks of one framework share a name. */
   name: string
   lookedAt: string
-  /** What it cannot judge without; anything missing makes it NOT_ASSESSED. */
+  /** The facts that are required; if one is missing, the check is NOT_ASSESSED. */
   needs: readonly N[]
   ports?: readonly number[]
 }
 
-/** Most workloads, rules or flows that evidence names. */
+/** Upper bound for the workloads, rules or flows that one piece of evidence names. */
 export const MOST_EVIDENCE = 10
 
 /**
- * An evaluator that judges only when everything it needs was read; otherwise the check is NOT_ASSESSED and says what is missing.
- * A PASS on traffic that the row limit cut short is not proven, so it becomes INFO.
+ * Creates an evaluator that judges only if all required facts were read; otherwise the check is NOT_ASSESSED and says
+ * what is missing. A PASS on traffic that was cut at the row limit is unproven, so it becomes INFO.
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
@@ -89,7 +89,9 @@ export function evaluator<N extends SourceName>(
 
 const WORST_FIRST: readonly Status[] = ['FAIL', 'WARNING', 'NOT_ASSESSED', 'INFO', 'PASS']
 
-/** A control with several requirements: as bad as the worst of them, and no PASS while one of them could not be judged. */
+/**
+ * Combines several requirements into one control. The worst verdict wins, and a PASS requires that all could be judged.
+ */
 export function allOf(...parts: readonly Evaluator[]): Evaluator {
   const lookedAt = parts.map((part) => part.lookedAt).join('; ')
   return {
@@ -120,28 +122,28 @@ function mergeEvidence(parts: readonly Evidence[]): Evidence {
   return merged
 }
 
-/** The outcome where there is nothing to judge. */
+/** Outcome of a check that has nothing to judge. */
 export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome => ({
   status: 'NOT_ASSESSED',
   detail,
   ...(evidence !== undefined && { evidence }),
 })
 
-/** The verdict of an evaluator that was not run, and why. */
+/** Verdict for an evaluator that was not run, with the reason. */
 export const unassessed = ({ lookedAt }: Evaluator, detail: string): CheckVerdict => ({
   ...notAssessed(detail),
   looked_at: lookedAt,
 })
 
-/** A sentence such as `12 rows blocked. `; empty for a count of zero. */
+/** Returns a sentence such as `12 rows blocked. `, or an empty string for a count of zero. */
 export const found = (count: number, noun: string, rest: string): string =>
   count === 0 ? '' : `${countOf(count, noun)} ${rest}. `
 
-/** How the score is computed, as answers state it. */
+/** The formula of the score, as answers state it. */
 export const FORMULA =
   'PASS / (PASS + FAIL + WARNING) * 100; INFO and NOT_ASSESSED do not count; null without any of the three'
 
-/** What to do from which score on, best first. */
+/** Recommendations by minimum score, best first. */
 const BANDS: readonly (readonly [number, string])[] = [
   [90, 'Largely compliant as far as the PCE shows: keep monitoring, and resolve what is left.'],
   [70, 'Mostly compliant: work through the failures and warnings.'],
@@ -162,7 +164,7 @@ export interface Score {
   recommendation: string
 }
 
-/** The score of a framework's verdicts, in percent to one decimal. */
+/** Computes the score of a framework in percent, to one decimal. */
 export function scoreVerdicts(statuses: readonly Status[]): Score {
   const count = (wanted: Status) => statuses.filter((status) => status === wanted).length
   const [passed, failed, warnings] = [count('PASS'), count('FAIL'), count('WARNING')]
@@ -182,7 +184,9 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
   }
 }
 
-/** No band on a minority of the checks: the score of a few says little about the framework. */
+/**
+ * Recommends what to do next. Gives no advice if most checks could not be judged, because a score of a few says little.
+ */
 function recommend(score: number | null, judged: number, all: number): string {
   const seeWhy = 'widen the window or assess more, or see the findings for the reasons.'
   if (score === null) return `None of ${countOf(all, 'check')} could be judged: ${seeWhy}`
