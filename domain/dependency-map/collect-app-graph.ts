@@ -5,23 +5,26 @@ import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { AppGraph } from './lay-out-graph.js'
 
-/** The connections of edges by policy decision: one entry of each array per edge and decision that occurs, in order of appearance. */
+/**
+ * Connections of edges by policy decision. The arrays are parallel: entry i is one decision that occurs on one edge, in
+ * order of first appearance.
+ */
 export interface EdgeDecisions {
-  /** By number. */
+  /** The edge's number. */
   readonly edge: Uint32Array
-  /** A place in `names`. */
+  /** Index of the decision in `names`. */
   readonly decision: Uint32Array
   readonly connections: Float64Array
-  /** `unknown` where the PCE gave none. */
+  /** Names of the decisions; `unknown` if the PCE gave none. */
   readonly names: readonly string[]
 }
 
-/** Applications and the traffic between them, with its policy decisions. */
+/** The graph of applications and the traffic between them, with the policy decisions on that traffic. */
 export interface DecidedGraph extends AppGraph {
   readonly decisions: EdgeDecisions
 }
 
-/** The connections by decision of these edges, given by number. */
+/** Returns the connections by decision for each of the given edge numbers. */
 export function decisionsOf(
   { edge, decision, connections, names }: EdgeDecisions,
   wanted: Iterable<number>,
@@ -34,21 +37,21 @@ export function decisionsOf(
   return found
 }
 
-/** Traffic between applications, row by row. */
+/** Builds the graph of applications from flow rows. */
 interface AppGraphCollector {
-  /** The number of the edge that the row belongs to; null unless its ends are two different applications. */
+  /** Adds a row and returns the number of its edge; null unless its ends are two different applications. */
   readonly add: (row: FlowRow) => number | null
-  /** The nodes, and the edges by number: each ordered pair once, with its connections by decision (T11, T17). */
+  /** Returns the graph: each ordered pair of applications is one edge, with its connections by decision (T11, T17). */
   finish(): DecidedGraph
 }
 
 export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const { src, dst } = applicationColumns(encoder)
   const nodes: Application[] = []
-  /** By the code of an application: its place in `nodes`. */
+  /** Maps the code of an application to its index in `nodes`. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
-  // Of the current row, so that rows are grouped by number: no text is looked up before an answer shows it.
+  // The numbers of the current row. Grouping by numbers avoids looking up texts that no answer may ever show.
   const current = { from: 0, to: 0, edge: 0 }
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
@@ -86,29 +89,29 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
 export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
 
 interface EdgePorts {
-  /** `443/tcp`, the busiest first; protocols without ports by name. */
+  /** Ports as in `443/tcp`, the busiest first; protocols without ports appear by name. */
   ports: string[]
   ports_total: number
   high_risk_ports: number[]
 }
 
-/** The ports used by edges; edges are given by number. */
+/** Collects the ports used on edges, which are given by number. */
 export interface EdgePortCollector {
   readonly add: (edge: number, row: FlowRow) => void
-  /** Of these edges, at most `limit` ports each. */
+  /** Returns the busiest ports of each of these edges, at most `limit` per edge. */
   of(edges: ReadonlySet<number>, limit: number): Map<number, EdgePorts>
-  /** The edges that use high-risk ports, and their connections on those. */
+  /** Returns the edges that use high-risk ports, with their connections on those ports. */
   risky(): Map<number, number>
 }
 
-/** A port and its protocol as one number; a protocol is below 256, and -1 is a missing port or protocol. */
+/** Encodes a port and protocol as one number. Protocols are below 256; -1 stands for a missing port or protocol. */
 const service: Column<{ port: number; proto: number }> = {
   code: ({ port, proto }) => (port + 1) * 257 + proto + 1,
   value: (code) => ({ port: Math.floor(code / 257) - 1, proto: (code % 257) - 1 }),
 }
 
 export function collectEdgePorts(): EdgePortCollector {
-  // The edge of the current row.
+  // Number of the edge that the current row belongs to.
   let current = 0
   const edge: Column<number> = { code: () => current, value: (code) => code }
   const services = groupRows({ edge, service })
@@ -161,19 +164,19 @@ export interface PortUse {
   connections: number
 }
 
-/** What reaches an application. */
+/** How an application is used by others. */
 export interface Consumed {
   /** The busiest ports; traffic inside the application is left out. */
   ports: PortUse[]
   ports_total: number
-  /** Distinct source addresses without an app label. */
+  /** Number of distinct source addresses without an app label. */
   unmanaged_sources: number
 }
 
-/** What reaches applications: on which ports, and from how many addresses without an app label (T17). */
+/** Collects how applications are used: on which ports, and from how many addresses without an app label (T17). */
 export interface Consumption {
   readonly add: (row: FlowRow) => void
-  /** Of these applications, in their order, with at most `ports` ports each. */
+  /** Returns the use of these applications, in the same order, with at most `ports` ports each. */
   of(applications: readonly Application[], ports: number): Consumed[]
 }
 
@@ -209,10 +212,10 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
   }
 }
 
-/** What reaches applications from addresses that belong to none, and is therefore no edge of their graph. */
+/** Counts sources that belong to no application. Their traffic is not an edge of the application graph. */
 export interface UnlabelledCollector {
   readonly add: (row: FlowRow) => void
-  /** Distinct addresses with traffic to one of the applications for which `isWanted` holds. */
+  /** Number of distinct such addresses that reach any application for which `isWanted` holds. */
   count(isWanted: (application: Application) => boolean): number
 }
 

@@ -5,17 +5,17 @@ const NONE = -1
 const STEPS_AT_ONCE = 4096
 
 interface StrongComponents {
-  /** Of every node. An edge never leads to a component with a higher number. */
+  /** Component number of every node. An edge never leads to a component with a higher number. */
   readonly component: Uint32Array
-  /** The nodes of component 0, then of component 1, and so on. */
+  /** All nodes, sorted by component: those of component 0 first, then those of component 1, and so on. */
   readonly members: Uint32Array
-  /** Of every component: where its nodes end in `members`. */
+  /** For every component, the index in `members` just past its last node. */
   readonly ends: readonly number[]
 }
 
 /**
- * Groups nodes that reach each other along directed edges. Depth first with its own stack (R. Tarjan, "Depth-first search and
- * linear graph algorithms", 1972).
+ * Finds the strong components: groups of nodes that all reach each other along directed edges. Depth-first search with
+ * an explicit stack (R. Tarjan, "Depth-first search and linear graph algorithms", 1972).
  */
 export function* findStrongComponents({ starts, targets }: Adjacency): Steps<StrongComponents> {
   const count = starts.length - 1
@@ -23,12 +23,12 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
   const members = new Uint32Array(count)
   const ends: number[] = []
   const entered = new Uint32Array(count)
-  /** The earliest entered node of an unfinished component that a node reaches. */
+  /** For every node, the earliest entered node that it reaches within an unfinished component. */
   const earliest = new Uint32Array(count)
   const finished = new Uint8Array(count)
   const parent = new Int32Array(count).fill(NONE)
   const nextEdge = starts.slice()
-  /** Entered nodes whose component is not finished. */
+  /** Stack of the entered nodes whose component is not finished. */
   const open = new Uint32Array(count)
   let opened = 0
   let clock = 0
@@ -76,16 +76,19 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 }
 
 /**
- * 1 for every node whose removal splits its component, else 0 (T18). Depth first with its own stack, because a chain of
- * applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan, "Efficient algorithms for graph manipulation",
- * 1973).
+ * Returns 1 for every node whose removal splits its component, else 0 (T18). Depth-first search with an explicit stack,
+ * because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan, "Efficient
+ * algorithms for graph manipulation", 1973).
  */
 export function* findArticulationPoints({ starts, targets }: Adjacency): Steps<Uint8Array> {
   const count = starts.length - 1
   const cuts = new Uint8Array(count)
-  /** When a node was entered, from 1; 0 before that. */
+  /** When each node was entered, counted from 1; 0 if it has not been entered yet. */
   const entered = new Uint32Array(count)
-  /** The earliest entered node adjacent to a node or to one below it; counting its parent too never hides a cut. */
+  /**
+   * For every node, the earliest entered node adjacent to it or to one of its descendants. The parent may be included,
+   * because that never hides an articulation point.
+   */
   const earliest = new Uint32Array(count)
   const parent = new Int32Array(count).fill(NONE)
   const nextEdge = starts.slice()

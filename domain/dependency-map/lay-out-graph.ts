@@ -2,8 +2,8 @@ import { compareTexts } from '../text/compare-texts.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 
 /**
- * Traffic from one node to another, both as places in the list of nodes: one entry of each array per edge. An estate has ten times
- * as many edges as applications, and several callers may ask at once.
+ * The edges of a graph as parallel arrays; `from` and `to` are indices into the list of nodes. Typed arrays save
+ * memory, because an estate has about ten times as many edges as applications and several callers may ask at once.
  */
 export interface AppEdges {
   readonly from: Uint32Array
@@ -11,13 +11,13 @@ export interface AppEdges {
   readonly connections: Float64Array
 }
 
-/** Distinct nodes, and at most one edge for an ordered pair of them. Edges of a node to itself are ignored (T11). */
+/** A graph of distinct nodes with at most one edge per ordered pair. Edges from a node to itself are ignored (T11). */
 export interface AppGraph {
   readonly nodes: readonly Application[]
   readonly edges: AppEdges
 }
 
-/** The edges for which `isKept` holds, by number. */
+/** Returns the edges, selected by their number, for which `isKept` holds. */
 export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: number) => boolean): AppEdges {
   const kept = new Uint32Array(from.length)
   let count = 0
@@ -31,23 +31,23 @@ export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: 
 }
 
 /**
- * A graph prepared for searches. Nodes are renumbered in the order of their keys, so that an algorithm that breaks ties by number
- * gives the same answer whatever the order of the rows the graph came from.
+ * A graph prepared for searches. Nodes are renumbered in the order of their keys, so that algorithms that break ties by
+ * number give the same answer regardless of the order in which flow rows arrived.
  */
 export interface GraphLayout {
-  /** In the order of their keys. */
+  /** Nodes in the order of their keys. */
   readonly nodes: readonly Application[]
-  /** By node: its place in the caller's list. */
+  /** For each node, its index in the caller's list. */
   readonly given: Uint32Array
-  /** By place in the caller's list: the node. */
+  /** For each index in the caller's list, the node. */
   readonly placed: Uint32Array
   readonly outgoing: Adjacency
   readonly incoming: Adjacency
-  /** Neighbours in either direction, each once. */
+  /** Neighbours in either direction, each listed once. */
   readonly neighbours: Adjacency
 }
 
-/** Nodes go by their keys (in UTF-16 code units, as everywhere), and different nodes with the same key by their apps. */
+/** Sorts nodes by key in UTF-16 code units, like everywhere else, and by app if two different nodes share a key. */
 export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   const keys = nodes.map(applicationKey)
   const given = Uint32Array.from(nodes.keys()).sort(
@@ -67,32 +67,32 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   return { nodes: Array.from(given, (place) => nodes[place]!), given, placed, outgoing, incoming, neighbours }
 }
 
-/** How many neighbours a node has. */
+/** Number of neighbours of a node. */
 export const degreeOf = ({ starts }: Adjacency, node: number): number => starts[node + 1]! - starts[node]!
 
 /**
- * Neighbours of the nodes 0..n-1 in two flat arrays: those of node v are `targets[starts[v]]` up to, not including,
- * `targets[starts[v + 1]]`, ascending. `starts` has n + 1 entries.
+ * Adjacency lists of the nodes 0..n-1 in two flat arrays. The neighbours of node v are `targets[starts[v]]` up to, but
+ * not including, `targets[starts[v + 1]]`, in ascending order. `starts` has n + 1 entries.
  */
 export interface Adjacency {
   readonly starts: Uint32Array
   readonly targets: Uint32Array
 }
 
-/** Neighbours along the pairs `from[i]` to `to[i]`, of which no two are equal. */
+/** Builds the adjacency lists of the edges `from[i]` to `to[i]`. No edge may occur twice. */
 export function buildAdjacency(count: number, from: Uint32Array, to: Uint32Array): Adjacency {
-  // Gathering by target and then reversing puts every list in order without sorting it.
+  // Gathering by target and then reversing yields ascending lists without sorting.
   return reverseAdjacency(gather(count, to, from))
 }
 
-/** The same edges, followed backwards. */
+/** Returns the same graph with every edge reversed. */
 export function reverseAdjacency({ starts, targets }: Adjacency): Adjacency {
   const sources = new Uint32Array(targets.length)
   for (let node = 0; node < starts.length - 1; node++) sources.fill(node, starts[node], starts[node + 1])
   return gather(starts.length - 1, targets, sources)
 }
 
-/** Neighbours in either of two graphs with the same nodes, each once. */
+/** Merges the neighbours of two graphs over the same nodes; each neighbour is listed once. */
 export function uniteAdjacency(one: Adjacency, other: Adjacency): Adjacency {
   const starts = new Uint32Array(one.starts.length)
   const targets = new Uint32Array(one.targets.length + other.targets.length)
@@ -112,7 +112,7 @@ export function uniteAdjacency(one: Adjacency, other: Adjacency): Adjacency {
   return { starts, targets: targets.slice(0, length) }
 }
 
-/** `values[i]` under `keys[i]`, in the order they come. */
+/** Groups `values[i]` by `keys[i]` and keeps their order within each group. */
 function gather(count: number, keys: Uint32Array, values: Uint32Array): Adjacency {
   const starts = new Uint32Array(count + 1)
   for (const key of keys) starts[key + 1]!++

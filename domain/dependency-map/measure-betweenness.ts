@@ -2,41 +2,47 @@ import type { Adjacency } from './lay-out-graph.js'
 import type { Steps } from '../text/pace-work.js'
 
 /**
- * The number of shortest paths grows exponentially with the distance. Past the first bound a whole level is scaled down; the second
- * keeps what is then negligible above zero, so that no share is ever 0/0.
+ * Bounds that keep path counts within floating-point range, because the number of shortest paths grows exponentially
+ * with distance. Above TOO_MANY_PATHS a whole level is scaled down; TRACE_OF_PATHS keeps negligible counts above zero,
+ * so that no share is ever 0/0.
  */
 const TOO_MANY_PATHS = 2 ** 500
 const TRACE_OF_PATHS = 2 ** -900
 
-/** The working memory of a search, one entry per node, reused by the next. */
+/** Working memory of one search, with one entry per node. It is reused for the next search. */
 interface Scratch {
-  /** Nodes level by level as the search reaches them, ascending within a level. One entry more than there are nodes. */
+  /**
+   * Nodes level by level as the search reaches them, ascending within a level. Has one entry more than there are nodes.
+   */
   order: Uint32Array
-  /** Where each level begins in `order`; the last entry is where they all end. */
+  /** Where each level begins in `order`; the last entry marks the end of the last level. */
   levels: number[]
-  /** The edges of each level's nodes, in both directions. */
+  /** Number of edges, in both directions, at the nodes of each level. */
   edges: number[]
-  /** 1 for a node that is not reached yet, else 0. */
+  /** 1 for a node that has not been reached yet, else 0. */
   unreached: Uint8Array
-  /** One bit for a node, all 0 between uses. */
+  /** One bit per node; all bits are 0 between uses. */
   bits: Uint32Array
-  /** Sums in the making. Of no meaning once a level is done. */
+  /** Sums under construction. They mean nothing once their level is finished. */
   gathered: Float64Array
-  /** Shortest paths that arrive at a node, in the unit of the level before it. */
+  /** Number of shortest paths that arrive at a node, in the unit of the previous level. */
   arriving: Float64Array
-  /** The same paths in the unit of its own level. 0 for a node whose level is not done. */
+  /** The same paths in the unit of the node's own level; 0 until that level is finished. */
   leaving: Float64Array
-  /** 1 plus what depends on a node, per path that arrives there. 0 until its level is done. */
+  /** 1 plus the dependency of a node, per path that arrives there; 0 until its level is finished. */
   perPath: Float64Array
 }
 
 /**
- * Betweenness of every node of an undirected, unweighted graph: the share of the shortest paths between two others that lead
- * through it, summed over all ordered pairs and divided by (n-1)(n-2), so 0..1; all 0 when n <= 2 (T17). After U. Brandes, "A
- * faster algorithm for betweenness centrality" (2001), with the steps between two levels taken from whichever side has fewer edges
- * (S. Beamer, K. Asanović, D. Patterson, "Direction-optimizing breadth-first search", 2012). Sums run over ascending nodes from
- * either side, so the choice changes no bit of a result. Written here because graphology's (metrics 2.4.2) blocks the event loop
- * until it is done, counts paths in 32 bits, so that a graph of 97 nodes can give NaN, and is wrong for exactly 128 edges.
+ * Computes the betweenness of every node of an undirected, unweighted graph: the share of shortest paths between two
+ * other nodes that pass through it, summed over all ordered pairs and divided by (n-1)(n-2), so it is 0..1; all 0 if n
+ * <= 2 (T17).
+ *
+ * The algorithm is U. Brandes, "A faster algorithm for betweenness centrality" (2001). Each step between two levels
+ * runs from the side with fewer edges (S. Beamer, K. Asanović, D. Patterson, "Direction-optimizing breadth-first
+ * search", 2012). Sums run over ascending nodes from either side, so results are identical to the last bit. We do not
+ * use graphology (metrics 2.4.2): it blocks the event loop until it is done, counts paths in 32 bits, so that a graph
+ * of 97 nodes can give NaN, and is wrong for graphs with exactly 128 edges.
  */
 export function* measureBetweenness(neighbours: Adjacency): Steps<Float64Array> {
   const count = neighbours.starts.length - 1
@@ -62,7 +68,7 @@ export function* measureBetweenness(neighbours: Adjacency): Steps<Float64Array> 
   return sums.map((sum) => sum / pairs)
 }
 
-/** Breadth first from the source: fills `order`, `levels`, `edges`, `arriving` and `leaving`. */
+/** Breadth-first search from the source. Fills `order`, `levels`, `edges`, `arriving` and `leaving`. */
 function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): void {
   const { order, levels, edges, unreached, gathered, leaving } = scratch
   unreached.fill(1)
@@ -81,7 +87,7 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
     edgesLeft -= own
     let end = to
     if (to < unreached.length) {
-      // To find the nodes not reached, every node is looked at.
+      // Pulling has to look at every node to find the unreached ones, hence `unreached.length` in the cost.
       end =
         edgesLeft + unreached.length < own
           ? pullPaths(to, neighbours, scratch)
@@ -93,7 +99,10 @@ function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): vo
   levels.push(to)
 }
 
-/** Settles the paths of a level's nodes and chooses its unit, which is free because shares compare paths of one level only. */
+/**
+ * Finalises the path counts of a level and chooses its unit. The unit is free, because only paths of the same level are
+ * compared.
+ */
 function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: Scratch): number {
   const { order, gathered, arriving, leaving } = scratch
   let edges = 0
@@ -114,8 +123,9 @@ function finishLevel(from: number, to: number, { starts }: Adjacency, scratch: S
 }
 
 /**
- * The next level, from the edges of the level before: appends its nodes to `order` and gathers their paths. Returns the end of the
- * level. Branch-free inside, because the branch would be unpredictable: what nodes already reached gather is not read again.
+ * Finds the next level from the edges of the current one: appends its nodes to `order`, gathers their path counts and
+ * returns the end of the level. The inner loop has no branch, because it would be unpredictable; nodes reached earlier
+ * also gather counts, but those are never read again.
  */
 function pushPaths(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): number {
   const { order, bits, unreached, gathered, leaving } = scratch
@@ -135,7 +145,9 @@ function pushPaths(from: number, to: number, { starts, targets }: Adjacency, scr
   return end
 }
 
-/** Sorts the nodes of a level: each sets its bit, and the bits are read in order, unless they are too few for that. */
+/**
+ * Sorts the nodes of a level. Each node sets its bit and the bits are read in order; a small level is sorted directly.
+ */
 function putInOrder(order: Uint32Array, from: number, to: number, bits: Uint32Array): void {
   if ((to - from) * 8 < bits.length) {
     if (to - from > 1) order.subarray(from, to).sort()
@@ -149,7 +161,7 @@ function putInOrder(order: Uint32Array, from: number, to: number, bits: Uint32Ar
   }
 }
 
-/** The next level, from the edges of the nodes not reached yet: of all reached nodes they are next to the level before alone. */
+/** Finds the next level from the edges of unreached nodes. Their only reached neighbours are in the current level. */
 function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gathered, leaving }: Scratch): number {
   let end = to
   for (let node = 0; node < unreached.length; node++) {
@@ -163,14 +175,16 @@ function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gather
   return end
 }
 
-/** The sum of a figure over a node's neighbours. */
+/** Sums a figure over the neighbours of a node. */
 function sumOver({ starts, targets }: Adjacency, node: number, figures: Float64Array): number {
   let sum = 0
   for (let edge = starts[node]!, last = starts[node + 1]!; edge < last; edge++) sum += figures[targets[edge]!]!
   return sum
 }
 
-/** From the farthest level back: each node passes its dependency on to its predecessors, by their share of the paths. */
+/**
+ * Goes back from the farthest level: each node passes its dependency to its predecessors in proportion to their paths.
+ */
 function addDependencies(neighbours: Adjacency, scratch: Scratch, sums: Float64Array): void {
   const { order, levels, edges, gathered, arriving, leaving, perPath } = scratch
   gathered.fill(0)
@@ -194,7 +208,7 @@ function addDependencies(neighbours: Adjacency, scratch: Scratch, sums: Float64A
   }
 }
 
-/** Adds what depends on the nodes of a level to all their neighbours; only those of the level before read it. */
+/** Adds the dependencies of a level to all neighbours; only the sums of the previous level are read afterwards. */
 function pushDependencies(from: number, to: number, { starts, targets }: Adjacency, scratch: Scratch): void {
   const { order, gathered, perPath } = scratch
   for (let i = from; i < to; i++) {

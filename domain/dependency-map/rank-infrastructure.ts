@@ -3,23 +3,23 @@ import { applicationKey } from '../traffic/applications.js'
 import { degreeOf, filterEdges, layOutGraph, type Adjacency, type AppGraph } from './lay-out-graph.js'
 import { measureBetweenness } from './measure-betweenness.js'
 
-/** Default env values of production, in any case (T17). */
+/** Default env values that mean production, compared without regard to case (T17). */
 export const PRODUCTION_ENVS: readonly string[] = ['prod', 'production']
 
 interface InfrastructureOptions {
-  /** Edges with fewer connections are left out, and with them nodes that have no other edge. */
+  /** Edges with fewer connections are dropped, together with nodes that are left without an edge. */
   minConnections: number
-  /** Env values of production, in any case. */
+  /** Env values that mean production, compared without regard to case. */
   productionEnvs: readonly string[]
 }
 
 export interface InfrastructureRow {
-  /** The place in the caller's list of nodes. */
+  /** Index in the caller's list of nodes. */
   node: number
   app: string
   env: string
   is_production: boolean
-  /** 0..100, one decimal; the two scores below are before the deductions. */
+  /** 0..100, one decimal. The provider and consumer scores are before deductions. */
   infrastructure_score: number
   provider_score: number
   consumer_score: number
@@ -34,21 +34,21 @@ export interface InfrastructureRow {
   inbound_connections: number
   outbound_connections: number
   total_connections: number
-  /** Keys of nodes, in their order. */
+  /** Keys of neighbouring nodes, sorted. */
   consumed_by: string[]
   consumes: string[]
 }
 
 interface InfrastructureRanking {
-  /** Every node with an edge left, highest score first, ties in the order of the keys. */
+  /** Every node that still has an edge, highest score first; ties are in the order of the keys. */
   rows: InfrastructureRow[]
-  /** Edges that were kept. */
+  /** Number of edges that were kept. */
   edges: number
-  /** Of all rows. */
+  /** Number of rows in each tier. */
   tier_counts: { core_infrastructure: number; shared_service: number; standard_application: number }
 }
 
-/** Ranks applications by how far they are infrastructure for others (T17). */
+/** Ranks applications by how much they serve as infrastructure for others (T17). */
 export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOptions): Steps<InfrastructureRanking> {
   const { given, ...kept } = keepBusyEdges(graph, options.minConnections)
   const { edges } = kept
@@ -95,7 +95,7 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
       consumes: pick(keys, outgoing, node),
     }
   })
-  // Rows are in the order of their keys already, and sorting is stable.
+  // The rows are already in the order of their keys, and sorting is stable.
   rows.sort((a, b) => b.infrastructure_score - a.infrastructure_score)
   const count = (tier: Tier) => rows.filter((row) => row.tier === tier).length
   return {
@@ -109,7 +109,10 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
   }
 }
 
-/** The edges with enough connections between two nodes, and the nodes they join; `given` are these nodes' places in `graph`. */
+/**
+ * Returns the edges that have enough connections and lead from one node to another, with the nodes they join. `given`
+ * holds the indices of these nodes in `graph`.
+ */
 function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: Uint32Array } {
   const busy = filterEdges(
     edges,
@@ -133,27 +136,27 @@ const pick = (keys: readonly string[], { starts, targets }: Adjacency, node: num
 
 export type Tier = 'Core Infrastructure' | 'Shared Service' | 'Standard Application'
 
-/** What the score of a node is computed from. */
+/** Inputs for the score of one node. */
 interface NodeMeasures {
   inDegree: number
   outDegree: number
   /** 0..1. */
   betweenness: number
-  /** Connections in and out. */
+  /** Sum of inbound and outbound connections. */
   totalConnections: number
 }
 
 interface InfrastructureScore {
-  /** 0..100, one decimal: the greater of the two below, after the deductions. */
+  /** 0..100, one decimal: the greater of the provider and consumer scores, after deductions. */
   score: number
-  /** 0..100, one decimal, before the deductions. */
+  /** 0..100, one decimal, before deductions. */
   provider: number
   consumer: number
   pattern: 'provider' | 'consumer'
   tier: Tier
 }
 
-/** The greatest of each measure, which scores 100. */
+/** Returns the maximum of each measure over all nodes; a node with the maximum scores 100. */
 function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   const greatest: NodeMeasures = { inDegree: 0, outDegree: 0, betweenness: 0, totalConnections: 0 }
   for (const measures of all) {
@@ -163,13 +166,13 @@ function greatestOf(all: readonly NodeMeasures[]): NodeMeasures {
   return greatest
 }
 
-/** Mathematically equal sums may differ in their last bit. */
+/** Tolerance when comparing sums, because sums that are mathematically equal may differ in the last bit. */
 const EQUAL_WITHIN = 1e-9
 
 /**
- * How far a node is infrastructure for others (T17). A node that both provides and consumes sits in the middle of something rather
- * than at its end, and a node outside production matters less: both lower the score. The tier is that of the rounded score, so that
- * it agrees with the figure shown.
+ * Scores how much a node serves as infrastructure for others (T17). Two things lower the score: a node that both
+ * provides and consumes sits in the middle of a chain rather than at its end, and a node outside production matters
+ * less. The tier is derived from the rounded score, so that it agrees with the figure shown.
  */
 export function scoreInfrastructure(
   node: NodeMeasures,
@@ -192,7 +195,7 @@ export function scoreInfrastructure(
   }
 }
 
-/** 0..1: the incoming edges among all edges of a node that has any. */
+/** Share of incoming edges among all edges of a node, 0..1. The node must have an edge. */
 const consumerRatio = ({ inDegree, outDegree }: NodeMeasures): number => inDegree / (inDegree + outDegree)
 
 export function round(value: number, decimals: number): number {

@@ -3,19 +3,22 @@ import { findArticulationPoints, findStrongComponents } from './find-components.
 import { degreeOf, type GraphLayout, type Adjacency } from './lay-out-graph.js'
 
 export interface ReachRow {
-  /** The place in the caller's list of nodes. */
+  /** Index in the caller's list of nodes. */
   node: number
   app: string
   env: string
   is_articulation_point: boolean
-  /** Other nodes that can be reached along directed edges. */
+  /** Number of other nodes that can be reached along directed edges. */
   reachable_apps: number
-  /** Nodes one hop away, not connections. */
+  /** Number of nodes one hop away; these are not connection counts. */
   direct_connections_out: number
   direct_connections_in: number
 }
 
-/** Every node by how far an intruder gets from it, farthest first, ties in the order of the keys (T18). */
+/**
+ * Ranks nodes by how many others an intruder could reach from them, most first; ties are in the order of the keys
+ * (T18).
+ */
 export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: GraphLayout): Steps<ReachRow[]> {
   const cuts = yield* findArticulationPoints(neighbours)
   const reachable = yield* countReachable(outgoing)
@@ -32,14 +35,18 @@ export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: Gra
     .sort((a, b) => b.reachable_apps - a.reachable_apps)
 }
 
-/** 32-bit words of one row of bits. Targets are handled in batches of 32 times as many, so that memory grows with n, not n². */
+/**
+ * Size of one row of bits in 32-bit words. Targets are handled in batches of 32 * WORDS, so that memory grows with n,
+ * not n².
+ */
 const WORDS = 32
 const BATCH = WORDS * 32
 const COMPONENTS_AT_ONCE = 128
 
 /**
- * How many other nodes each node reaches along directed edges (T18). Nodes of one strong component reach the same; components come
- * after those they lead to, so that one pass in their order unites what is reached, one bit per target.
+ * Counts the other nodes that each node reaches along directed edges (T18). All nodes of a strong component reach the
+ * same nodes. Components are ordered after those they lead to, so a single pass can unite what they reach, one bit per
+ * target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)
@@ -48,7 +55,7 @@ export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const bits = new Uint32Array(ends.length * WORDS)
 
   for (let first = 0, batch = 0; batch < members.length; batch += BATCH) {
-    // Components that end before the batch lead to none of its nodes.
+    // Components that end before this batch cannot lead to any of its nodes.
     while (ends[first]! <= batch) first++
     bits.fill(0, first * WORDS)
     for (let own = first; own < ends.length; own++) {
@@ -72,7 +79,7 @@ export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   return component.map((own) => reached[own]! - 1)
 }
 
-/** The number of bits set in 32: adds up pairs, then fours, then bytes in parallel. */
+/** Counts the bits set in a 32-bit word by adding up pairs, then groups of four, then bytes, in parallel. */
 function countBits(word: number): number {
   const pairs = word - ((word >>> 1) & 0x55555555)
   const fours = (pairs & 0x33333333) + ((pairs >>> 2) & 0x33333333)

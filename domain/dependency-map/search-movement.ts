@@ -6,7 +6,7 @@ import type { DecidedGraph, EdgeDecisions } from './collect-app-graph.js'
 import { filterEdges, layOutGraph, type Adjacency, type AppEdges, type GraphLayout } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 
-/** One application, all applications of an app or env label, or none: what is not asked for. */
+/** Selects one application, all applications of an app or env label, or nothing if both are missing. */
 export interface AppFilter {
   app?: string
   env?: string
@@ -14,33 +14,36 @@ export interface AppFilter {
 
 export const isAsked = ({ app, env }: AppFilter): boolean => app !== undefined || env !== undefined
 
-/** What is asked of the graph; without start and target no path is. */
+/** A question about lateral movement. Paths are searched only if a start or a target is given. */
 export interface MovementQuestion {
   start: AppFilter
   target: AppFilter
-  /** The most edges of a path. */
+  /** Maximum number of edges in a path. */
   maxHops: number
 }
 
 export interface Movement {
   nodes: readonly Application[]
-  /** All of them. */
+  /** All edges of the graph. */
   edges: AppEdges
   decisions: EdgeDecisions
-  /** Edges whose every flow is blocked; no path uses them. */
+  /** Number of edges on which every flow is blocked. Paths never use them. */
   blockedEdges: number
-  /** Of the whole graph, the farthest reach first. */
+  /** Reach of every node of the graph, largest first. */
   reach: ReachRow[]
-  /** Null when neither a start nor a target was asked for, as are the ends that were not. */
+  /** Null if neither start nor target was given; `starts` or `targets` alone is null if that one was not given. */
   paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
-  /** By node: hops to the nearest target, 0 for a target itself, `FAR` where none is reached. Null without a target. */
+  /**
+   * For each node, the number of hops to the nearest target: 0 for a target itself, `FAR` if none is reachable. Null
+   * without a target.
+   */
   hopsToTarget: Int32Array | null
 }
 
-/** No number of hops leads there. */
+/** Marks a node from which the destination cannot be reached. */
 export const FAR = -1
 
-/** What can be reached from where, over edges that are not blocked. Rejects with the signal's reason when cancelled. */
+/** Finds out what can be reached over edges that are not blocked. Rejects with the signal's reason when cancelled. */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
   { start, target, maxHops }: MovementQuestion,
@@ -75,17 +78,18 @@ export async function searchMovement(
 export const matchesFilter = (node: Application, { app, env }: AppFilter): boolean =>
   (app === undefined || node.app === app) && (env === undefined || node.env === env)
 
-/** Which part of the graph an answer is about. */
+/** The part of the graph that an answer shows. */
 interface View {
-  /** Whether a node, by place, is part of it. */
+  /** True if the node at this index is shown. */
   node(place: number): boolean
-  /** Whether an edge, by number, is part of it. */
+  /** True if the edge with this number is shown. */
   edge(number: number): boolean
 }
 
 /**
- * With a target: whatever leads to it in so many hops. Otherwise an env alone narrows the view to its applications and the edges
- * that start or end there; what an application leads to lies elsewhere, so it shows everything.
+ * Chooses the part of the graph to show. With a target, it is everything that leads there within the allowed hops. With
+ * only an env, it is the applications of that env and the edges that start or end there. With an app as the start,
+ * everything is shown, because what it leads to lies elsewhere.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -103,7 +107,8 @@ export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, 
 }
 
 /**
- * The edges of a view with most connections on high-risk ports, and how many there are. Ties are in the order of their ends' keys.
+ * Returns the edges of a view with the most connections on high-risk ports, and their total number. Ties are ordered by
+ * the keys of their ends.
  */
 export function riskiestEdges(
   { nodes, edges }: Movement,
@@ -124,10 +129,10 @@ export function riskiestEdges(
   return { total, edges: top.map((at) => risky[at]![0]) }
 }
 
-/** The numbers of the edges on the paths found, each once, in order of appearance. */
+/** Returns the numbers of the edges on the paths that were found, each once, in order of appearance. */
 export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   const idOf = (from: number, to: number) => from * nodes.length + to
-  /** The number of each edge wanted, -1 until it is known. */
+  /** Number of each wanted edge; -1 until it is known. */
   const wanted = new Map<number, number>()
   for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
@@ -139,26 +144,27 @@ export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
   return [...wanted.values()]
 }
 
-/** The most paths an answer lists (T18). */
+/** Maximum number of paths in an answer (T18). */
 const MOST_PATHS = 50
 
 interface FoundPath {
-  /** From its start to its end, as places in the caller's list of nodes. */
+  /** The path from start to end, as indices in the caller's list of nodes. */
   path: number[]
   hops: number
 }
 
 interface FoundPaths {
-  /** Paths of one length are in the order of their first nodes' keys, then of their second nodes', and so on. */
+  /** Paths of equal length are sorted by the key of their first node, then their second, and so on. */
   paths: FoundPath[]
-  /** All there are, or where `isCounted` is false at least so many. */
+  /** Total number of paths. If `isCounted` is false, this is only a lower bound. */
   total: number
   isCounted: boolean
 }
 
 /**
- * One shortest path from every start to every node 1 to `maxHops` hops away along directed edges, longest first; of several shortest
- * ones, the first in the order of `paths`. `starts` are places in the caller's list of nodes.
+ * Finds one shortest path from each start to every node 1 to `maxHops` hops away along directed edges, longest first.
+ * If several are equally short, the one that sorts first in `paths` is taken. `starts` are indices in the caller's list
+ * of nodes.
  */
 export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHops: number): Steps<FoundPaths> {
   const { given, outgoing } = graph
@@ -166,7 +172,7 @@ export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHop
   let total = 0
   let paths: FoundPath[] = []
   for (const start of placesInOrder(graph, starts)) {
-    // Neighbours are in the order of their keys, so the nodes of a level are in the order of their paths.
+    // Neighbours are sorted by key, so the nodes of a level appear in the order of their paths.
     const { order, parent, levels } = walk(start, maxHops)
     const pathTo = (end: number, hops: number): FoundPath => {
       const path = new Array<number>(hops + 1)
@@ -178,7 +184,7 @@ export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHop
       for (let i = levels[hops]!; i < levels[hops + 1]! && longest.length < MOST_PATHS; i++)
         longest.push(pathTo(order[i]!, hops))
     total += levels.at(-1)! - 1
-    // Sorting is stable and both lists are in order, so equal lengths stay in the order of their keys.
+    // Sorting is stable and both lists are sorted, so paths of equal length stay in the order of their keys.
     paths = [...paths, ...longest].sort((a, b) => b.hops - a.hops).slice(0, MOST_PATHS)
     yield
   }
@@ -186,12 +192,13 @@ export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHop
 }
 
 /**
- * One shortest path to every target from every node 1 to `maxHops` hops away, shortest first: what is nearest matters most there. Of
- * several shortest ones, the first in the order of `paths`. `targets` are places in the caller's list of nodes.
+ * Finds one shortest path to each target from every node 1 to `maxHops` hops away. The shortest come first, because the
+ * nearest nodes matter most to a target. If several are equally short, the one that sorts first in `paths` is taken.
+ * `targets` are indices in the caller's list of nodes.
  */
 export function* findPathsTo(graph: GraphLayout, targets: readonly number[], maxHops: number): Steps<FoundPaths> {
   const { given, placed, incoming } = graph
-  // Of the nodes of a level the first one claims those behind it, which makes it the first possible hop of each.
+  // Within a level, the first node claims its predecessors, so each node gets the first possible next hop in key order.
   const walk = createWalk(incoming, { byNumber: true })
   const compare = (a: FoundPath, b: FoundPath) => {
     const at = a.path.findIndex((place, hop) => place !== b.path[hop])
@@ -216,14 +223,18 @@ export function* findPathsTo(graph: GraphLayout, targets: readonly number[], max
   return { paths, total, isCounted: true }
 }
 
-/** Edges that a search for all paths looks at before it gives up counting; some tens of milliseconds. */
+/**
+ * Upper bound for the edges that a search for all paths examines before it gives up counting; this takes some tens of
+ * milliseconds.
+ */
 const MOST_LOOKS = 5_000_000
 const LOOKS_AT_ONCE = 10_000
 
 /**
- * Every path of at most `maxHops` hops from a start to a target, shortest first. No node comes twice, and between its ends there is
- * neither a start nor a target: another path has what lies beyond. Their number can grow with the power of the hops, so that only
- * `looks` edges are looked at. `starts` and `targets` are places in the caller's list of nodes.
+ * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice and
+ * passes through no other start or target, because the rest of such a path is found on its own. The number of paths can
+ * grow exponentially with the hops, so the search stops after `looks` edges. `starts` and `targets` are indices in the
+ * caller's list of nodes.
  */
 export function* findPathsBetween(
   graph: GraphLayout,
@@ -247,10 +258,10 @@ export function* findPathsBetween(
   let total = 0
   let looked = 0
   const path = new Uint32Array(maxHops + 1)
-  /** By hop: the next edge to look at. */
+  /** For each hop, the next edge to examine. */
   const next = new Uint32Array(maxHops + 1)
   const isOnPath = new Uint8Array(given.length)
-  // Length by length, so that the first paths found are those that are shown.
+  // One length after the other, so that the paths found first are the ones that are shown.
   for (let length = 1; length <= maxHops; length++) {
     for (const start of placesInOrder(graph, starts)) {
       path[0] = start
@@ -284,7 +295,10 @@ export function* findPathsBetween(
   return { paths, total, isCounted: true }
 }
 
-/** Hops from every node, by place in the caller's list, to the nearest of some places; `FAR` where none is reached. */
+/**
+ * Returns, for each index in the caller's list, the number of hops to the nearest of the given nodes; `FAR` if none is
+ * reachable.
+ */
 export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: readonly number[]): Int32Array {
   const hops = countHops(
     incoming,
@@ -294,7 +308,9 @@ export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: r
   return Int32Array.from(given, (_, place) => hops[placed[place]!]!)
 }
 
-/** Hops of every node from the nearest of `origins`, over nodes that may be passed. */
+/**
+ * Returns the number of hops of every node from the nearest origin, passing only through nodes that `mayPass` permits.
+ */
 function countHops(
   { starts, targets }: Adjacency,
   origins: readonly number[],
@@ -315,20 +331,23 @@ function countHops(
   return hops
 }
 
-/** Places of the caller's list as nodes of the layout, each once and in order. */
+/** Converts indices of the caller's list to nodes of the layout, sorted and without duplicates. */
 const placesInOrder = ({ placed }: GraphLayout, places: readonly number[]): number[] =>
   [...new Set(places)].map((place) => placed[place]!).sort((a, b) => a - b)
 
 interface Walk {
-  /** Nodes as they were reached, the first one at 0 hops. */
+  /** Nodes in the order they were reached, beginning with the origin at 0 hops. */
   readonly order: Uint32Array
-  /** By node: the one it was reached from. */
+  /** For each node, the node it was reached from. */
   readonly parent: Uint32Array
-  /** Where the nodes at 0, 1, 2... hops begin in `order`, and at last where they end. */
+  /** Where the nodes at 0, 1, 2... hops begin in `order`; the last entry marks the end of the last level. */
   readonly levels: readonly number[]
 }
 
-/** Breadth-first search; every walk replaces the one before. `byNumber`: the nodes of a level are followed in ascending order. */
+/**
+ * Creates a breadth-first search whose result is valid until its next run. With `byNumber`, the nodes of each level are
+ * visited in ascending order.
+ */
 function createWalk(
   { starts, targets }: Adjacency,
   { byNumber = false } = {},
