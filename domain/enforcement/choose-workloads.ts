@@ -12,7 +12,7 @@ import { compareTexts } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/** Why a mode is not, or not yet, enforced on a workload, whatever the mode. */
+/** Reasons why a VEN does not enforce a mode now, whichever mode it is. */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
@@ -22,39 +22,40 @@ export const OBSTACLES = {
 } as const
 export type Obstacle = keyof typeof OBSTACLES
 
-/** A workload whose mode is to change, as it is now. */
+/** The current state of a workload whose mode is to change. */
 export interface ChosenWorkload {
   href: string
-  /** Its name, otherwise its host name. */
+  /** The workload's name, or its host name if it has none. */
   name: string
   isManaged: boolean
-  /** Null where the PCE gives none. */
+  /** Current enforcement mode; null if the PCE gives none. */
   mode: EnforcementMode | null
   obstacle: Obstacle | null
 }
 
-/** The workloads that a call stands for. */
+/** The workloads that a call selected. */
 export interface ChosenWorkloads {
-  /** Null where workloads were named one by one. */
+  /** The application that was selected; null if workloads were named one by one. */
   application: { labels: readonly Label[]; is: Application } | null
-  /** By name; each once. */
+  /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
 }
 
-/** How a caller says which workloads: an application, or their names and hrefs. */
+/** How a caller selects workloads: by application, or as a list of names and hrefs. */
 export interface WorkloadChoice {
   app_name?: string
   env_name?: string
   workloads?: readonly string[]
 }
 
-/** Named workloads are looked up so many at a time. */
+/** Number of named workloads that are looked up at the same time. */
 const LOOKUPS = 4
 
 /**
- * The workloads that a caller names, as they are now. Throws missing_identifier and conflicting_identifiers unless it is one
- * application or a list, what resolving names throws, no_workloads for an application without any, and pce_error where the PCE
- * does not send all of them.
+ * Resolves the caller's selection to workloads and reads their current state.
+ *
+ * @throws missing_identifier or conflicting_identifiers unless the selection is either one application or a list; the
+ *   errors of name resolution; no_workloads if the application has none; pce_error if the PCE does not send all of them
  */
 export async function chooseWorkloads(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -81,7 +82,10 @@ export async function chooseWorkloads(
   return { application: { labels, is }, workloads: sortOnce(workloads) }
 }
 
-/** The same workloads as they are now, by href; those that are gone, or cannot be read, are not in it. Rejects when cancelled. */
+/**
+ * Reads the same workloads again and returns them by href; those that are gone or cannot be read are missing. Rejects
+ * when cancelled.
+ */
 export async function readAgain(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
   { application, workloads }: ChosenWorkloads,
@@ -94,8 +98,8 @@ export async function readAgain(
 }
 
 /**
- * A digest of which workloads these are and in which modes, as lowercase hex SHA-256 (D21): what else is known of them moves by
- * itself.
+ * SHA-256, in lower-case hex, of which workloads these are and of their modes (D21). Other fields are left out, because
+ * they change by themselves.
  */
 export function digestModes({ workloads }: ChosenWorkloads): string {
   const rows = workloads.map(({ href, isManaged: has, mode }) => [href, has, mode] as const)
@@ -131,7 +135,7 @@ async function readApplication(
     },
   )
   if (isWhole) return found
-  // What is not seen would be cut, or left open, without a word.
+  // The call must not change only part of an application without saying so.
   const text = `The PCE sent ${found.length} of ${totalCount ?? 'more'} workloads of the application. Nothing was changed.`
   throw new ToolError('pce_error', text, { workloads_seen: found.length }, { hint: 'Name workloads instead.' })
 }

@@ -17,38 +17,38 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels, type BothWays } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
-/** The effects that are a change. */
+/** The effects that change something for the traffic. */
 export type ChangeEffect = Exclude<ModeEffect, 'stays_allowed' | 'stays_blocked'>
 
-/** Traffic with one other end on one port, and what becomes of it. */
+/** Traffic with one peer on one port, and how the new mode affects it. */
 export interface TrafficChange {
   effect: ChangeEffect
   direction: JudgedFlow['direction']
-  /** `app (env)`, otherwise the host or address; inside the application, of the source. */
+  /** The other end as `app (env)`, or its host name or address. For traffic inside the application, the source. */
   peer: string
-  /** As `443/tcp`. */
+  /** Port and protocol, as in `443/tcp`. */
   port: string
   connections: number
-  /** Hrefs of the workloads whose mode makes the difference; of a virtual service the name. */
+  /** Hrefs of the workloads whose new mode causes the change, or the name of a virtual service. */
   workloads: ReadonlySet<string>
 }
 
 export type EffectCounts = Record<ModeEffect, number>
 
-/** Observed traffic under the new mode. */
+/** How the new mode affects observed traffic. */
 export interface EnforcementTraffic {
   reads: BothWays
-  /** Connections by what becomes of them. */
+  /** Number of connections per effect. */
   connections: EffectCounts
-  /** What is certain before what is not, then busiest first. */
+  /** Certain changes first, then undecided ones; within each effect the busiest first. */
   changes: readonly TrafficChange[]
-  /** Connections by workload, by href: of those whose change makes the difference. */
+  /** Connections per effect for each workload, by href, whose new mode causes the change. */
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
-  /** `undecided because of …`; empty where nothing is. */
+  /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
 }
 
-/** Whether a workload's mode changes, and how: `none` has no mode to change. */
+/** How a workload's mode changes. `already`: it is in the wanted mode; `none`: it is unmanaged and so has no mode. */
 export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'already' | 'none'
 
 export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: EnforcementMode): ChangeOfMode {
@@ -59,8 +59,8 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
 }
 
 /**
- * What becomes of the observed traffic of workloads when all of them are in one mode (T32). A sentence instead where the traffic
- * could not be read. Rejects when cancelled.
+ * Judges what would become of the observed traffic of these workloads if all of them were in one mode (T32). Returns a
+ * sentence with the reason if the traffic could not be read. Rejects when cancelled.
  */
 export async function judgeEnforcement(
   ctx: JudgingContext,
@@ -123,7 +123,7 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
         : withLabels(application.labels),
     isOwn: (end) => (end.workload !== null && byHref.has(end.workload)) || bears(end),
     changeOf(end) {
-      // Of the application's name without being a machine: a virtual service, behind which some of its workloads are.
+      // A virtual service carries the application's labels but is no machine: it may stand for any of its workloads.
       if (end.workload === null) return bears(end) ? vague : null
       const known = byHref.get(end.workload)
       return known === undefined || !known.isManaged || known.mode === to ? null : { from: known.mode, to }

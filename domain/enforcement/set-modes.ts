@@ -4,12 +4,13 @@ import { mayHaveHappened, reasonOf } from '../inventory/pce-errors.js'
 import { countOf } from '../text/describe-numbers.js'
 import { readAgain, type ChosenWorkload, type ChosenWorkloads } from './choose-workloads.js'
 
-/** The PCE takes no more workloads in one request (P48). */
+/** Maximum number of workloads that the PCE accepts in one request (P48). */
 export const MOST_AT_ONCE = 1000
 
 /**
- * What became of a workload. `changed`: read back in the mode, or, where it could not be read, as the PCE said. `differs`: the PCE
- * said it was done, and it reads back in another mode. `unverified`: the answer was lost, and it did not read back in the mode.
+ * What happened to a workload. `changed`: it reads back in the new mode, or the PCE confirmed it and it could not be
+ * read back. `differs`: the PCE confirmed the change, but it reads back in another mode. `unverified`: the answer was
+ * lost and it does not read back in the new mode.
  */
 export type ModeOutcome =
   'changed' | 'failed' | 'differs' | 'unverified' | 'not_attempted' | 'already_there' | 'unmanaged'
@@ -17,24 +18,24 @@ export type ModeOutcome =
 export interface WorkloadOutcome {
   workload: ChosenWorkload
   outcome: ModeOutcome
-  /** The mode it is in afterwards, where that was read. */
+  /** The mode read back afterwards; missing if it could not be read. */
   now?: EnforcementMode | null
-  /** Why it is not in the mode, or what the PCE said. */
+  /** Why the workload is not in the new mode, or what the PCE said about it. */
   note?: string
 }
 
 export interface ModesSet {
-  /** One for each workload that was chosen. */
+  /** One outcome for each selected workload. */
   outcomes: readonly WorkloadOutcome[]
-  /** What ended the writing before the last request; null where none did. */
+  /** The error that ended the call before its last request; null if all requests were sent. */
   stopped: unknown
 }
 
-/** A request of the call: `PUT workloads/bulk_update` with these. */
+/** Body of a `PUT workloads/bulk_update` request for these workloads. */
 export const bodyOf = (workloads: readonly ChosenWorkload[], to: EnforcementMode) =>
   workloads.map(({ href }) => ({ href, enforcement_mode: to }))
 
-/** Those whose mode the call would write, by request. */
+/** Splits the workloads whose mode has to change into requests. */
 export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode): ChosenWorkload[][] {
   const changing = workloads.filter(({ isManaged, mode }) => isManaged && mode !== to)
   return Array.from({ length: Math.ceil(changing.length / MOST_AT_ONCE) }, (_, at) =>
@@ -43,9 +44,9 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 }
 
 /**
- * Puts the workloads into a mode, request by request, and reads them back. A request that fails as a whole, a cancelled call and a
- * server that stops end it before the next one. Throws only where nothing was written: what the first request threw, if it is
- * certain that it did nothing, and the reason of a cancellation before it.
+ * Puts the workloads into a mode, request by request, and reads them back. If a request fails as a whole, the call is
+ * cancelled or the server stops, no further request is sent. Throws only if nothing was written: the error of the first
+ * request, if that certainly had no effect, or the reason of a cancellation before it.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -89,7 +90,7 @@ async function sendOne(
     results.flatMap((result) => (result.href === undefined ? [] : [[result.href, result] as const])),
   )
   for (const [at, { href }] of request.entries()) {
-    // One result for each, in the order of the request; some releases leave the href of a failure out.
+    // The PCE sends one result per workload, in the order of the request. Some releases omit the href of a failure.
     const inPlace = results[at]
     const result = named.get(href) ?? (inPlace?.href === undefined ? inPlace : undefined)
     if (result === undefined) said.set(href, { outcome: 'unverified', note: 'The PCE did not say what became of it.' })
@@ -101,7 +102,7 @@ async function sendOne(
 const describeError = ({ token, message }: { token: string; message: string }) =>
   [token, message].filter((text) => text !== '').join(': ')
 
-/** Null where it could not be read. What was written stays written, so a failed look is no failure of the call. */
+/** Reads the modes back; null if that fails. The changes remain written, so this is not a failure of the call. */
 async function lookAgain(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   chosen: ChosenWorkloads,
@@ -113,7 +114,7 @@ async function lookAgain(
   }
 }
 
-/** What became of one workload, by what the PCE said and by what is stored now. */
+/** Decides the outcome of one workload from the PCE's answer and from the mode that is stored now. */
 function settle(
   workload: ChosenWorkload,
   to: EnforcementMode,
@@ -126,7 +127,7 @@ function settle(
   const stored = now?.get(workload.href)
   if (stored === undefined) return { workload, ...said, note: said.note ?? UNREAD }
   if (stored.mode === to) {
-    // What is stored counts: a lost answer is found again, and a refusal is contradicted.
+    // The stored mode is the truth: it settles answers that were lost and overrules a reported failure.
     const note = said.outcome === 'failed' && said.note !== undefined ? { note: `${REFUSED_YET_SET} ${said.note}` } : {}
     return { workload, outcome: 'changed', now: to, ...note }
   }
