@@ -7,39 +7,46 @@ import { isRecord, listOf, notObjects, type TracedResponse, type Http, type Send
 import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
-/** Even for a PCE that asks for less: a `Retry-After` of 0 would be thousands of requests for one job. */
+/**
+ * Shortest wait between two polls, even if the PCE asks for less: with a `Retry-After` of 0, one job would cost
+ * thousands of requests.
+ */
 const SHORTEST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 30_000
 const WAIT_FACTOR = 1.5
 const DEADLINE_MS = 600_000
 const CLEAN_UP_MS = 5000
 
-/** What becomes of a collection's two possible answers: the list at once, or the file that its job has written. */
+/**
+ * How to read each of the two possible answers to a collection request: the list itself, or the file that a job has
+ * written.
+ */
 export interface Reader<T> {
   direct(answer: TracedResponse): T | Promise<T>
   file(endpoint: string, request: SendOptions): Promise<T>
 }
 
-/** A job that is under way at the PCE, and what its requests have in common. */
+/** A job that is running at the PCE, together with what all of its requests share. */
 interface Job {
   endpoint: string
-  /** The PCE has given it up, or does not have it any more. */
+  /** True once the PCE has reported the job as failed or no longer has it, so there is nothing left to delete. */
   isLost: boolean
-  /** Options of the next request: the caller's, within the time that is left. */
+  /** Options for the next request: those of the caller, with the time-out reduced to the time that is left. */
   request(): SendOptions
-  /** @throws {PceError} when the wait would end after the time for the whole job. */
+  /** Waits before the next poll. @throws {PceError} if the wait would run past the time allowed for the whole job. */
   wait(ms: number): Promise<void>
   report(phase: CollectionProgress['phase'], status?: string): void
 }
 
 /**
- * A collection through the PCE's asynchronous job (P10): `Prefer: respond-async`, poll the `Location` at the pace of `Retry-After`
- * growing by half, then fetch the result. An immediate 200 with the list is taken as it is. A job that nobody waits for any more is
+ * Fetches a collection through the PCE's asynchronous job (P10): sends `Prefer: respond-async`, polls the `Location`,
+ * and then fetches the result. Polls follow `Retry-After`; without one, each wait is half as long again as the last. If
+ * the PCE answers with 200 and the list at once, that list is the result. If the call fails or is cancelled, the job is
  * deleted at the PCE.
  *
- * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, has no such job or
- *   result any more, or does not finish it within 10 minutes.
- * @throws {PceError} `invalid_response` when a job or result lies on another server.
+ * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, no longer has
+ *   the job or its result, or does not finish within 10 minutes.
+ * @throws {PceError} `invalid_response` when the job or its result is on another server.
  */
 export async function getCollection(
   http: Http,
@@ -54,8 +61,8 @@ export async function getCollection(
 }
 
 /**
- * The objects of `getCollection`. The file is parsed while it arrives, so that its text is never held, and taken within the bounds
- * of what is collected (D74).
+ * Like `getCollection`, but returns the parsed objects. The result file is parsed while it arrives, so its text is
+ * never held as a whole, and it is subject to the limits for collected lists (D74).
  */
 export async function getListAsync<T>(
   http: Http,
@@ -91,7 +98,10 @@ export async function getListAsync<T>(
   )
 }
 
-/** A collection by whichever of the two ways the PCE takes; see `getCollection`. */
+/**
+ * Fetches a collection and passes the answer to `reader`, whether the PCE sent the list at once or ran a job; see
+ * `getCollection`.
+ */
 export async function collect<T>(
   http: Http,
   settings: ClientSettings,
@@ -147,7 +157,7 @@ function beginJob(settings: ClientSettings, endpoint: string, startedAt: number,
   }
 }
 
-/** The endpoint of the finished job's result. */
+/** Polls the job until it is done, and returns the endpoint of its result. */
 async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, started: TracedResponse): Promise<string> {
   const { address, timers } = settings
   let answer = started
@@ -173,7 +183,10 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
   }
 }
 
-/** Jobs and their results are kept for about a day (P10): a missing one says so instead of "not found". */
+/**
+ * Rethrows an error, turning a 404 or 410 into `job_failed`: the PCE keeps jobs and their results for about a day
+ * (P10), so a missing one has expired or been deleted, which "not found" would not tell the caller.
+ */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
     if (!isGone(error)) throw error
@@ -185,7 +198,10 @@ function isGone(error: unknown): error is PceApiError {
   return error instanceof PceApiError && (error.status === 404 || error.status === 410)
 }
 
-/** Best effort: what went wrong before is what the caller must hear. Whatever a `Location` names, only a job is deleted. */
+/**
+ * Deletes the job at the PCE. Errors are ignored, because the caller must see the error that made the job useless. The
+ * path check ensures that only a job is ever deleted, whatever the `Location` header named.
+ */
 async function deleteJob(
   http: Http,
   { address }: ClientSettings,
@@ -202,7 +218,7 @@ function jobFailed(path: string, status: number, why: string): PceApiError {
   return new PceApiError(`the job ${path} failed: ${why}`, { status, method: 'GET', path, errors, code: 'job_failed' })
 }
 
-/** Waits on the client's timers. @throws {PceError} `aborted` when the signal ends it. */
+/** Waits on the client's timers. @throws {PceError} `aborted` when the signal aborts. */
 export async function sleep({ timers }: ClientSettings, ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {
     if (signal?.aborted !== true) await timers.sleep(ms, signal)
@@ -212,13 +228,13 @@ export async function sleep({ timers }: ClientSettings, ms: number, signal: Abor
   if (signal?.aborted === true) throw new PceError('aborted', 'the call was cancelled', { cause: signal.reason })
 }
 
-/** Where a finished job or query left its result: `{href}`, or the bare path of traffic queries. */
+/** The href of a finished job's or query's result. Jobs give it as `{href}`, traffic queries as a bare path. */
 export function resultHref(result: unknown): string | undefined {
   const href = typeof result === 'object' && result !== null ? (result as { href?: unknown }).href : result
   return typeof href === 'string' && href !== '' ? href : undefined
 }
 
-/** Why a job or query failed, in the PCE's words, clipped. */
+/** The PCE's explanation of why a job or query failed, truncated to 1000 characters. */
 export function messageOf(result: unknown): string {
   const message = typeof result === 'object' && result !== null ? (result as { message?: unknown }).message : result
   return typeof message === 'string' && message !== '' ? message.slice(0, 1000) : 'the PCE gave no reason'

@@ -3,23 +3,25 @@ import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, Q
 
 const MIB = 1024 * 1024
 
-/** What the owner of a client sets: MiB of text, after it was unpacked. */
+/** Size limits that the owner of a client can set, in MiB of uncompressed text. */
 export interface AnswerSizes {
-  /** Of one answer. Default 32. */
+  /** Largest single answer. Default 32. */
   maxAnswerMib: number
-  /** Of a list that the PCE has written in a job or a query, where all of it is collected. Default 256. */
+  /** Largest list that is collected from a job or a traffic query. Default 256. */
   maxListMib: number
 }
 
 /**
- * How much of an answer is taken (D74). Bounds on bytes are for what is held in memory, after it was unpacked; elements are
- * objects, lists and the values between their commas, since a few bytes of text make an object of many: they and rows grow with the
- * bytes.
+ * How much of an answer the client accepts (D74). Byte limits protect memory and count uncompressed text. Elements are
+ * objects, lists and the values between their commas; they are limited as well because a few bytes of text can become
+ * an object of many bytes. The limits on elements and rows scale with the byte limit.
  */
 export interface AnswerBounds {
-  /** One answer. */
+  /** Limits for a single answer. */
   body: { bytes: number; elements: number }
-  /** What a collection's job has written, the rows of a traffic query that are collected, and a file that is downloaded into memory. */
+  /**
+   * Limits for whatever is collected in memory: the result of a job, the rows of a traffic query, a downloaded file.
+   */
   collected: { bytes: number; elements: number; rows: number }
 }
 
@@ -35,15 +37,15 @@ export function boundsOf({ maxAnswerMib, maxListMib }: AnswerSizes): AnswerBound
   }
 }
 
-/** What no estate needs more of. */
+/** Fixed limits that no real estate comes close to. */
 export const BOUNDS = {
-  /** One row of a list. */
+  /** Largest single row of a list. */
   row: { bytes: 8 * MIB, elements: 1_000_000 },
-  /** Lists and objects inside each other; the PCE's own have about ten. */
+  /** Deepest nesting of lists and objects; the PCE's own answers have about ten levels. */
   depth: 100,
 } as const
 
-/** What to say when an answer does not fit. `what` names the bound: "is larger than 32 MiB". */
+/** The error for an answer that exceeds a limit. `what` names the limit: "is larger than 32 MiB". */
 export function tooLarge(what: string): PceError {
   return new PceError('body_too_large', `the answer ${what}; narrow it with filters or max_results`)
 }
@@ -61,8 +63,9 @@ export function tooDeep(): PceError {
 }
 
 /**
- * Counts the elements and the depth of a JSON text while it arrives, before anything is made of it: 31 KB of gzip can hold 32 MB of
- * `[{},{},…`, which would become 2 GB of objects. Says nothing about whether the text is JSON; a text of another kind is not counted.
+ * Counts the elements and the nesting depth of a JSON text while it arrives, before it is parsed: 31 KB of gzip can
+ * hold 32 MB of `[{},{},…`, which would become 2 GB of objects. It does not check that the text is valid JSON, and it
+ * ignores text that does not start with a bracket.
  */
 export class JsonMeter {
   readonly #most: number
@@ -70,14 +73,14 @@ export class JsonMeter {
   #depth = 0
   #inString = false
   #escaped = false
-  /** Undefined before the first character. */
+  /** Whether the text starts with a bracket; undefined until its first non-blank character has arrived. */
   #isJson: boolean | undefined
 
   constructor(mostElements: number) {
     this.#most = mostElements
   }
 
-  /** @throws {PceError} `body_too_large`, naming the bound. */
+  /** Counts a further chunk. @throws {PceError} `body_too_large`, naming the limit. */
   take(chunk: Buffer): void {
     let at = this.#isJson === undefined ? this.#begin(chunk) : 0
     if (this.#isJson !== true) return
@@ -107,7 +110,10 @@ export class JsonMeter {
     if (elements > this.#most) throw tooManyElements(this.#most)
   }
 
-  /** Index of the first character that is no blank. */
+  /**
+   * Finds the first non-blank character, notes whether the text looks like JSON, and returns the index of that
+   * character.
+   */
   #begin(chunk: Buffer): number {
     let at = 0
     while (at < chunk.length && chunk[at]! <= 0x20) at += 1

@@ -5,7 +5,7 @@ import type { BulkVerb } from './kinds.js'
 import { isRecord, type TracedResponse } from './transport.js'
 import type { BulkResultItem } from './types.js'
 
-/** The PCE takes no more objects in one bulk call (P48). */
+/** Most objects that the PCE accepts in one bulk call (P48). */
 const CHUNK = 1000
 
 const SUCCESS = new Set(['created', 'updated'])
@@ -25,13 +25,14 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 }
 
 /**
- * The items of a bulk answer in one form. The PCE has two: `{href, status, token?, message?}` for every input of a creation or an
- * update, `{href, errors}` for the failures alone of a deletion, where an item with empty `errors` is none. Any other item without
- * a good status and without errors becomes one error (P12).
+ * Converts the items of a bulk answer to one form. The PCE has two (P12): a creation or an update answers `{href,
+ * status, token?, message?}` for every object, a deletion answers `{href, errors}` for the failures only. In a
+ * deletion, an item with empty `errors` is not a failure. Any other item that has neither a good status nor errors is
+ * reported as one error.
  *
  * @param sent how many objects the call named.
- * @throws {PceError} `outcome_unknown` when the answer is not a list, or fewer results than objects where each has one: the call was
- *   accepted, but not what became of its items.
+ * @throws {PceError} `outcome_unknown` when the answer is not a list, or has fewer results than objects although each
+ *   should have one: the call was accepted, but what happened to its items is not known.
  */
 export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: number): BulkResultItem[] {
   const items = rawItems(verb, answer)
@@ -40,11 +41,14 @@ export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: numb
     throw unclear(verb, answer, `its answer has ${items.length} results for ${sent} objects`)
   }
   const failures = items.filter(({ errors }) => !Array.isArray(errors) || errors.length > 0).map(toResult)
-  // A repeated deletion no longer finds what the lost first attempt has deleted already.
+  // The first attempt, whose answer was lost, may have deleted these objects already, so "not found" is success.
   return answer.repeated ? failures.filter(({ errors }) => errors[0]?.token !== 'not_found_error') : failures
 }
 
-/** A deletion that answers nothing, or `{errors: []}` as the actions do, has no failure to tell (P63). */
+/**
+ * The items of a bulk answer. A deletion without failures may have an empty body or, like the action endpoints, answer
+ * `{errors: []}` (P63).
+ */
 function rawItems(verb: BulkVerb, answer: TracedResponse): RawItem[] {
   let body: unknown
   try {
@@ -74,11 +78,11 @@ function toResult({ href, status, token, message, errors }: RawItem): BulkResult
 }
 
 /**
- * Does something to many objects in as many requests as the PCE's limit makes it, and joins what they answer. Each object is
- * named once, however often it was given.
+ * Applies an action to many objects, split into as many requests as the PCE's limit requires, and returns the errors of
+ * all of them. Duplicate hrefs are sent once.
  *
- * @throws {PceError} `invalid_argument` for no object at all, which the PCE may read as all of them; what a request throws,
- *   with the objects of the requests before it in `completed`.
+ * @throws {PceError} `invalid_argument` for an empty list, which the PCE may read as "all objects". Errors of a request
+ *   are passed on with the results of the earlier requests in `completed`.
  */
 export async function actInChunks(
   what: string,
@@ -103,7 +107,7 @@ export async function actInChunks(
   return errors
 }
 
-/** What became of each object, so that `completed` reads as it does after other bulk calls. */
+/** The result for each object of a chunk, in the form that other bulk calls use for `completed`. */
 function resultsOf(chunk: readonly Reference[], found: readonly ActionError[]): BulkResultItem[] {
   const results = new Map<string, BulkResultItem>(chunk.map(({ href }) => [href, { href, errors: [] }]))
   const [only] = chunk.length === 1 ? chunk : []

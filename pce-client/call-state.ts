@@ -10,56 +10,60 @@ import { readCallTimeout, type ClientSettings } from './settings.js'
 import type { SendOptions } from './transport.js'
 import type { AnswerFacts, WatchedRequest } from './types.js'
 
-/** What one call knows across its attempts. Travels in got's `context`, where the hooks find it. */
+/** What is known about one call across its attempts. It travels in got's `context`, where the hooks find it. */
 export interface CallState {
   readonly method: string
   readonly path: string
   readonly origin: string
-  /** `host:port` of the proxy in between, without its credentials. */
+  /** `host:port` of the proxy in use, without its credentials. */
   readonly via: string | undefined
   readonly nature: RequestNature
   readonly retryCount: number
   readonly totalTimeoutMs: number
   readonly startedAt: number
-  /** The client's clock, milliseconds since the epoch. */
+  /** Reads the client's clock: milliseconds since the epoch. */
   readonly now: () => number
-  /** Aborted when the call is over. Made by its first reader, since most calls are done without anyone waiting on it. */
+  /** Aborts when the call is over. Created on first use, because most calls finish without needing it. */
   readonly signal: AbortSignal
-  /** The caller's signal or the call's deadline has ended the call. */
+  /** True once the caller's signal or the deadline has ended the call. */
   isOver: boolean
-  /** The caller's own reason; undefined unless it was the caller's signal. */
+  /** The reason that the caller's signal carried; undefined if the caller did not cancel. */
   reason: unknown
-  /** True once the caller's own signal, and not the deadline, has ended the call. */
+  /** True if the caller's signal ended the call, as opposed to the deadline. */
   cancelled: boolean
-  /** What a failed connection says is no business of the caller. */
+  /** The caller may learn that a connection failed, but not why. */
   readonly hidesReasons: boolean
-  /** What the PCE has answered so far, where anyone wants to know. */
+  /** The answers of the PCE so far; undefined if nobody listens for them. */
   readonly answers: AnswerFacts[] | undefined
-  /** Of the last answer; undefined before the first. */
+  /** Status of the last answer; undefined before the first. */
   status: number | undefined
-  /** Who wants to know how the call ended. */
+  /** The observer that is told how the call ended. */
   readonly watched: WatchedRequest | undefined
-  /** Ends the request under way when the call is over. */
+  /** Cancels the request in progress when the call is over. */
   stop: (() => void) | undefined
   attempts: number
-  /** Before the next attempt, and before all of them so far. */
+  /** The wait before the next attempt, and the sum of all waits so far. */
   waitMs: number
   waitedMs: number
-  /** The current attempt has reached the server, so what it asks for may have happened. */
+  /** The current attempt has reached the server, so the PCE may have acted on it. */
   connected: boolean
   /** An earlier attempt may have been carried out. */
   mayHaveHappened: boolean
-  /** An earlier attempt ended in a 500, which the PCE may say after it has done what it was asked. */
+  /** An earlier attempt ended in a 500, which the PCE can return even after it has done what was asked. */
   failedInside: boolean
-  /** The answer of an earlier attempt was lost on its way back: narrower than that it may have happened, which a 503 leaves open too. */
+  /**
+   * The answer to an earlier attempt was lost on its way back. Narrower than `mayHaveHappened`, which is also true
+   * after a 503.
+   */
   answerLost: boolean
-  /** Why this client ended the attempt itself. Node reports only a closed connection then. */
+  /** Why this client ended the attempt itself, kept here because Node then reports only a closed connection. */
   ended: { error: PceError; retry: boolean } | undefined
 }
 
 /**
- * Watches one attempt on the wire: time until its headers, silence of its body, size of its body, and whether the server was
- * reached at all. Ends it through `state.ended` and a destroyed request.
+ * Watches one attempt on the wire: whether it reaches the server, how long its headers take, how long its body is
+ * silent, and how large the body is. When a limit is exceeded, it records the reason in `state.ended` and destroys the
+ * request.
  */
 export function watchAttempt(
   request: ClientRequest,
@@ -73,15 +77,15 @@ export function watchAttempt(
   let headersTimer: NodeJS.Timeout | undefined
   request.once('close', () => clearTimeout(headersTimer))
   request.once('socket', (socket: Socket) => {
-    // Not before: waiting for one of the client's own connections is no silence of the PCE.
+    // The timer starts only now: while the request waits for a free connection of this client, the PCE is not late.
     headersTimer = setTimeout(() => {
       end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
     }, limits.headersMs)
     const tls = socket as Partial<TLSSocket> & { secureConnecting?: boolean }
     const isPending = socket.connecting || tls.secureConnecting === true
-    // One that was refused before anything was sent over it is destroyed already.
+    // A connection that was refused before anything was sent over it is already destroyed here.
     const reach = () => (state.connected = !socket.destroyed)
-    // From Node 24 on the error that it was destroyed with is not the one that the request ends with.
+    // Since Node 24, the request no longer ends with the error that its socket was destroyed with, so it is noted here.
     const noteRefusal = () => {
       if (socket.errored instanceof PceError) state.ended ??= { error: socket.errored, retry: false }
     }
@@ -105,7 +109,7 @@ export function watchAttempt(
 
 function noteAnswer({ statusCode = 0, headers }: IncomingMessage, state: CallState): void {
   const { answers, via } = state
-  // A 407 is the proxy's.
+  // A 407 comes from the proxy, not from the PCE.
   if (statusCode === 407 && via !== undefined) return
   state.status = statusCode
   if (answers === undefined) return
@@ -114,7 +118,10 @@ function noteAnswer({ statusCode = 0, headers }: IncomingMessage, state: CallSta
   answers.push({ status: statusCode, ...(isUsable && { requestId }) })
 }
 
-/** The state of a call, tied to the caller's signal and to the call's deadline until it is closed, with what it ended in. */
+/**
+ * Creates the state of a call and ties it to the caller's signal and the deadline. `close` releases both and reports
+ * how the call ended.
+ */
 export function openCall(
   settings: ClientSettings,
   { method, path, via }: Pick<CallState, 'method' | 'path' | 'via'>,
@@ -170,11 +177,11 @@ export function openCall(
   }
   if (signal?.aborted === true) cancel()
   if (signal !== undefined) {
-    // One signal serves many calls at once; Node would warn of a leak from the eleventh on.
+    // One signal may serve many calls at once; without this, Node would warn of a leak from the eleventh listener on.
     setMaxListeners(0, signal)
     signal.addEventListener('abort', cancel, { once: true })
   }
-  // Last: what is no signal throws above, and would leave the timer behind.
+  // The timer is started last: `addEventListener` above throws if `signal` is not a signal, and would leave it running.
   const isBounded = options.withoutDeadline !== true || options.totalTimeoutMs !== undefined
   const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
   const close = (failure?: PceError) => {
@@ -187,13 +194,16 @@ export function openCall(
   return { state, close }
 }
 
-/** Here, and not as each answer arrives: the events of a shared connection run in the context of the call that opened it. */
+/**
+ * Reports the answers when the call ends. It cannot be done as each answer arrives, because events of a shared
+ * connection run in the async context of the call that opened the connection.
+ */
 function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState): void {
   for (const facts of answers) {
     try {
       onAnswer?.(facts)
     } catch {
-      // A listener must not turn an answer into a failed call.
+      // A failing listener must not turn an answer into a failed call.
     }
   }
 }

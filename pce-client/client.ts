@@ -18,8 +18,9 @@ import type { ObjectApis, PceClientOptions, PceTransport, RequestOptions } from 
 export type PceClient = PceTransport & NamedOperations & ObjectApis
 
 /**
- * A client of one PCE organisation. Nothing is read or connected here; credentials, proxies and TLS settings come through the
- * setters and live in closures, so that no inspection or serialisation of the client shows them.
+ * Creates a client of one PCE organisation, without reading a file or opening a connection. Credentials, proxies and
+ * TLS settings come through the setters and live in closures, so that inspecting or serialising the client never shows
+ * them.
  *
  * @throws {PceIntegerError} and {PceError} by the constructor rules of the specification (see `readSettings`).
  */
@@ -35,7 +36,7 @@ interface Parts {
 
 const parts = new WeakMap<PceClient, Parts>()
 
-/** A client whose requests go through `http`. */
+/** Builds a client whose requests go through `http`. */
 export function assembleClient(http: Http, settings: ClientSettings): PceClient {
   const objects = createObjectApis(http, settings)
   const client = Object.assign(createTransport(http, settings), createOperations(http, settings, objects), objects)
@@ -43,7 +44,7 @@ export function assembleClient(http: Http, settings: ClientSettings): PceClient 
   return client
 }
 
-/** What a client was made of. Throws TypeError for one that was not made here. */
+/** The parts that a client was built from. Throws TypeError if the client does not come from this package. */
 export function partsOf(client: PceClient): Parts {
   const found = parts.get(client)
   if (found === undefined) throw new TypeError('not a client of this package')
@@ -103,7 +104,7 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
         await mustConnect(options)
         return true
       } catch (error) {
-        // A cancelled check has found nothing out.
+        // A cancelled check says nothing about the connection, so it must not return false.
         if (!(error instanceof PceError) || error.code === 'aborted') throw error
         return false
       }
@@ -112,12 +113,15 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
   }
 }
 
-/** Some PCEs have no /health (SaaS): its 404 decides nothing, the organisation's own endpoint does (P53). */
+/** Ignores a 404: SaaS PCEs have no /health endpoint, so the organisation's own endpoint decides instead (P53). */
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof PceApiError) || error.status !== 404) throw error
 }
 
-/** The specification has must_connect raise the API exception for every failed connection; status 0 says that no answer came. */
+/**
+ * Turns any connection failure into the API exception, which the specification requires of `must_connect`; status 0
+ * means that no answer came.
+ */
 function toConnectionError(error: unknown, path: string): unknown {
   if (!(error instanceof PceError) || error instanceof PceApiError || error.code === 'aborted') return error
   const facts = { status: 0, method: 'GET', path, code: error.code }
@@ -131,7 +135,10 @@ function createObjectApis(http: Http, settings: ClientSettings): ObjectApis {
   ) as unknown as ObjectApis
 }
 
-/** The HTTP side with got, loaded by the first request: importing this package stays cheap for processes that start often. */
+/**
+ * An `Http` that loads got with the first request, so that importing this package stays cheap for processes that start
+ * often.
+ */
 function createLazyHttp(settings: ClientSettings): Http {
   let loading: Promise<Http> | undefined
   const load = () => (loading ??= import('./http.js').then(({ createHttp }) => createHttp(settings)))

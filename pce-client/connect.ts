@@ -8,24 +8,28 @@ import type { HttpsProxyAgentOptions } from 'hpagent'
 import { PceError } from './errors.js'
 import { basicAuthorization, type TlsSettings, type ClientSettings } from './settings.js'
 
-/** Connections to one PCE at a time. More callers than this wait for a free one. */
+/** Most simultaneous connections to one PCE. Further requests wait for a free one. */
 const MAX_CONNECTIONS = 16
 
 /**
- * Idle connections are dropped before the usual 5 s of servers and balancers, so that a write is not sent into a connection
- * that is just being closed: its lost answer could only be reported as `outcome_unknown`.
+ * How long an idle connection is kept. It is less than the usual 5 s of servers and load balancers, so that no write is
+ * sent over a connection that is just being closed: the answer would be lost and could only be reported as
+ * `outcome_unknown`.
  */
 const IDLE_MS = 4000
 
 export interface Agents {
-  /** How got is to connect: its `agent`, or its `request` where a forward proxy takes the requests. */
+  /** How got connects: through an `agent`, or through its `request` option when a forward proxy takes the requests. */
   connect: { agent: { http: http.Agent } | { https: https.Agent } } | { request: RequestFunction }
   /** `host:port` of the proxy in use. */
   via: string | undefined
   closeIdle(): void
 }
 
-/** Keep-alive connections as the settings want them: TLS material and, with a proxy, a CONNECT tunnel (hpagent) or forwarding. */
+/**
+ * Creates keep-alive agents according to the settings: TLS certificates and, if there is a proxy, a CONNECT tunnel
+ * (hpagent) or plain forwarding.
+ */
 export async function createAgents(settings: ClientSettings): Promise<Agents> {
   const { address, tls, proxies } = settings
   const pooling = { keepAlive: true, maxSockets: MAX_CONNECTIONS }
@@ -53,12 +57,19 @@ export async function createAgents(settings: ClientSettings): Promise<Agents> {
   return { connect: { agent: { https: agent } }, via, closeIdle: keep(agent) }
 }
 
-/** An https:// proxy may be known to the CA bundle or, unlike the PCE then, to Node's own store. It never gets the client certificate. */
+/**
+ * TLS trust for an https:// proxy. Its certificate may be signed by the CA bundle or by an authority in Node's own
+ * store, whereas the PCE's certificate must be signed by the bundle if there is one. The proxy never gets the client
+ * certificate.
+ */
 function trustInProxy({ verify, ca }: TlsSettings) {
   return { rejectUnauthorized: verify, ...(ca === undefined ? {} : { ca: [ca, ...rootCertificates] }) }
 }
 
-/** The agents' own timeout option would bound the proxy's CONNECT as well. They drop idle connections that time out. */
+/**
+ * Closes connections that have been idle too long. The agents' own `timeout` option is not used, because it would also
+ * limit the proxy's CONNECT.
+ */
 function keep(agent: http.Agent): () => void {
   agent.on('free', (socket: Socket) => socket.setTimeout(IDLE_MS))
   return () => {
@@ -67,8 +78,8 @@ function keep(agent: http.Agent): () => void {
 }
 
 /**
- * Plain http requests through a forward proxy, in absolute form (RFC 9112, 3.2.2): such proxies open tunnels to https ports
- * only, as a rule. Over TLS there is no other way than the tunnel, which hpagent makes.
+ * Sends plain http requests through a forward proxy in absolute form (RFC 9112, 3.2.2), because such proxies usually
+ * open tunnels to https ports only. Requests over TLS need the tunnel, which hpagent makes.
  *
  * @param agent keeps the connections to the proxy; an https.Agent for an https:// proxy.
  */
@@ -89,7 +100,7 @@ function createForwarding(proxy: URL, agent: http.Agent): RequestFunction {
       port: proxy.port || (isTls ? 443 : 80),
       path: url.href,
       headers,
-      // Node would take the name from the Host header, which is the PCE's.
+      // Without this, Node would take the server name from the Host header, which names the PCE and not the proxy.
       servername: isIP(hostname) === 0 ? hostname : '',
     }
     return request(toProxy as http.RequestOptions, callback as (response: http.IncomingMessage) => void)
@@ -103,17 +114,21 @@ function basicOf({ username, password }: URL): string | undefined {
 
 type Connected = (error: Error | null, socket: Duplex) => void
 
-/** What Node's agents have besides their types: the way by which a request gets its connection, or its place in the queue. */
+/**
+ * Node's agents have this method although their types do not show it: it gives a request a connection or a place in the
+ * queue.
+ */
 type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: https.RequestOptions): void }
 
 /**
- * https through a proxy's CONNECT tunnel. A request that has no connection yet cannot be ended, so the tunnel itself is given
- * up in the time of an attempt: a proxy that says nothing would hold the call otherwise.
+ * An agent for https through a proxy's CONNECT tunnel. A request that has no connection yet cannot be cancelled, so the
+ * tunnel itself has a time-out of one attempt; otherwise a silent proxy would block the call.
  *
- * Node's agents count a connection once it is there, which a tunnel is only after its CONNECT: those under way are counted here,
- * or every call of a burst would open its own. And where one fails Node asks nobody who waits, so the next is asked here.
+ * Node's agents count a connection only once it is established, which for a tunnel is after its CONNECT. Tunnels being
+ * opened are therefore counted here, or every call of a burst would open its own. When a tunnel fails, Node does not
+ * serve the next request in the queue, so this is done here too.
  *
- * @param timeoutMs asked for every tunnel, since `setTimeout` may have changed it.
+ * @param timeoutMs read anew for every tunnel, since `setTimeout` may have changed it.
  */
 async function createTunnelAgent(
   options: HttpsProxyAgentOptions & { maxSockets: number },
@@ -136,21 +151,24 @@ async function createTunnelAgent(
   return agent
 }
 
-/** Gives the next waiting request the turn of the failed one. */
+/** Lets the next waiting request take the place of the failed one. */
 function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   const queue = (agent.requests as Record<string, ClientRequest[] | undefined>)[agent.getName(target)]
-  // Those that were cancelled in the meantime, or have just failed, still stand there.
+  // Requests that were cancelled or have failed in the meantime are still in the queue.
   while (queue?.[0]?.destroyed === true) queue.shift()
   const next = queue?.shift()
   if (next !== undefined) agent.addRequest(next, target)
 }
 
-/** The `reason` of a connection that the caller's own `lookup` or `checkPeer` refused. */
+/** The `reason` of a connection that the caller's `lookup` or `checkPeer` refused. */
 export const ADDRESS_REFUSED = 'ADDRESS_REFUSED'
 
 type Connecting = http.Agent & { createConnection(...args: unknown[]): Socket }
 
-/** The lookup with its own refusals as what this client throws. Errors with a code are the name service's and stay what they are. */
+/**
+ * Wraps the caller's lookup so that its refusals become a PceError. Errors with a code come from the name service and
+ * are left as they are.
+ */
 function inOwnWords(lookup: LookupFunction): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname, options, (error, address, family) => {
@@ -160,8 +178,8 @@ function inOwnWords(lookup: LookupFunction): LookupFunction {
 }
 
 /**
- * Has every connection that the agent opens looked at as soon as it stands: before TLS, and so before anything is sent. Resolving
- * and connecting are two steps, and IP addresses are connected to without the first (`net.connect` asks no lookup for them).
+ * Makes the agent check the peer's address of every new connection before TLS starts, and so before anything is sent.
+ * The check is separate from the lookup because `net.connect` does not call the lookup for IP addresses.
  */
 function watchPeers<A extends http.Agent>(agent: A, checkPeer: ((address: string) => void) | undefined): A {
   if (checkPeer === undefined) return agent

@@ -6,14 +6,15 @@ import { inLargePlace, LARGE_BODY, shareTurn } from './take-turns.js'
 
 const SLICE_BYTES = 256 * 1024
 
-/** Of one answer. */
+/** Limits for one answer. */
 type Bounds = AnswerBounds['body']
 
 /**
- * The text of a body as it came over the wire, within the bounds: got leaves bodies packed (`decompress: false`),
- * because only here can unpacking be bounded.
+ * Decompresses a response body and returns its text, within the limits. got leaves bodies compressed (`decompress:
+ * false`), because only here can the decompressed size be limited.
  *
- * @throws {PceError} `body_too_large`, naming the bound; `invalid_response` for an encoding that was not asked for, or damaged.
+ * @throws {PceError} `body_too_large`, naming the limit; `invalid_response` for damaged data or an encoding that was
+ *   not requested.
  */
 export async function decodeBody(body: Buffer, encoding: string | undefined, bounds: Bounds): Promise<string> {
   const isPacked = encoding !== undefined && encoding !== 'identity'
@@ -26,7 +27,7 @@ export async function decodeBody(body: Buffer, encoding: string | undefined, bou
   return small.toString('utf8')
 }
 
-/** Undefined for a body that is large once it is unpacked. */
+/** Decompresses a small body; undefined if the result would be large. */
 async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
   try {
     return await promisify(gunzip)(body, { maxOutputLength: LARGE_BODY })
@@ -36,7 +37,10 @@ async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
   }
 }
 
-/** Counted while it is unpacked, so that a bomb is put down long before it has its full size. */
+/**
+ * Decompresses a large body and counts it on the way, so that a decompression bomb is stopped long before it reaches
+ * its full size.
+ */
 async function unpackLarge(body: Buffer, bounds: Bounds): Promise<string> {
   const stream = createGunzip({ chunkSize: SLICE_BYTES })
   stream.end(body)

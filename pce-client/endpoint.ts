@@ -4,19 +4,20 @@ import type { PceAddress } from './settings.js'
 import type { ReferenceLike, RequestOptions } from './types.js'
 import type { PolicyVersionSelector } from '../schemas/common.js'
 
-/** A request's address, and its path as messages and logs show it. */
+/** The URL of a request, and its path as messages and logs show it. */
 export interface ResolvedEndpoint {
   url: string
-  /** Below `/api/<version>`, without the query. */
+  /** Path below `/api/<version>`, without the query. */
   path: string
 }
 
 /**
- * Turns an endpoint into an address of this PCE (P1, P3): leading slashes go, `//` becomes `/`, and the organisation is put in
- * front unless the endpoint brings its own or does not want one.
+ * Turns an endpoint into a URL of this PCE (P1, P3): removes leading slashes, replaces `//` by `/`, and prefixes the
+ * organisation unless the endpoint has its own or `includeOrg` is false.
  *
- * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any spelling,
- *   backslashes, control characters, half a surrogate pair (which a URL replaces by another character). Hrefs come from callers, and a path that climbs would act on something else.
+ * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any
+ *   spelling, backslashes, control characters, or half a surrogate pair (which URL parsers replace by another
+ *   character). Hrefs come from callers, and a path that climbs out of the API would act on something else.
  */
 export function resolveEndpoint(
   address: PceAddress,
@@ -38,9 +39,10 @@ export function resolveEndpoint(
 }
 
 /**
- * The endpoint that a `Location`, `result` or href of an answer names (P41), when it lies on the same origin.
+ * The endpoint that a `Location`, `result` or href in an answer refers to (P41).
  *
- * @throws {PceError} `invalid_response` when it does not: credentials must not follow an answer to another host.
+ * @throws {PceError} `invalid_response` when it is on another origin: credentials must not follow an answer to another
+ *   host.
  */
 export function endpointOfLocation(address: PceAddress, location: string): string {
   const base = `/api/${address.version}`
@@ -53,7 +55,8 @@ export function endpointOfLocation(address: PceAddress, location: string): strin
 }
 
 /**
- * List values travel as JSON (P8), undefined ones not at all. Brackets and blanks are percent-encoded.
+ * Encodes query parameters. Lists are sent as JSON (P8), undefined values are left out, and brackets and blanks are
+ * percent-encoded.
  */
 function encodeParams(params: NonNullable<RequestOptions['params']>): string {
   return Object.entries(params)
@@ -63,7 +66,7 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
       try {
         return `${encodeURIComponent(name)}=${encodeURIComponent(text)}`
       } catch (cause) {
-        // Half a surrogate pair has no encoding.
+        // `encodeURIComponent` cannot encode half a surrogate pair.
         throw new PceError('invalid_argument', `the parameter ${JSON.stringify(name)} is not valid Unicode text`, {
           cause,
         })
@@ -72,27 +75,30 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
     .join('&')
 }
 
-/** Ids may be names (P45): what would end the path or break its encoding is encoded, blanks are by the URL itself. */
+/** Percent-encodes `#` and stray `%` in a URL, since ids may be names (P45). The URL parser encodes blanks itself. */
 function encodeStrays(url: string): string {
   return url.replaceAll('#', '%23').replace(/%(?![0-9a-f]{2})/gi, '%25')
 }
 
 /**
- * True for what URL parsers rewrite: they drop tabs and newlines, read `\` as `/`, and resolve `..` even when encoded. Proxies
- * in front of a PCE may decode a slash before they resolve, so an encoded one ends a segment too.
+ * True if URL parsers would read the path differently than it looks: they drop tabs and newlines, read `\` as `/`, and
+ * resolve `..` even when it is encoded. Proxies in front of a PCE may decode a slash before they resolve, so an encoded
+ * slash ends a segment too.
  */
 function isUnsafePath(path: string): boolean {
-  // eslint-disable-next-line no-control-regex -- control characters are what is looked for
+  // eslint-disable-next-line no-control-regex -- the pattern looks for control characters on purpose
   if (/[\u0000-\u001f\u007f\\]/.test(path)) return true
   return path.split(/\/|%2f|%5c/i).some((segment) => /^(?:\.|%2e){1,2}$/i.test(segment))
 }
 
-/** One segment: nothing that a server may take for two, for a way up or for a blank that is not there. */
+/**
+ * Pattern for one path segment. It excludes everything that a server could read as two segments, as `..` or as a blank.
+ */
 const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
 const PVERSION = '(?:draft|active|\\d+)'
 const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
 
-/** The href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` when there is none. */
+/** The href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` if there is none. */
 export function hrefOf(reference: ReferenceLike): string {
   const href: unknown = typeof reference === 'string' ? reference : (reference as { href?: unknown } | null)?.href
   if (typeof href === 'string' && href !== '') return href
@@ -100,9 +106,10 @@ export function hrefOf(reference: ReferenceLike): string {
 }
 
 /**
- * The href when it is one of this kind in this organisation.
+ * Returns the href if it belongs to this kind in this organisation.
  *
- * @throws {PceError} `invalid_href` otherwise: a mixed-up href would act on another object than the caller means.
+ * @throws {PceError} `invalid_href` otherwise, because a mixed-up href would act on an object that the caller does not
+ *   mean.
  */
 export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): string {
   if (kind.single === true && isWithoutHref(reference)) return inVersion(placeOf(kind, orgId), 'draft')
@@ -116,7 +123,8 @@ export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): 
 }
 
 /**
- * The href that a write goes to: of versioned objects only drafts can be written, and the id is the same in both versions (P4).
+ * The href to send a write to. Only the draft of a versioned object can be written; its id is the same in both versions
+ * (P4).
  *
  * @throws {PceError} `invalid_href` for a numbered version, which is history.
  */
@@ -128,7 +136,11 @@ export function draftHref(kind: Kind, href: string): string {
   return inVersion(href, 'draft')
 }
 
-/** The same object in another policy version. @throws {PceIntegerError} for a number that is none, {PceError} for another word. */
+/**
+ * The href of the same object in another policy version.
+ *
+ * @throws {PceIntegerError} for an invalid number, {PceError} for any other invalid version.
+ */
 export function inVersion(href: string, policyVersion: PolicyVersionSelector): string {
   if (!WHOLE_PVERSION.test(String(policyVersion))) {
     const text = 'a policy version is draft, active or an integer of 0 or more'
@@ -137,7 +149,11 @@ export function inVersion(href: string, policyVersion: PolicyVersionSelector): s
   return href.replace(/\/sec_policy\/(?:draft|active|\d+|\{pversion\})(?=\/|$)/, `/sec_policy/${policyVersion}`)
 }
 
-/** The endpoint of the kind's collection. @throws {PceError} unless the parent is just what the kind lives under. */
+/**
+ * The endpoint of the kind's collection.
+ *
+ * @throws {PceError} if a required parent is missing, wrong, or given needlessly.
+ */
 export function collectionOf(
   kind: Kind,
   orgId: string,
@@ -160,7 +176,7 @@ export function collectionOf(
   return `${inVersion(parentHref, policyVersion)}/${segment}`
 }
 
-/** True for kinds whose objects have paths of their own below the collection. */
+/** True if objects of the kind have paths of their own below the collection. */
 export function hasItems(kind: Kind): boolean {
   return kind.itemVerbs.length > 0
 }
@@ -175,7 +191,7 @@ function placeOf(kind: Kind, orgId: string): string {
 
 function hrefPattern(kind: Kind, orgId: string): RegExp {
   const path = placeOf(kind, orgId).replace('{pversion}', PVERSION).replace('{parent}', ID)
-  // Old releases give the one firewall_settings object an id.
+  // Old releases give the single firewall_settings object the id 1.
   const single = kind.versioned ? '(?:/1)?' : ''
   const tail = hasItems(kind) ? `/${ID}` : single
   return new RegExp(`^${path}${tail}$`)

@@ -1,18 +1,20 @@
 import type { BulkResultItem } from './types.js'
 
 /**
- * Why a call failed, for callers that decide by code rather than by class.
+ * Why a call failed, for callers that check codes instead of classes.
  *
  * - `api_error`: the PCE answered with an error status.
- * - `outcome_unknown`: a write was sent and its answer lost (or was a server error): it may have happened. Check before repeating
- * it.
- * - `unreachable`: no answer came: name, connection, TLS, proxy or time-out.
+ * - `outcome_unknown`: a write was sent, but its answer was lost or was a server error, so it may have been carried
+ *   out. Check before repeating it.
+ * - `unreachable`: no answer came, because of the name lookup, the connection, TLS, a proxy or a time-out.
  * - `deadline`: the time for the whole call ran out between or during attempts.
  * - `aborted`: the caller's signal was aborted.
- * - `job_failed`, `traffic_query_failed`, `traffic_query_timeout`: an asynchronous job or query ended badly, or never.
- * - `not_found`: a built-in object that every PCE has was not there.
- * - `ambiguous_name`: several objects have the name that was asked for.
- * - `invalid_href`, `invalid_argument`, `invalid_integer`, `unsupported`: refused here, before any request.
+ * - `job_failed`, `traffic_query_failed`, `traffic_query_timeout`: an asynchronous job or query failed or did not
+ *   finish.
+ * - `not_found`: a built-in object that every PCE should have is missing.
+ * - `ambiguous_name`: several objects have the requested name.
+ * - `invalid_href`, `invalid_argument`, `invalid_integer`, `unsupported`: this client refused the call before any
+ *   request.
  * - `body_too_large`, `invalid_response`: the answer cannot be used.
  */
 export type PceErrorCode =
@@ -37,19 +39,19 @@ export interface PceErrorFacts {
   cause?: unknown
   /** Node's or the network's own code (`ECONNREFUSED`, `CERT_HAS_EXPIRED`). */
   reason?: string
-  /** The objects in question, where there are some: the candidates of `ambiguous_name`. */
+  /** The objects concerned, such as the candidates of `ambiguous_name`. */
   hrefs?: readonly string[]
 }
 
 /**
- * The superclass of everything this client throws (S20). No message, property or cause of it holds a credential: the HTTP library's
- * own errors carry request headers, so they are never attached.
+ * The superclass of everything this client throws (S20). Its message, properties and cause never contain a credential:
+ * the HTTP library's own errors carry request headers, so they are never attached.
  */
 export class PceError extends Error {
   override readonly name: string = 'PceError'
   readonly reason: string | undefined
   readonly hrefs: readonly string[] | undefined
-  /** Of a bulk call that failed between two of its requests: the results of the requests that were answered. */
+  /** When a bulk call fails between two of its requests, the results of the requests that were answered. */
   completed: BulkResultItem[] | undefined
 
   constructor(
@@ -62,16 +64,19 @@ export class PceError extends Error {
     this.hrefs = facts.hrefs
   }
 
-  /** The PCE has done what was asked, though its answer does not show the result: an `outcome_unknown` that is known to be done. */
+  /**
+   * True for an `outcome_unknown` that was certainly carried out: the PCE accepted the write, but its answer does not
+   * show the result.
+   */
   get isAccepted(): boolean {
     return this.reason === ANSWER_UNREADABLE
   }
 }
 
-/** The `reason` of a write that the PCE has accepted, with a 2xx whose body says nothing usable. */
+/** The `reason` of a write that the PCE accepted with a 2xx status but an unusable body. */
 export const ANSWER_UNREADABLE = 'ANSWER_UNREADABLE'
 
-/** One entry of the PCE's error body (`[{token, message}]`), clipped. `token` is empty where the PCE named none. */
+/** One entry of the PCE's error body (`[{token, message}]`), truncated. `token` is empty if the PCE gave none. */
 export interface PceApiErrorItem {
   token: string
   message: string
@@ -87,12 +92,13 @@ export interface PceApiErrorFacts {
   code?: PceErrorCode
 }
 
-/** Tokens by which the PCE says that what was to be deleted is gone already (P4, P31). */
+/** Error tokens that mean "the object to delete is already gone" (P4, P31). */
 const GONE_TOKENS = new Set(['label_already_deleted'])
 
 /**
- * The PCE said no: a status above 399, or a job or query that it reports as failed (then with the status of that report).
- * `mustConnect` throws it for every failure, as the specification says; `status` is 0 where no answer came.
+ * The PCE refused a request with a status above 399, or reported a job or query as failed (then with the status of that
+ * report). As the specification requires, `mustConnect` throws this class for every failure; `status` is 0 if no answer
+ * came.
  */
 export class PceApiError extends PceError {
   override readonly name: string = 'PceApiError'
@@ -101,9 +107,9 @@ export class PceApiError extends PceError {
   /** Path below `/api/<version>`, without its query. */
   readonly path: string
   readonly errors: PceApiErrorItem[]
-  /** Seconds the PCE asked to wait, or null. */
+  /** Seconds that the PCE asked to wait, or null. */
   readonly retryAfter: number | null
-  /** The PCE's `X-Request-Id`, for its support. */
+  /** The `X-Request-Id` of the PCE's answer, for the vendor's support. */
   readonly requestId: string | undefined
 
   constructor(message: string, facts: PceApiErrorFacts, more: PceErrorFacts = {}) {
@@ -116,13 +122,13 @@ export class PceApiError extends PceError {
     this.requestId = facts.requestId
   }
 
-  /** What was asked for is not there, or not any more: there is nothing left to delete. */
+  /** True if the requested object does not exist (any more), so that there is nothing left to delete. */
   get isGone(): boolean {
     return this.status === 404 || this.errors.some(({ token }) => GONE_TOKENS.has(token))
   }
 }
 
-/** A number that is not an integer, or lies outside its range: port, organisation id, retries, time-outs. */
+/** A port, organisation id, retry count or time-out that is not an integer or is out of range. */
 export class PceIntegerError extends PceError {
   override readonly name: string = 'PceIntegerError'
 

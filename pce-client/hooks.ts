@@ -24,12 +24,12 @@ export interface PceHooks {
 }
 
 /**
- * The retry policy and the error mapping as got hooks. got calls `calculateDelay` after every failed attempt: the policy
- * decides there, and `beforeRetry` does the waiting, so that the wait runs on the client's own timers, ends with its signal,
- * and is told to `onRetry` first.
+ * The retry policy and the error mapping as got hooks. got calls `calculateDelay` after every failed attempt, and the
+ * policy decides there. The wait itself happens in `beforeRetry`, so that `onRetry` is told first and the wait uses the
+ * client's timers and ends with its signal.
  */
 export function createHooks(settings: ClientSettings): PceHooks {
-  // What has answered once speaks this scheme.
+  // Once the PCE has answered, the configured scheme (http or https) is known to be right.
   let hasAnswered = false
   return {
     beforeRequest: (options) => {
@@ -64,7 +64,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], settings.bounds.body)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
-        // The status says more than a body that cannot be read.
+        // An error status tells the caller more than the fact that its body cannot be read.
         if (statusCode < 400) throw error
         response.body = ''
       }
@@ -80,7 +80,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
   }
 }
 
-/** Whether the failed attempt is to be repeated; notes the wait when it is. */
+/** Decides whether to repeat a failed attempt, and records the wait in the state if so. */
 export function decideRetry(settings: ClientSettings, state: CallState, failure: Failure): boolean {
   const now = settings.timers.now()
   const outcome = outcomeOf(failure, state)
@@ -96,18 +96,18 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
     random: settings.timers.random(),
   })
   if (wait === null) return false
-  // Only a rejected request (429) is known not to have been carried out.
+  // A 429 is the only answer which guarantees that the request was not carried out.
   if (outcome !== 429 && (state.connected || outcome !== 'lost')) state.mayHaveHappened = true
   if (outcome === 'lost' ? state.connected : isLostBehindGateway(outcome)) state.answerLost = true
   if (outcome === 500) state.failedInside = true
   state.waitMs = wait
   state.waitedMs += wait
-  // The attempt is over: a cancellation during the wait must not count its connection.
+  // The attempt is over, so a cancellation during the wait must not be mistaken for a request that reached the server.
   state.connected = false
   return true
 }
 
-/** Tells `onRetry`, then waits. @throws the signal's reason when it aborts in the meantime. */
+/** Calls `onRetry`, then waits. @throws the signal's reason if it aborts during the wait. */
 export async function waitForRetry(settings: ClientSettings, state: CallState, failure: Failure): Promise<void> {
   const { method, path, waitMs } = state
   const event = { method, path, attempt: state.attempts, waitMs }
@@ -116,19 +116,22 @@ export async function waitForRetry(settings: ClientSettings, state: CallState, f
   try {
     settings.onRetry?.(isError ? { ...event, code } : { ...event, status: failure.status })
   } catch {
-    // A log that fails must not turn a retry into a failed call.
+    // A failing log listener must not turn a retry into a failed call.
   }
   await settings.timers.sleep(waitMs, state.signal)
 }
 
-/** @throws {PceError} `unreachable` when a forward proxy, and not the PCE, has refused the request: nothing was carried out. */
+/** @throws {PceError} `unreachable` if a forward proxy refused the request, which therefore never reached the PCE. */
 export function refuseProxyAnswer(status: number, state: CallState): void {
   if (status !== 407 || state.via === undefined) return
   state.connected = false
   throw new PceError('unreachable', 'no answer: the proxy refused the request (407)', { reason: 'PROXY_REFUSED' })
 }
 
-/** @throws {PceError} `invalid_response` for what no PCE answers with: a redirect, or a page for people (a login, a portal). */
+/**
+ * @throws {PceError} `invalid_response` for answers that no PCE gives: a redirect, or an HTML page such as a login page
+ *   or a portal.
+ */
 export function refuseForeignAnswer(status: number, contentType: string | undefined): void {
   if (status >= 300) {
     throw new PceError('invalid_response', `the PCE answered with a redirect (${status}), which is not followed`)

@@ -14,11 +14,11 @@ import { inLargePlace, LARGE_BODY } from './take-turns.js'
 import { createResponse, type TracedResponse, type Http, type SendOptions } from './transport.js'
 
 /**
- * The got instance of one client and the one way through it. Connections are recreated when proxies or TLS settings change;
+ * Creates the HTTP side of one client, based on got. Agents are recreated when proxies or TLS settings change;
  * credentials and time-outs are read for every request.
  *
- * No redirect is ever followed (an API does not need one, and credentials would travel with it), and nothing that got throws
- * leaves this file.
+ * Redirects are never followed: the API does not use them, and credentials would travel along. Errors of got never
+ * leave this file.
  */
 export function createHttp(settings: ClientSettings): Http {
   const hooks = createHooks(settings)
@@ -85,9 +85,9 @@ export function createHttp(settings: ClientSettings): Http {
       })
       const response = await request
       const { statusCode: status, headers: given } = response
-      // `afterResponse` has decoded it.
+      // The `afterResponse` hook has decoded it.
       const text = response.body
-      // A large list is parsed when it is asked for (`listOf`).
+      // A large list is parsed later, by `listOf`.
       const isLarge = options.unparsed !== true && text.length > LARGE_BODY && !/^\s*\[/.test(text)
       const parsed = isLarge ? await inLargePlace(() => parseInTurns(text)) : undefined
       return createResponse({ status, headers: given, text, repeated: state.mayHaveHappened }, state, parsed)
@@ -113,7 +113,7 @@ export function createHttp(settings: ClientSettings): Http {
         const sent = { ...headers, ...state.watched?.headers }
         await streamBody({ client: streaming, url, connect, settings, state, headers: sent }, sink)
       } catch (error) {
-        // What the sink has thrown is no failure of the request.
+        // An error of the sink is not a failure of the request.
         if (error instanceof PceError) failed = error
         throw error
       } finally {
@@ -124,7 +124,11 @@ export function createHttp(settings: ClientSettings): Http {
   }
 }
 
-/** @throws {PceError} `invalid_argument` for what JSON has no text for: a BigInt, an object inside itself. */
+/**
+ * The request body as text.
+ *
+ * @throws {PceError} `invalid_argument` for values that JSON cannot express: a BigInt, a circular object.
+ */
 function bodyOf({ text, json }: SendOptions): string {
   if (text !== undefined) return text
   try {
@@ -143,7 +147,10 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
   return own
 }
 
-/** D23: a repeated DELETE that finds nothing has done its work the first time, unless that was refused unread (429). */
+/**
+ * True if a repeated DELETE found nothing because an earlier attempt has probably deleted the object (D23). Does not
+ * apply if the earlier attempt was refused with 429, which means that it was not processed.
+ */
 function isDoneAlready(error: PceError, state: CallState): boolean {
   return state.method === 'DELETE' && state.mayHaveHappened && error instanceof PceApiError && error.isGone
 }

@@ -1,4 +1,7 @@
-/** The only door of the PCE client: `createPceClient` and the types and errors that belong to it. */
+/**
+ * The public interface of the PCE client: `createPceClient` with its types and errors. Other folders import only this
+ * file.
+ */
 export { PceError, PceApiError, PceIntegerError } from './errors.js'
 export type { PceApiErrorItem, PceErrorCode } from './errors.js'
 export { createPceClient, type PceClient } from './client.js'

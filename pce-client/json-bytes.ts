@@ -1,4 +1,7 @@
-/** The bytes that give a JSON text its structure (RFC 8259, section 2): in UTF-8 none of them is part of another character. */
+/**
+ * The bytes that structure a JSON text (RFC 8259, section 2). In UTF-8 these bytes never occur inside another
+ * character.
+ */
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c
 export const COMMA = 0x2c

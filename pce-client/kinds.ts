@@ -5,32 +5,33 @@ export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type BulkVerb = 'create' | 'update' | 'delete'
 
 interface KindTraits {
-  /** One object at the collection path, without an id. */
+  /** The kind is a single object at the collection path and has no id. */
   single?: boolean
-  /** What the last segment of an href is. `chosen`: the caller names the object when it is created. */
+  /** The form of an href's last segment. `chosen`: the caller chooses the id when creating the object. */
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
   /**
-   * How an object is found by name: `filter` where the PCE narrows a list by (part of) the name, `field` where only the objects
-   * have one. Absent: the kind has no name (a label is a key and a value, a rule is known by its href alone).
+   * How objects are found by name: `filter` if the PCE can filter a list by (part of) the name, `field` if objects have
+   * a name but the PCE cannot filter by it. Absent if the kind has no name: a label is a key and a value, a rule is
+   * known only by its href.
    */
   name?: 'filter' | 'field'
-  /** The attribute of the kind whose object these live under. */
+  /** The attribute of the parent kind, for objects that live under another object. */
   parent?: string
   bulk?: readonly BulkVerb[]
-  /** The body of a creating POST is an array, and so is its answer. */
+  /** The body and the answer of a creating POST are arrays. */
   arrayCreate?: boolean
-  /** The most objects one synchronous answer has, whatever max_results says. */
+  /** Most objects in one synchronous answer, regardless of max_results. */
   pageLimit?: number
 }
 
-/** One object kind of the specification, with what its place in the API allows. */
+/** One object kind of the specification, and what the API allows for it. */
 export interface Kind extends KindTraits {
   /** The attribute's name in the specification. */
   specName: string
-  /** Below `/api/<version>`. `{parent}` is the last segment of the parent's href. */
+  /** Path below `/api/<version>`. `{parent}` stands for the last segment of the parent's href. */
   path: string
   underOrg: boolean
-  /** Draft and active versions exist; writes go to the draft. */
+  /** The kind has draft and active versions; writes go to the draft. */
   versioned: boolean
   collectionVerbs: readonly Verb[]
   itemVerbs: readonly Verb[]
@@ -74,21 +75,21 @@ function kind<T extends KindTraits>(
   }
 }
 
-/** A kind of the whole PCE. The endpoint is the specification's name unless it is given. */
+/** A kind that belongs to the whole PCE. `endpoint` defaults to the specification's name. */
 const pce = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/${endpoint}`, verbs, traits)
 
-/** A kind of one organisation. */
+/** A kind that belongs to one organisation. */
 const org = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/${endpoint}`, verbs, traits)
 
-/** A kind with a draft and an active version. */
+/** A policy kind, which has draft and active versions. */
 const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
- * Every object kind of the specification (S9) under its attribute: the one table that the object API, the href checks and the
- * change subsets are driven by. Facts: P12.
+ * Every object kind of the specification (S9), by attribute. The object API, the href checks and the change subsets are
+ * all driven by this table. Facts: P12.
  */
 export const KINDS = {
   accessRestrictions: org('access_restrictions', CRUD, { id: 'int', name: 'field' }),
@@ -161,10 +162,10 @@ export const KINDS = {
 
 export type KindAttribute = keyof typeof KINDS
 
-/** Kinds that are one object, which needs no href. */
+/** Kinds that consist of a single object and so need no href. */
 export type SingleAttribute = {
   [Attribute in KindAttribute]: (typeof KINDS)[Attribute] extends { single: true } ? Attribute : never
 }[KindAttribute]
 
-/** What reads of each kind answer. A kind without a shape in schemas/pce does not compile. */
+/** The type of the objects that each kind returns. A kind without a schema in schemas/pce does not compile. */
 export type ObjectTypes = { [Attribute in KindAttribute]: Read<(typeof KIND_SCHEMAS)[Attribute]> }

@@ -5,7 +5,7 @@ import { isRecord } from './transport.js'
 import { SCHEME_MISMATCH } from './recognise-scheme.js'
 import { isLostBehindGateway, readRetryAfter, type FailedAttempt } from './retry-policy.js'
 
-/** An error answer as it came, decoded. */
+/** An error answer of the PCE with its decoded body. */
 export interface ErrorAnswer {
   status: number
   statusText: string
@@ -13,10 +13,10 @@ export interface ErrorAnswer {
   body: string
 }
 
-/** A failed attempt: the PCE's error answer, or the error that stood in its place. */
+/** A failed attempt: either the PCE's error answer, or the error that prevented an answer. */
 export type Failure = ErrorAnswer | Error
 
-/** The server was never reached, and trying again at once will not change that. */
+/** Error codes for a server that was never reached and will not be reached by an immediate retry. */
 const CANNOT_CONNECT = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ENOTFOUND', 'host name not found'],
@@ -26,12 +26,12 @@ const CANNOT_CONNECT = new Map([
   ['EACCES', 'connecting is not permitted here'],
 ])
 
-/** The connection broke, or the name service did for a moment. */
+/** Error codes for a broken connection or a temporary failure of the name service. */
 const LOST = new Map([
   ['ECONNRESET', 'connection lost'],
   ['EPIPE', 'connection lost'],
   ['ECONNABORTED', 'connection lost'],
-  // From Node 24 on, a write to a connection whose TLS handshake broke off.
+  // Since Node 24: a write to a connection whose TLS handshake broke off.
   ['ECANCELED', 'connection lost'],
   ['ENETRESET', 'connection lost'],
   ['ETIMEDOUT', 'timed out'],
@@ -43,7 +43,7 @@ const LOST = new Map([
   ['Z_BUF_ERROR', 'the answer broke off'],
 ])
 
-/** What is wrong with a certificate, by the code of its verification (OpenSSL, X509_verify_cert_error_string). */
+/** Explanations of invalid certificates, by verification code (OpenSSL, X509_verify_cert_error_string). */
 const CERTIFICATE = new Map([
   ...[
     'DEPTH_ZERO_SELF_SIGNED_CERT',
@@ -60,12 +60,12 @@ const CERTIFICATE = new Map([
 
 const TLS_CODE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO)/
 
-/** Anything thrown, as an error: the reason of an aborted signal may be any value. */
+/** Converts anything thrown to an Error, since an aborted signal's reason may be any value. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error('aborted', { cause: thrown })
 }
 
-/** What the retry policy needs to know of a failure. */
+/** Reduces a failure to what the retry policy needs to know. */
 export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['outcome'] {
   if (!(failure instanceof Error)) return failure.status
   if (state.isOver) return 'final'
@@ -75,9 +75,9 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 }
 
 /**
- * The error a call ends with. A write that was sent and got no answer, at any of its attempts, or a creating one that got a server
- * error, is `outcome_unknown` (D3, D23): saying that it failed could be wrong. What the PCE said last stays in it. Never carries
- * the HTTP library's error, which holds the request's headers.
+ * The error that a call ends with. It is `outcome_unknown` (D3, D23), because "failed" could be wrong, if any attempt
+ * of a write was sent and got no answer, or if a creating write got a server error. The PCE's last answer is kept in
+ * it. The HTTP library's error is never attached, because it holds the request's headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)
@@ -112,8 +112,9 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
 }
 
 /**
- * Whatever a repetition is told, the attempt whose answer was lost may have been carried out. A 500 can come after the work was
- * done, so it leaves open what it was about (D71), as does a 503 or 429 that follows one: these refuse only themselves.
+ * Whether an earlier attempt may have been carried out, whatever status the last one got. A lost answer leaves this
+ * open. So does a 500, which can come after the work was done (D71), and a 503 or 429 that follows a 500, since these
+ * refuse only the attempt they answer.
  */
 function mayBeDone(status: number, { answerLost, failedInside, nature }: CallState): boolean {
   if (answerLost || isLostBehindGateway(status)) return true
@@ -167,12 +168,15 @@ function peer(state: CallState): string {
   return `the PCE at ${state.origin}${state.via === undefined ? '' : ` through the proxy ${state.via}`}`
 }
 
-/** TLS that was refused, even after its handshake (client certificates in TLS 1.3), has carried no request out. */
+/**
+ * True for TLS failures: they mean that no request was carried out, even if the refusal came after the handshake
+ * (client certificates in TLS 1.3).
+ */
 function isTlsFailure(failure: Error): boolean {
   return TLS_CODE.test(codeOf(failure))
 }
 
-/** A PceError thrown inside a hook arrives wrapped. */
+/** The PceError behind a failure; got wraps errors that its hooks throw. */
 function ownError(failure: Error): PceError | undefined {
   if (failure instanceof PceError) return failure
   return failure.cause instanceof PceError ? failure.cause : undefined
@@ -183,7 +187,7 @@ function codeOf(failure: Error): string {
   return typeof code === 'string' && code !== 'ERR_GOT_REQUEST_ERROR' ? code : ''
 }
 
-/** The caller's own reason for cancelling, when it gave one. Nothing of the network's errors is passed on. */
+/** The caller's own reason for cancelling, if it gave one. Network errors are never passed on. */
 function causeOf(failure: Error, state: CallState): unknown {
   if (state.cancelled) return state.reason
   return ownError(failure)?.cause
@@ -194,8 +198,9 @@ const LONGEST_TOKEN = 100
 const MOST_ITEMS = 20
 
 /**
- * The error items of a PCE answer (P29): `[{token, message}]` as a rule; older and proxy-level errors are `[{error}]`, one object,
- * `{errors: [...]}`, HTML or nothing. Unusable bodies give no items. Texts are clipped: they come from outside.
+ * Reads the error items of a PCE answer (P29). They usually are `[{token, message}]`; older releases and proxies send
+ * `[{error}]`, a single object, `{errors: [...]}`, HTML or nothing. An unusable body gives no items. Texts are
+ * truncated because they come from outside.
  */
 function readApiErrors(body: string): PceApiErrorItem[] {
   const start = body.trimStart()[0]
@@ -220,7 +225,7 @@ function readItem(item: unknown): PceApiErrorItem[] {
   return token === '' && message === '' ? [] : [{ token, message }]
 }
 
-/** `406 Not Acceptable: token: message; token: message`; the status alone where the PCE said nothing more. */
+/** `406 Not Acceptable: token: message; token: message`, or only the status if the PCE said nothing more. */
 function describeApiErrors(status: number, statusText: string, errors: readonly PceApiErrorItem[]): string {
   const texts = errors.map(({ token, message }) => [token, message].filter(Boolean).join(': '))
   const head = `${status} ${clip(statusText, LONGEST_TOKEN)}`.trim()

@@ -1,6 +1,6 @@
 import { KINDS, type Kind } from './kinds.js'
 
-/** What the named operations request besides the kinds' own paths, as `templatesOf` writes those. */
+/** Paths of the named operations that are not derived from KINDS, in the form that `templatesOf` produces. */
 const MORE = [
   'api_keys',
   'api_keys/{id}',
@@ -70,7 +70,7 @@ const MORE = [
 
 const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE'])
 
-/** The paths of a kind without the organisation: its list or single object, one object, and what takes several at a time. */
+/** The paths of a kind without the organisation: its list (or single object), one object, and its bulk endpoints. */
 function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
   const list = path
     .replace('/orgs/{org_id}', '')
@@ -80,7 +80,10 @@ function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
   return [list, ...(itemVerbs.length > 0 ? [`${list}/{id}`] : []), ...bulk.map((verb) => `${list}/bulk_${verb}`)]
 }
 
-/** A segment of the known paths: what may follow it, by its text or as a variable, and the whole path where one ends here. */
+/**
+ * One segment in the tree of known paths: the segments that may follow, by text or as a variable, and the full path if
+ * one ends here.
+ */
 interface Step {
   next: Map<string, Step>
   variable?: Step
@@ -108,8 +111,9 @@ function buildSteps(): Step {
 }
 
 /**
- * The method and the path of a request as one of a fixed set, for metrics and traces: `GET workloads/{id}`. Without organisation, ids and
- * names. `other` for what no operation of this client requests: addresses come from a PCE's answers, too.
+ * Names a request for metrics and traces, from a fixed set of names without organisation, ids or object names: `GET
+ * workloads/{id}`. Paths that no operation of this client uses become `other`, because paths can also come from a PCE's
+ * answers.
  *
  * @param path below `/api/<version>`, without the query.
  */

@@ -19,17 +19,17 @@ import type {
   ScanOutcome,
 } from './types.js'
 
-/** Asked for when the PCE does not say how many objects there are; known to be honoured (P8). */
+/** The `max_results` to ask for if the PCE does not say how many objects there are; known to be honoured (P8). */
 const GENEROUS_MAX_RESULTS = 10_000
-/** How many objects the PCE answers when it is not told; events and security principals have 100. */
+/** How many objects the PCE returns by default; for events and security principals it is 100. */
 const DEFAULT_PAGE = 500
 const SMALLEST_DEFAULT_PAGE = 100
 
 type Parent = ReferenceLike | null | undefined
 
 /**
- * The generic operations of one kind (S9), driven by its row in kinds.ts. What the kind cannot do, and every href that is not its
- * own, is refused before any request.
+ * The generic operations of one kind (S9), driven by its row in kinds.ts. Operations that the kind lacks, and hrefs of
+ * other kinds, are refused before any request.
  */
 export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   readonly #kind: Kind
@@ -61,7 +61,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     if (parent !== undefined) {
       throw new PceError('unsupported', `${specName} cannot be found by name alone: list those of a parent and compare`)
     }
-    // Objects without a name would match an undefined one.
+    // An undefined name would match every object that has no name.
     if (typeof name !== 'string') throw new PceError('invalid_argument', 'a name must be a string')
     const endpoint = this.#collection(policyVersion)
     const narrowed = nameTrait === 'filter' ? { ...options, params: { ...options.params, name } } : options
@@ -126,7 +126,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   async create(body: object, parent?: Parent, options: RequestOptions = {}): Promise<T> {
     requireVerb(this.#kind, 'POST', 'collection', 'created')
     const endpoint = this.#collection('draft', parent)
-    // Service bindings and vulnerabilities are created by arrays only; one object goes as an array of one.
+    // Service bindings and vulnerabilities can only be created as arrays, so a single object is wrapped in one.
     const wrap = this.#kind.arrayCreate === true && !Array.isArray(body)
     const answer = await this.#http.send('POST', endpoint, { ...below(options), json: wrap ? [body] : body })
     return createdOf<T>(answer, endpoint, wrap ? 'wrapped' : Array.isArray(body) ? 'list' : 'one')
@@ -171,14 +171,14 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     return collectionOf(this.#kind, this.#orgId, policyVersion, parent)
   }
 
-  /** A bulk deletion may also name an object by its external reference (P12). */
+  /** Like `checkHref`, but also accepts an external reference, which the PCE allows in bulk deletions (P12). */
   #bulkHref(reference: ReferenceLike): string {
     const href = hrefOf(reference)
     const external = `${this.#collection('draft')}?external_data_set=`
     return href.startsWith(external) ? href : checkHref(this.#kind, this.#orgId, href)
   }
 
-  /** All objects a filter lets through; one request is enough when its answer is too short to have been cut. */
+  /** All objects that match a filter. One request is enough if its answer is too short to have been truncated. */
   async #everyMatch(endpoint: string, options: RequestOptions): Promise<T[]> {
     const { items, totalCount } = await getPage<T>(this.#http, endpoint, options)
     if (items.length < SMALLEST_DEFAULT_PAGE || items.length === totalCount) return items
@@ -202,27 +202,29 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   }
 }
 
-/** Hrefs and collection paths here are complete, so nothing is put in front of them. */
+/** Hrefs and collection paths are complete already, so no organisation is prefixed. */
 function below(options: RequestOptions): RequestOptions {
   return { ...options, includeOrg: false }
 }
 
-/** Network devices keep their name inside `config`. */
+/** The name of an object; network devices keep theirs inside `config`. */
 function nameOf(object: object): unknown {
   const { name, config } = object as { name?: unknown; config?: { name?: unknown } | null }
   return name ?? config?.name
 }
 
 /**
+ * Checks that the kind supports a verb on the collection or on its items.
+ *
  * @param what the past participle for the message: "labels cannot be <what>".
- * @throws {PceError} `unsupported`, saying what there is, when the kind does not have the verb at that place.
+ * @throws {PceError} `unsupported`, listing what the kind does support.
  */
 function requireVerb(kind: Kind, verb: Verb, place: 'item' | 'collection', what: string): void {
   const verbs = place === 'item' ? kind.itemVerbs : kind.collectionVerbs
   if (!verbs.includes(verb)) refuse(kind, what)
 }
 
-/** @throws {PceError} `unsupported`, as `requireVerb`. */
+/** Checks that the kind supports a bulk operation. @throws {PceError} `unsupported`, as `requireVerb`. */
 function requireBulk(kind: Kind, verb: BulkVerb): void {
   if (kind.bulk?.includes(verb) !== true) refuse(kind, `${verb}d in bulk`)
 }
@@ -236,19 +238,23 @@ function refuse({ specName, collectionVerbs, itemVerbs, bulk }: Kind, what: stri
   throw new PceError('unsupported', `${specName} cannot be ${what}; the PCE offers ${offered.join('; ')}`)
 }
 
-/** A page of a collection with the total beside it. @throws {PceError} `invalid_response` when it is not a list. */
+/**
+ * Fetches a page of a collection and its total count.
+ *
+ * @throws {PceError} `invalid_response` if the answer is not a list.
+ */
 export async function getPage<T>(http: Http, endpoint: string, options: RequestOptions = {}): Promise<Page<T>> {
   const answer = await http.send('GET', endpoint, { ...options, includeOrg: false })
   return { items: await listOf<T>(answer, endpoint), totalCount: totalOf(answer) }
 }
 
 /**
- * Every object of a collection: the count first (`max_results=0`), then all of them (S9). An endpoint that ignores `max_results`
- * answers everything at once. The total is a hint, never an excuse to lose objects: it may be missing, wrong, unfiltered or
- * outgrown, so an answer as long as what was asked for is asked for again with more, and where even that can hide objects, or they
- * are too many for one answer, the asynchronous job decides.
+ * Fetches every object of a collection (S9): first the count (`max_results=0`), then all objects. An endpoint that
+ * ignores `max_results` returns everything at once. The reported total is only a hint, because it may be missing,
+ * wrong, unfiltered or out of date. So an answer of exactly the requested length is requested again with a larger
+ * limit. If even that could hide objects, or there are too many for one answer, the asynchronous job is used.
  *
- * @param pageLimit the most objects a synchronous answer of this kind ever has.
+ * @param pageLimit most objects that a synchronous answer of this kind ever has.
  */
 export async function getAll<T>(
   http: Http,
@@ -278,19 +284,19 @@ export async function getAll<T>(
     if (items.length > most.length) most = items
     const total = totalCount || probe.totalCount || null
     if (items.length !== wanted) {
-      // Fewer than asked for is everything, unless the release cuts at its page size whatever max_results says; more is what an
-      // endpoint gives that does not look at it. With filters the total may be that of the whole collection, so there (and
-      // without a total) only a round number looks cut.
+      // Fewer objects than requested are normally all of them, unless this release truncates at its page size. More
+      // than requested come from an endpoint that ignores max_results. With filters, the total may count the whole
+      // collection, so then (and without a total) only a multiple of the page size looks truncated.
       const isBelowTotal = total !== null && items.length < total && !isFiltered
       if (!isBelowTotal && !isWholePages(items.length)) return items
       break
     }
-    // As many as were asked for, and no newer total to say that there are no more.
+    // The answer has exactly the requested length, and no newer total shows that it is complete.
     if (totalCount === null || totalCount < wanted) break
     wanted = totalCount
   }
   const gathered = await getListAsync<T>(http, settings, endpoint, options)
-  // A PCE that does not start a job answers with a plain, cut list.
+  // A PCE that does not start a job answers with a plain, truncated list.
   return gathered.length < most.length ? most : gathered
 }
 

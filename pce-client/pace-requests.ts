@@ -3,37 +3,39 @@ import type { Timers } from './types.js'
 
 const WINDOW_MS = 60_000
 
-/** Lets requests start one after the other, and not more than a number of them in any minute. */
+/** Starts requests in order, and no more than a fixed number within any minute. */
 export interface Pacer {
   /**
-   * Resolves when a request may start; undefined when it may at once. A turn that was granted counts as used.
+   * Waits until a request may start; returns undefined if it may start at once. A granted turn counts as used.
    *
-   * @param latestStart the time after which the request is not wanted any more.
-   * @throws {PceError} `deadline` at once when its turn comes only after `latestStart`.
-   * @throws what `signal` was aborted with; its place in the queue is free then.
+   * @param latestStart the time after which the request is no longer wanted.
+   * @throws {PceError} `deadline` immediately, if the turn would come after `latestStart`.
+   * @throws the abort reason of `signal`; the place in the queue is then free.
    */
   takeTurn(latestStart: number, signal: () => AbortSignal): Promise<void> | undefined
 }
 
 /**
- * At most `limit` starts in any 60 seconds (the PCE allows 500: P48), first come, first served. Written here because the published
- * limiters (p-throttle, limiter) run on the system's clock and cannot give up one waiting call and free its place.
+ * Creates a pacer that allows at most `limit` starts in any 60 seconds (the PCE allows 500: P48), first come, first
+ * served. It is written here because the published limiters (p-throttle, limiter) use the system clock and cannot
+ * cancel a single waiting call to free its place.
  */
 export function createPacer(limit: number, timers: Timers): Pacer {
-  /** When the last requests were started, oldest first: only those of the last minute, so never more than `limit`. */
+  /** Start times of the last minute's requests, oldest first; never more than `limit` entries. */
   const starts: number[] = []
   const queue: { grant: () => void }[] = []
   let isServing = false
-  /** Ends the wait for a turn that nobody wants any more. */
+  /** Ends the current wait when the last waiting request has been cancelled. */
   let wait: AbortController | undefined
 
   function forgetOld(now: number): void {
-    // A system clock that was set back would otherwise hold everyone for as long.
+    // If the system clock was set back, the recorded times lie in the future and would delay every request by that
+    // much.
     if ((starts.at(-1) ?? now) > now) starts.length = 0
     while (starts.length > 0 && starts[0]! + WINDOW_MS <= now) starts.shift()
   }
 
-  /** When the request behind `ahead` others may start. */
+  /** The time at which a request may start that has `ahead` others before it. */
   function startBehind(ahead: number, now: number): number {
     const free = limit - starts.length
     if (ahead < free) return now
@@ -87,7 +89,7 @@ export function createPacer(limit: number, timers: Timers): Pacer {
         const leave = () => {
           queue.splice(queue.indexOf(waiting), 1)
           if (queue.length === 0) wait?.abort()
-          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the signal's own reason, whatever it is
+          // eslint-disable-next-line @typescript-eslint/prefer-promise-reject-errors -- the caller gets the signal's own reason, which may be any value
           reject(ending.reason)
         }
         ending.addEventListener('abort', leave, { once: true })

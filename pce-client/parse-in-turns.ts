@@ -4,11 +4,11 @@ import { shareTurn } from './take-turns.js'
 const SLICE_CHARACTERS = 64 * 1024
 
 /**
- * What a large JSON text says, parsed in short turns: JSON.parse takes up to two seconds for what fits into the bounds of an answer,
- * and nobody else is served meanwhile. Null for what is no JSON.
+ * Parses a large JSON text in short steps, because JSON.parse may block the event loop for up to two seconds on an
+ * answer within the size limits. Returns null if the text is not JSON.
  */
 export async function parseInTurns(text: string): Promise<{ value: unknown } | null> {
-  // The whole value alone, without a copy of each level on the way there.
+  // Only the complete value is needed, so no copy of each nesting level is kept.
   const parser = new JSONParser({ paths: ['$'], keepStack: false })
   let result: { value: unknown } | undefined
   parser.onValue = ({ value }) => (result = { value })
@@ -21,10 +21,10 @@ export async function parseInTurns(text: string): Promise<{ value: unknown } | n
   return result ?? null
 }
 
-/** Hands a text over in slices, each in a turn of the event loop that has time for it. */
+/** Passes a text on in slices, yielding to the event loop between slices when needed. */
 export async function inSlices(text: string, take: (slice: Buffer) => void | Promise<void>): Promise<void> {
   for (let at = 0; at < text.length;) {
-    // The two halves of a surrogate pair are one character in UTF-8.
+    // A slice must not separate the two halves of a surrogate pair, which together are one character in UTF-8.
     const end = at + SLICE_CHARACTERS + (/[\uD800-\uDBFF]/.test(text[at + SLICE_CHARACTERS - 1] ?? '') ? 1 : 0)
     await shareTurn()
     await take(Buffer.from(text.slice(at, end)))

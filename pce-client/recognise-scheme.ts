@@ -3,16 +3,16 @@ import type { CallState } from './call-state.js'
 import { PceError } from './errors.js'
 import type { ClientSettings } from './settings.js'
 
-/** The `reason` of a connection to a port of the other kind: TLS where there is none, or plain http where TLS is expected. */
+/** The `reason` of a connection that used the wrong scheme: TLS to a plain http port, or plain http to a TLS port. */
 export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 
-/** How long a port that broke off a plain request has to show that it speaks TLS: milliseconds. */
+/** Milliseconds that a port gets to prove that it speaks TLS, after it broke off a plain request. */
 const PROBE_MS = 3000
-/** The first byte of what a TLS server sends: an alert, or a part of its handshake. */
+/** First byte of a TLS server's reply: an alert or a handshake record. */
 const TLS_RECORDS = [0x15, 0x16]
-/** What OpenSSL says of bytes that are no TLS. */
+/** OpenSSL's error messages for data that is not TLS. */
 const NO_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|unknown[ _]protocol/i
-/** What servers with TLS tell those who come without it, as far as they tell anything: nginx, Apache, Go. */
+/** What nginx, Apache and Go servers answer when a TLS port receives plain http. */
 const TLS_WANTED =
   /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled server|HTTP request to an HTTPS server/i
 
@@ -24,17 +24,17 @@ const speaksNoTls = ({ origin }: CallState) =>
     `the PCE at ${origin} answers without TLS there, as an http port does: use its https port, or ${origin.replace(/^https:/, 'http:')}`,
   )
 
-/** What an error answer over plain http says about the port, where it says that TLS is missing. */
+/** Recognises an error answer over plain http which says that the port requires TLS. */
 export function findTlsWanted(status: number, body: string, state: CallState): PceError | undefined {
   const isPlain = state.origin.startsWith('http:')
   return isPlain && status === 400 && TLS_WANTED.test(body) ? speaksTls(state) : undefined
 }
 
 /**
- * Whether a failed connection went to a port of the other kind, which no repetition mends. Most servers with TLS break off a plain request
- * without a word: then a TLS handshake, in which nothing is sent, tells.
+ * Finds out whether a connection failed because the port expects the other scheme, in which case retries are pointless.
+ * Most TLS servers just break off a plain http request; a TLS handshake, in which nothing is sent, then tells.
  *
- * @param isLost the connection broke before anything came back, and never has anything come back from there.
+ * @param isLost the connection broke before any answer, and this server has never answered before.
  */
 export async function findWrongScheme(
   failure: Error,
@@ -70,7 +70,7 @@ async function answersHandshake({ origin, signal }: CallState, { lookup }: Clien
     const giveUp = () => end(false)
     signal.addEventListener('abort', giveUp, { once: true })
     socket.once('secureConnect', () => end(true))
-    // A server that refuses this client, for want of its certificate for example, does so in TLS.
+    // A server that refuses this client, for example because it wants a client certificate, does so with a TLS alert.
     socket.once('error', ({ message }: Error) => end(/alert/i.test(message)))
     socket.once('close', giveUp)
     socket.once('timeout', giveUp)

@@ -1,7 +1,7 @@
 /**
- * One client in two threads: the one that computes parses the answers, the one that holds the connections makes the requests. So the
- * credentials, the guards of the addresses, the pacing and the retries stay where they are, and whatever an answer costs to parse is
- * no concern of the thread that serves everybody.
+ * Splits one client over two threads: the computing thread parses the answers, and the thread that holds the
+ * connections makes the requests. Credentials, address checks, pacing and retries stay with the connections, and the
+ * cost of parsing never slows the thread that serves everybody.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
@@ -19,7 +19,7 @@ import {
   type TracedResponse,
 } from './transport.js'
 
-/** Where the PCE of a remote client is, and how much of its answers is taken; nothing of it is secret. */
+/** Address and size limits of a remote client's PCE. None of it is secret. */
 export interface RemoteAddress extends AnswerSizes {
   origin: string
   version: string
@@ -29,24 +29,24 @@ export interface RemoteAddress extends AnswerSizes {
 /** A request that may have changed something at the PCE. */
 export interface SentWrite {
   method: string
-  /** Below `/api/<version>`, as it was asked for. */
+  /** Path below `/api/<version>`, as it was requested. */
   endpoint: string
-  /** Undefined while there is no answer; the code of the error where it failed. */
+  /** Undefined while the request is running; the error's code if it failed. */
   outcome: 'done' | PceErrorCode | undefined
 }
 
-/** The other thread's requests, as long as it makes some. */
+/** The connection side of a remote client, for as long as that client is in use. */
 export interface ServedClient {
   address: RemoteAddress
-  /** The writes it has asked for, in their order. */
+  /** The writes that the other thread has requested, in order. */
   writes: readonly SentWrite[]
-  /** Takes no further request, and resolves with the writes once each of them has an outcome. */
+  /** Stops accepting requests, and resolves with the writes once each has an outcome. */
   settleWrites(): Promise<readonly SentWrite[]>
-  /** Ends what is under way and closes the port. */
+  /** Cancels the running requests and closes the port. */
   close(): void
 }
 
-/** A request of the other thread; `taken` where it has taken a parcel. */
+/** A running request of the other thread. `taken` is called when that thread has processed a parcel. */
 interface Running {
   controller: AbortController
   readonly taken: () => void
@@ -54,14 +54,14 @@ interface Running {
 
 type PlainOptions = Omit<SendOptions, 'signal'>
 
-/** To the thread with the connections. `id` names a request. */
+/** Messages to the thread that holds the connections. `id` identifies a request. */
 type Request =
   | { id: number; act: 'send'; method: string; endpoint: string; options: PlainOptions }
   | { id: number; act: 'stream'; endpoint: string; options: PlainOptions }
   | { id: number; act: 'abort' }
   | { id: number; act: 'taken' }
 
-/** And back. */
+/** Messages back to the computing thread. */
 type Reply =
   | { id: number; is: 'answer'; answer: Omit<TracedResponse, 'json'> }
   | { id: number; is: 'begin'; head: StreamHead }
@@ -69,16 +69,22 @@ type Reply =
   | { id: number; is: 'piece'; piece: Uint8Array }
   | { id: number; is: 'error'; error: PlainError }
 
-/** Whether a request changes more than the queries and jobs that the client starts and cleans up by itself. */
+/**
+ * True if a request changes something at the PCE, apart from the queries and jobs that the client itself starts and
+ * deletes.
+ */
 const isChange = (method: string, endpoint: string) =>
   classifyRequest(method, endpoint).writes && !/\/(?:async_queries|jobs)(?:\/|$)/.test(endpoint)
 
-/** Pieces of a streamed body travel together: bytes. A message costs as much as several kilobytes do. */
+/** Bytes of a streamed body that are sent together, since a message costs as much as several kilobytes of data. */
 const PARCEL_BYTES = 256 * 1024
-/** Parcels on their way, so that a slow taker slows the download. */
+/** Parcels that may be in transit at a time, so that a slow receiver slows the download. */
 const MOST_UNDER_WAY = 4
 
-/** Makes the requests of the client that `connectRemoteClient` has at the other end of the port, in the caller's async context. */
+/**
+ * Makes the requests of the remote client at the other end of the port (`connectRemoteClient`), in the caller's async
+ * context.
+ */
 export function serveClient(client: PceClient, port: MessagePort): ServedClient {
   const { http, settings } = partsOf(client)
   const { origin, version, orgId } = settings.address
@@ -129,7 +135,8 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     return answering
   }
 
-  // Messages arrive outside of any call; whose requests these are is known by the context of this one.
+  // Messages arrive outside of any call, so the handler is bound to the context of this call to attribute the requests
+  // correctly.
   port.on(
     'message',
     AsyncResource.bind((request: Request) => void answer(request)),
@@ -151,7 +158,7 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
 
 type Parcel = { is: 'begin'; head: StreamHead } | { is: 'piece'; piece: Uint8Array }
 
-/** Collects a body into parcels, and waits while too many are on their way. */
+/** A sink that collects a body into parcels, and waits while too many of them are in transit. */
 function createParcels(
   post: (parcel: Parcel, transfer?: ArrayBuffer[]) => void,
   signal: AbortSignal,
@@ -201,11 +208,11 @@ function createParcels(
 }
 
 /**
- * A client whose requests the other end of the port makes (`serveClient`). It has no credentials, so its setters change nothing.
- * Throws as `createPceClient` for an address that is none.
+ * Creates a client whose requests are made at the other end of the port (`serveClient`). It has no credentials, so its
+ * setters have no effect. Throws like `createPceClient` for an invalid address.
  *
- * @param arrived told the bytes of whatever arrives, before it is handed on; what it throws fails the request. Not called any more once
- *   a change has been sent, which has to be brought to its end.
+ * @param arrived called with the size of everything that arrives, before it is passed on; an error it throws fails the
+ *   request. No longer called once a change has been sent, because that must be completed.
  */
 export function connectRemoteClient(
   { origin, version, orgId, maxAnswerMib, maxListMib }: RemoteAddress,
@@ -215,7 +222,7 @@ export function connectRemoteClient(
   const { port: given, protocol } = new URL(origin)
   const settings = readSettings({
     url: origin,
-    // A URL drops the port that its scheme has by default.
+    // A URL omits the default port of its scheme.
     port: given === '' ? (protocol === 'http:' ? 80 : 443) : given,
     version,
     orgId,
@@ -229,7 +236,7 @@ interface Pending {
   method: string
   path: string
   sink?: BodySink
-  /** Pieces are taken one after the other. */
+  /** Makes the pieces be processed one after the other. */
   turn: Promise<void>
   resolve(answer: TracedResponse | undefined): void
   reject(error: Error): void
@@ -268,7 +275,7 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
         if (reply.is === 'piece' && pending.has(id)) post({ id, act: 'taken' })
       })
       one.turn.catch((error: Error) => {
-        // What the sink throws ends the download and is its owner's error.
+        // An error of the sink ends the download and is passed to the caller unchanged.
         if (pending.has(id)) post({ id, act: 'abort' })
         one.reject(error)
       })
@@ -283,12 +290,13 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
     const id = ++last
     const method = request.act === 'send' ? request.method : 'GET'
     hasChanged ||= isChange(method, request.endpoint)
-    // Written here, so that the other thread only sends it.
+    // The body is serialised in this thread, so that the other one only has to send it.
     const text = json === undefined ? options.text : JSON.stringify(json)
     return new Promise<TracedResponse | undefined>((resolve, reject) => {
       if (signal?.aborted === true)
         return reject(new PceError('aborted', 'the call was cancelled', { cause: signal.reason }))
-      // What becomes of a request that is under way, only the other thread can tell.
+      // Only the other thread can tell what happened to a running request, so the result is awaited even after a
+      // cancellation.
       const cancel = () => post({ id, act: 'abort' })
       signal?.addEventListener('abort', cancel, { once: true })
       const end = () => {
@@ -320,7 +328,7 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
   }
 }
 
-/** An error of this client as plain data. */
+/** An error of this client as plain data, to cross the thread boundary. */
 interface PlainError {
   is: 'PceApiError' | 'PceIntegerError' | 'PceError'
   code: PceErrorCode

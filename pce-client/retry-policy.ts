@@ -5,17 +5,17 @@ const BACKOFF_FACTOR = 2
 const JITTER = 0.1
 const LONGEST_RETRY_AFTER_MS = 60_000
 
-/** One failed attempt, reduced to what the policy decides by. */
+/** What the retry policy needs to know about a failed attempt. */
 export interface FailedAttempt {
   nature: RequestNature
-  /** The PCE's status, or `lost` when the connection broke or timed out, or `final` for what no repetition can mend. */
+  /** The PCE's status; `lost` if the connection broke or timed out; `final` if no retry can help. */
   outcome: number | 'lost' | 'final'
-  /** Milliseconds, already capped; null when the PCE asked for nothing usable. */
+  /** Milliseconds that the PCE asked to wait, already capped; null if it asked for nothing usable. */
   retryAfterMs: number | null
-  /** Retries made before this attempt's failure. */
+  /** Retries before this failed attempt. */
   retriesMade: number
   retryCount: number
-  /** Milliseconds since the call began, and the most the call may take. */
+  /** Milliseconds since the call began, and the most that the call may take. */
   elapsedMs: number
   totalTimeoutMs: number
   /** 0 <= x < 1 */
@@ -23,9 +23,9 @@ export interface FailedAttempt {
 }
 
 /**
- * The whole of D23: milliseconds to wait before the attempt is repeated, or null to give up. A rejected request (429) was not
- * processed, so it is repeated whatever it does; everything else only when repeating is harmless. A wait that would end past the
- * call's deadline is not begun.
+ * The retry policy (D23): milliseconds to wait before the next attempt, or null to give up. A 429 means that the
+ * request was not processed, so it is always repeated; after any other failure only harmless requests are repeated. A
+ * wait that would end after the call's deadline is not started.
  */
 export function waitBeforeRetry(attempt: FailedAttempt): number | null {
   const { outcome, nature, retriesMade } = attempt
@@ -37,42 +37,46 @@ export function waitBeforeRetry(attempt: FailedAttempt): number | null {
 }
 
 /**
- * What a gateway says in place of the server behind it, whose answer it could not use (502) or did not get (504; RFC 9110, 15.6):
- * the request was passed on and its answer lost, as on a connection that breaks. A 500 or 503 is the PCE's own refusal.
+ * True for a gateway's answer that it got an invalid response (502) or none (504) from the server behind it (RFC 9110,
+ * 15.6): the request was passed on and its answer lost, as with a broken connection. A 500 or 503 is the PCE's own
+ * refusal.
  */
 export function isLostBehindGateway(outcome: FailedAttempt['outcome']): boolean {
   return outcome === 502 || outcome === 504
 }
 
-/** 1, 2, 4, 8, 16 s with 10 % either way, so that callers that failed together do not return together. */
+/**
+ * Waits 1, 2, 4, 8, 16 s, each 10 % longer or shorter at random, so that clients that failed together do not return
+ * together.
+ */
 function backoff(retriesMade: number, random: number): number {
   const wait = FIRST_WAIT_MS * BACKOFF_FACTOR ** retriesMade
   return Math.round(wait * (1 - JITTER + 2 * JITTER * random))
 }
 
-/** `Retry-After` as the milliseconds this client waits for it: as `readRetryAfter`, at most 60 s. */
+/** Milliseconds that this client waits for a `Retry-After`: as `readRetryAfter`, but at most 60 s. */
 export function parseRetryAfter(value: string | undefined, now: number): number | null {
   const wait = readRetryAfter(value, now)
   return wait === null ? null : Math.min(wait, LONGEST_RETRY_AFTER_MS)
 }
 
 /**
- * `Retry-After` as milliseconds from `now`: whole seconds or an HTTP date (RFC 9110, 10.2.3), a past one meaning at once.
- * Anything else is as good as absent.
+ * Reads `Retry-After` as milliseconds from `now`. It is either whole seconds or an HTTP date (RFC 9110, 10.2.3); a past
+ * date means "at once". Anything else counts as absent.
  */
 export function readRetryAfter(value: string | undefined, now: number): number | null {
   const text = value?.trim() ?? ''
   if (/^\d+$/.test(text)) return Number(text) * 1000
-  // Date.parse reads nearly anything, "-1" included, as some date: a time of day tells a date from garbage.
+  // Date.parse accepts nearly anything as a date, even "-1", so a time of day is required to tell a date from garbage.
   if (/\d{2}:\d{2}:\d{2}/.test(text) && !Number.isNaN(Date.parse(text))) return Math.max(Date.parse(text) - now, 0)
   return null
 }
 
-/** What repeating a request, or losing its answer, would mean. */
+/** What it would mean to repeat a request or to lose its answer. */
 export interface RequestNature {
-  /** It may be sent again when its outcome is not known. */
+  /** The request may be sent again when its outcome is not known. */
   repeatable: boolean
-  /** It may change something at the PCE, so a lost answer leaves its outcome unknown. */
+  /** The request may change something at the PCE, so a lost answer leaves its outcome unknown. */
   writes: boolean
 }
 
@@ -86,10 +90,10 @@ const READING_POSTS = new Set([
   'verify_connection',
 ])
 
-/** A login that got no answer has changed nothing, but another one may count as another try at the password. */
+/** A login without an answer has changed nothing, but a repetition may count as a further attempt at the password. */
 const LOGIN = '/login_users/authenticate'
 
-/** PUTs that create or start something, so that a second one could do it twice. Every other PUT sets a state. */
+/** PUTs that create or start something, so that repeating one could do it twice. Every other PUT sets a state. */
 const STARTING_PUTS = new Set([
   'bulk_create',
   'bulk_import',
@@ -101,14 +105,15 @@ const STARTING_PUTS = new Set([
   'assign_labels',
 ])
 
-/** Removals of more than one object. */
+/** Endpoints that remove several objects at once. */
 const ONCE = ['/sec_policy/pending', '/sec_policy/delete', '/label_mapping_rules/delete']
 
 /**
- * D23 by method and path: GET, PUT and DELETE of one object, bulk_update and bulk_delete may be repeated; what creates or starts
- * something may not, whatever its verb. Discarding all pending changes (DELETE sec_policy/pending) or reverting some (PUT
- * sec_policy/delete) is not an operation on one object: a repetition would also undo edits made in between. Nor is deleting several label
- * mapping rules: a repetition is refused for what the first has deleted, as if nothing had been done (D85).
+ * Classifies a request by method and path (D23). GET, PUT and DELETE of one object, bulk_update and bulk_delete may be
+ * repeated; a request that creates or starts something may not, whatever its verb. Discarding all pending changes
+ * (DELETE sec_policy/pending) or reverting some (PUT sec_policy/delete) must not be repeated either, because it would
+ * also undo edits made in between. Nor may a deletion of several label mapping rules: the PCE refuses the repetition
+ * because the rules are gone, as if nothing had been deleted (D85).
  */
 export function classifyRequest(method: string, path: string): RequestNature {
   if (method === 'GET' || method === 'HEAD') return { repeatable: true, writes: false }

@@ -6,21 +6,26 @@ import { shareTurn } from './take-turns.js'
 import { isRecord, listOf, notObjects, type Http, type SendOptions, type StreamHead } from './transport.js'
 import type { RequestOptions, ScanOptions, ScanOutcome } from './types.js'
 
-/** More than this a synchronous answer is not asked for: above it the PCE's job is what the documentation knows (P8, P10). */
+/**
+ * Most objects that are requested in one synchronous answer; for more, the documented way is the PCE's job (P8, P10).
+ */
 const LARGEST_PAGE = 10_000
-/** How many objects some releases answer at most, whatever max_results says. */
+/** Some releases return at most this many objects, regardless of max_results. */
 const PCE_PAGE = 500
-/** Of a list that is not held, so many times as much is taken: an end to what has none. */
+/**
+ * Upper bound for lists that are streamed: this many times the limit for collected lists, so that an endless answer
+ * ends.
+ */
 const PASSING = 8
-/** Handed over together: rows. A batch of the smallest ones has a hundred thousand. */
+/** Rows that are passed on at a time. A batch of very small rows can have a hundred thousand. */
 const ROWS_PER_STEP = 1000
-/** Parameters that shape the objects and select none. */
+/** Parameters that change what objects look like but not which objects are selected. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
 
-/** How many objects there are, as far as the PCE says. */
+/** The PCE's own counts of the objects. */
 type Counts = Pick<ScanOutcome, 'totalCount' | 'matchCount'>
 
-/** What is read, and for whom. */
+/** What to read, and the callbacks that receive it. */
 interface Reading<T> {
   endpoint: string
   request: RequestOptions
@@ -30,16 +35,16 @@ interface Reading<T> {
   onItems: (items: T[]) => void | Promise<void>
 }
 
-/** Ends a download of which nobody wants more. */
+/** Thrown to end a download once enough has been read. */
 class Enough extends Error {}
 
 /**
- * The objects of a collection, handed over while they arrive, so that neither its text nor its whole is ever held (D132). A list of
- * at most 10,000 comes in one synchronous answer. A longer one is noticed by the PCE's count, before its text, or by an answer that is
- * full, and comes through the PCE's job.
+ * Streams the objects of a collection, so that neither its text nor all of its objects are ever held in memory (D132).
+ * Up to 10,000 objects come in one synchronous answer. A longer list is recognised by the PCE's count in the headers,
+ * or by an answer that is full, and is read through the PCE's job.
  *
- * @param pageLimit the most objects that the PCE ever gives of this kind; there is no job for more.
- * @throws {PceError} as every call; `invalid_response` for anything but a list of objects; what `onItems` throws.
+ * @param pageLimit most objects of this kind that the PCE ever returns; no job is used beyond it.
+ * @throws {PceError} as every call; `invalid_response` for anything but a list of objects; errors thrown by `onItems`.
  */
 export async function scanList<T>(
   http: Http,
@@ -64,14 +69,14 @@ export async function scanList<T>(
   })
   if (page !== 'declined') {
     const { items, isStopped } = page
-    // More than was asked for is what an endpoint gives that does not look at it: everything.
+    // An endpoint that ignores max_results returns more than requested, which then is everything.
     const isShort = items < wanted && !isCutAtPage(items, counts)
     const isWhole = !isStopped && (isShort || items > wanted || items === counts.matchCount)
     if (isWhole || isStopped || (items === wanted && !mayGoOn)) return { ...counts, items, isWhole }
   }
   const taken = await readJob(http, settings, reading, counts)
   if (taken !== undefined) return { ...counts, items: taken.items, isWhole: !taken.isStopped }
-  // This PCE starts no job, and has answered a short list instead.
+  // This PCE starts no job and has answered with a truncated list instead.
   const all = Math.min(most, counts.matchCount ?? counts.totalCount ?? LARGEST_PAGE)
   if (page !== 'declined' && wanted >= all) return { ...counts, items: page.items, isWhole: false }
   const { items, isStopped } = (await readPage(http, reading, all, () => true)) as Taken
@@ -80,11 +85,11 @@ export async function scanList<T>(
 
 interface Taken {
   items: number
-  /** More came than was wanted. */
+  /** There were more objects than requested. */
   isStopped: boolean
 }
 
-/** A synchronous answer; `declined` by its headers. */
+/** Reads a synchronous answer. Returns `declined` if its headers show that it is not wanted. */
 async function readPage<T>(
   http: Http,
   reading: Reading<T>,
@@ -96,7 +101,10 @@ async function readPage<T>(
   return receive(http, endpoint, { ...request, params }, reading, isWanted)
 }
 
-/** The file of the PCE's job; undefined where the PCE answers a list that is cut, or too long, instead of starting one. */
+/**
+ * Reads the file of the PCE's job. Returns undefined if the PCE starts no job and answers with a list that is truncated
+ * or too long.
+ */
 async function readJob<T>(
   http: Http,
   settings: ClientSettings,
@@ -166,20 +174,26 @@ async function receive<T>(
   }
 }
 
-/** A whole number of the PCE's own pages, and fewer than it says there are: cut whatever was asked for. */
+/**
+ * True if the PCE has truncated the list at its page size: its length is a multiple of that size and below the PCE's
+ * own count.
+ */
 function isCutAtPage(items: number, { totalCount, matchCount }: Counts): boolean {
-  // That a filter lets nothing through is no contradiction to the count of the whole collection.
+  // An empty filtered list does not contradict the count of the whole collection.
   return items % PCE_PAGE === 0 && items < (matchCount ?? (items > 0 ? totalCount : null) ?? 0)
 }
 
-/** With filters X-Total-Count may be that of the whole collection (P6), X-Matched-Count is what they let through (P81). */
+/**
+ * Reads the PCE's counts. With filters, X-Total-Count may still count the whole collection (P6); X-Matched-Count counts
+ * the matches (P81).
+ */
 function countsOf({ headers }: StreamHead, isFiltered: boolean): Counts {
   const totalCount = countOf(headers['x-total-count'])
   const matched = countOf(headers['x-matched-count'])
   return { totalCount, matchCount: isFiltered ? matched : totalCount }
 }
 
-/** The number of such a header; null for anything else. */
+/** Reads a count header; null if it is not a number. */
 export function countOf(text: unknown): number | null {
   return typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : null
 }

@@ -6,16 +6,19 @@ import { PceError, PceIntegerError } from './errors.js'
 import { createPacer, type Pacer } from './pace-requests.js'
 import type { AnswerFacts, PceClientOptions, RetryEvent, Timers } from './types.js'
 
-/** Where the PCE is: everything that goes into an address, none of it secret. */
+/** The address of the PCE in its parts, none of which is secret. */
 export interface PceAddress {
   readonly scheme: 'http' | 'https'
-  /** `<scheme>://<host>:<port>`, the port always spelled out. */
+  /** `<scheme>://<host>:<port>`, always with the port. */
   readonly origin: string
   readonly version: string
   readonly orgId: string
 }
 
-/** What the setters change. Lives in a closure of the client and is never a property of anything handed out. */
+/**
+ * The settings of one client, including those that its setters change. They live in a closure and are never exposed as
+ * a property.
+ */
 export interface ClientSettings {
   readonly address: PceAddress
   readonly retryCount: number
@@ -38,10 +41,10 @@ export interface ClientSettings {
   tls: TlsSettings
 }
 
-/** The longest time that a timer of Node can wait; one set for longer ends at once. */
+/** Longest delay that a Node timer supports; a longer one would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** An answer is held as one text, and Node has none of 512 MiB. */
+/** Upper bound for one answer, because it is held as a single string and Node limits strings to 512 MiB. */
 const LARGEST_ANSWER_MIB = 256
 const LARGEST_LIST_MIB = 4096
 
@@ -58,12 +61,14 @@ const REAL_TIMERS: Timers = {
 }
 
 /**
- * The constructor rules of the specification (S9) and P1. Performs no input or output. Port and organisation are strings there, so
- * they may be digits in a string here; what the specification calls an integer must be one.
+ * Validates the constructor options according to the specification (S9) and P1, without any I/O. The specification
+ * passes port and organisation as strings, so digits are accepted for them; values that it calls integers must be
+ * integers.
  *
- * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a time-out that is
- *   not a whole number of seconds above 0 or longer than a timer can wait, a rate below 1, a size that is too small or too large.
- * @throws {PceError} `invalid_argument` for an address or a version that cannot be one.
+ * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a
+ *   `requestTimeout` that is not a whole number of seconds above 0, a time-out longer than a timer can wait, a rate
+ *   below 1, or a size that is too small or too large.
+ * @throws {PceError} `invalid_argument` for an invalid address or version.
  */
 export function readSettings(options: PceClientOptions): ClientSettings {
   const port = integerIn('port', digits(options.port) ?? 443, 1, 65_535)
@@ -101,17 +106,29 @@ export function readSettings(options: PceClientOptions): ClientSettings {
   }
 }
 
-/** Seconds to milliseconds. @throws {PceIntegerError} unless a whole number above 0 that a timer can wait. */
+/**
+ * Converts seconds to milliseconds.
+ *
+ * @throws {PceIntegerError} unless it is a whole number above 0 that a timer can wait.
+ */
 export function readTimeout(seconds: number): number {
   return integerIn('requestTimeout', seconds, 1, Math.floor(LONGEST_TIMER_MS / 1000)) * 1000
 }
 
-/** The deadline of one call where its options have one. @throws {PceIntegerError} for what no timer can wait. */
+/**
+ * The deadline from a call's options, in milliseconds, if it has one.
+ *
+ * @throws {PceIntegerError} if no timer can wait that long.
+ */
 export function readCallTimeout(ms: number | undefined): number | undefined {
   return ms === undefined ? undefined : duration('totalTimeoutMs', ms, 1)
 }
 
-/** @throws {PceError} `invalid_argument`; the message leaves the address out, since it may hold a password. */
+/**
+ * Parses a proxy address.
+ *
+ * @throws {PceError} `invalid_argument`; the message leaves the address out, since it may hold a password.
+ */
 export function readProxy(name: string, uri: string | null | undefined): URL | undefined {
   if (uri === undefined || uri === null || uri === '') return undefined
   const url = URL.canParse(uri) ? new URL(uri) : undefined
@@ -130,7 +147,7 @@ export function readProxy(name: string, uri: string | null | undefined): URL | u
 }
 
 function parseOrigin(url: unknown, port: number): Pick<PceAddress, 'scheme' | 'origin'> {
-  // `undefined` and `null`, as text, would be host names.
+  // Without this check, `undefined` and `null` would become host names.
   if (typeof url !== 'string') throw new PceError('invalid_argument', 'url, the address of the PCE, must be a string')
   const [, givenScheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(url.trim()) ?? []
   const scheme = givenScheme?.toLowerCase() === 'http' ? 'http' : 'https'
@@ -156,7 +173,7 @@ function digits(value: string | number | undefined): string | number | undefined
   return typeof value === 'string' && /^\d{1,16}$/.test(value) ? Number(value) : value
 }
 
-/** @throws {PceIntegerError} unless a whole number in the range, or one in digits. */
+/** Checks that a value is an integer in a range. @throws {PceIntegerError} otherwise. */
 export function integerIn(name: string, value: unknown, least: number, most = Number.MAX_SAFE_INTEGER): number {
   if (typeof value !== 'number' || !Number.isSafeInteger(value) || value < least || value > most) {
     const range = most === Number.MAX_SAFE_INTEGER ? `of ${least} or more` : `from ${least} to ${most}`
@@ -165,7 +182,7 @@ export function integerIn(name: string, value: unknown, least: number, most = Nu
   return value
 }
 
-/** A time that is no integer of the specification: fractions will do. `unitMs` is what one of its unit lasts. */
+/** Validates a duration that need not be an integer. `unitMs` is the length of its unit in milliseconds. */
 function duration(name: string, value: unknown, unitMs = 1000): number {
   const most = Math.floor(LONGEST_TIMER_MS / unitMs)
   if (typeof value !== 'number' || !(value > 0 && value <= most)) {
@@ -174,19 +191,19 @@ function duration(name: string, value: unknown, unitMs = 1000): number {
   return value
 }
 
-/** Arguments of Node's TLS connections, ready to use. */
+/** TLS options in the form that Node's connections take. */
 export interface TlsSettings {
-  /** False accepts any certificate. */
+  /** If false, any certificate is accepted. */
   verify: boolean
-  /** PEM of the only authorities that are trusted; absent means Node's own store (with NODE_EXTRA_CA_CERTS). */
+  /** PEM of the only trusted authorities. If absent, Node's own store applies (with NODE_EXTRA_CA_CERTS). */
   ca?: string
   cert?: string
   key?: string
 }
 
 /**
- * Reads the files that `setTlsSettings` names, and makes sure that OpenSSL can use them, so that a bad file is reported
- * where it was named and not as a failed handshake later.
+ * Reads the files given to `setTlsSettings` and checks that OpenSSL can use them, so that a bad file is reported at
+ * once and not later as a failed handshake.
  *
  * @param verify true, false, or the path of a PEM bundle that replaces the default trust store.
  * @param cert path of one PEM with certificate and key, or the paths of both.
@@ -214,7 +231,7 @@ export function readTlsFiles(
 function readPem(what: string, path: string, block: string): string {
   let text: string
   try {
-    // Reading a pipe that nobody writes to would never end.
+    // Reading a named pipe without a writer would block forever.
     if (!statSync(path).isFile()) throw Object.assign(new Error('no file'), { code: 'not a regular file' })
     text = readFileSync(path, 'utf8')
   } catch (error) {
@@ -235,7 +252,7 @@ function readPem(what: string, path: string, block: string): string {
 
 function tryInOpenssl(parts: { ca?: string; cert?: string; key?: string }, what: string): void {
   try {
-    // Not imported: loading TLS takes milliseconds that a start without certificate files can do without.
+    // Loaded only here, because loading TLS takes milliseconds that a start without certificate files can save.
     process.getBuiltinModule('node:tls').createSecureContext(parts)
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException

@@ -3,28 +3,33 @@ import { PceError } from './errors.js'
 import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, QUOTE } from './json-bytes.js'
 import { inSlices, parseInTurns } from './parse-in-turns.js'
 
-/** Elements are parsed together in batches of at least this much text: one parse per element would cost twice the time. */
+/**
+ * Rows are parsed in batches of at least this much text, because parsing each row separately would take twice the time.
+ */
 const BATCH_BYTES = 256 * 1024
-/** Or of this many elements: of the smallest, the same text would make objects of many times its size. */
+/**
+ * A batch also ends at this many elements: with very small elements, the same amount of text would become many times as
+ * much memory.
+ */
 const BATCH_ELEMENTS = 20_000
 
-/** More is no matter of one turn of the event loop. */
+/** Batches above either limit are too large to be parsed in a single turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 
-/** Longer than this the text between the first keys of two rows is not: bytes. */
+/** Longest seam that is looked for, in bytes (see `#seam`). */
 const LONGEST_SEAM = 64
 
-/** How much of a list is taken, in all. */
+/** How much of a list is accepted. */
 export interface ListBounds {
   rows?: number
   bytes?: number
   elements?: number
-  /** Of one row. */
+  /** Limits for a single row. */
   rowBytes?: number
   rowElements?: number
 }
 
-/** A batch whose rows are still to be parsed. */
+/** A batch whose rows have not been parsed yet. */
 interface LateBatch {
   rows: unknown[]
   text: string
@@ -32,48 +37,49 @@ interface LateBatch {
 }
 
 /**
- * Takes a JSON array apart while it arrives, so that neither its text nor its parsed whole is ever held: bytes are scanned
- * for the commas between elements, aware of strings and escapes, and the text between two of them is parsed in batches.
- * Pieces may end anywhere, inside a UTF-8 sequence or an escape too.
+ * Splits a JSON array into batches of rows while it arrives, so that neither its text nor all its rows are ever held in
+ * memory. It scans the bytes for the commas between rows, taking strings and escapes into account, and parses the text
+ * between two such commas. Chunks may end anywhere, even inside a UTF-8 sequence or an escape.
  *
- * @throws {PceError} `invalid_response` for text that is no JSON array, is damaged, or ends too early; `body_too_large`, naming the
- *   bound, for more than `bounds`, for a row larger than any row, and for what is nested too deeply.
+ * @throws {PceError} `invalid_response` for text that is not a JSON array, is damaged, or ends too early;
+ *   `body_too_large`, naming the limit, if the list exceeds `bounds`, has a row that is too large, or is nested too
+ *   deeply.
  */
 export class JsonArraySplitter {
   readonly #bounds: ListBounds
   #rows = 0
   #bytes = 0
-  /** Of all batches, and of those before the one that is being read. */
+  /** Elements counted so far, and how many of them belong to finished batches. */
   #elements = 0
   #elementsBefore = 0
 
   #state: 'before' | 'inside' | 'after' = 'before'
-  /** Nesting below the array itself. */
+  /** Nesting depth below the array itself. */
   #depth = 0
   #inString = false
   #escaped = false
-  /** Text since the last batch, in pieces. */
+  /** Text that belongs to the next batch, in pieces. */
   #pending: Buffer[] = []
   #pendingBytes = 0
-  /** A batch has ended at a comma, so an element must follow. */
+  /** The last batch ended at a comma, so another element must follow. */
   #isContinued = false
   /**
-   * What stands between two rows, from the bracket that closes one to the first key of the next, as the end of the first batch showed
-   * it: most lists hold rows of one shape, and looking for this is many times faster than looking at every byte. Null where it has
-   * misled, or must not be used.
+   * The bytes between two rows, from the closing bracket of one to the first key of the next, as found at the end of
+   * the first batch. Most lists have rows of one shape, and searching for these bytes is many times faster than
+   * examining every byte. Null if the seam must not be used or has proved unreliable; undefined before the first batch.
    */
   #seam: Buffer | null | undefined
 
-  /** What a push leaves to be parsed in turns; undefined where it parses everything at once. */
+  /** Batches that a push leaves to be parsed in turns; undefined if everything is parsed at once. */
   #late: LateBatch[] | undefined
 
   constructor(bounds: ListBounds = {}) {
     this.#bounds = bounds
-    // Who bounds the elements of the whole has to see each.
+    // Counting all elements requires looking at every byte, which rules out the seam search.
     if (bounds.elements !== undefined) this.#seam = null
   }
 
-  /** The batches that this piece completes. */
+  /** Takes a chunk and returns the batches that it completes. */
   push(chunk: Buffer): unknown[][] {
     const { bytes = Infinity, elements = Infinity } = this.#bounds
     this.#bytes += chunk.length
@@ -91,7 +97,7 @@ export class JsonArraySplitter {
     return batches
   }
 
-  /** As `push`, but large rows are parsed in several turns of the event loop, which takes longer. */
+  /** Like `push`, but parses large rows over several turns of the event loop, which takes longer. */
   async pushInTurns(chunk: Buffer): Promise<unknown[][]> {
     const late: LateBatch[] = (this.#late = [])
     const batches = this.push(chunk)
@@ -105,14 +111,14 @@ export class JsonArraySplitter {
     return batches
   }
 
-  /** To be called when the text has ended. */
+  /** Must be called at the end of the text. @throws {PceError} if the array is incomplete. */
   end(): void {
-    // What a leap has not found is still to be told apart: an array that did not end, or something after it.
+    // The rest is scanned byte by byte, to distinguish an unfinished array from extra text after it.
     if (this.#state === 'inside' && this.#seam) this.#scanAgain(Buffer.alloc(0), 0, [])
     if (this.#state !== 'after') throw damaged(this.#state === 'before' ? 'it is empty' : 'it ends too early')
   }
 
-  /** Index after the opening bracket. */
+  /** Skips to the opening bracket, and returns the index after it. */
   #skipOpening(chunk: Buffer): number {
     let at = 0
     while (at < chunk.length && isSpace(chunk[at])) at += 1
@@ -123,8 +129,9 @@ export class JsonArraySplitter {
   }
 
   /**
-   * As `#scan`, from seam to seam. A text that ends at a seam is JSON only where no string or bracket is open, so one that parses is a
-   * batch; at the first that does not, the bytes are looked at one by one again.
+   * Like `#scan`, but jumps from seam to seam. The text up to a seam is valid JSON only if no string or bracket is open
+   * there, so if it parses, it is a batch. At the first text that does not parse, it falls back to scanning byte by
+   * byte.
    */
   #leap(chunk: Buffer, from: number, batches: unknown[][]): number {
     const seam = this.#seam!
@@ -134,7 +141,7 @@ export class JsonArraySplitter {
       if (at === -1) break
       // The seam begins with the bracket that closes the last row of the batch.
       const comma = chunk.indexOf(COMMA, at)
-      // How many elements a large row has, only the scan counts.
+      // Only the byte-by-byte scan counts the elements of a large row.
       const isLarge = this.#late !== undefined && this.#pendingBytes + comma - start > 2 * BATCH_BYTES
       const batch = isLarge ? undefined : this.#tryParse(chunk.subarray(start, comma))
       if (batch === undefined) return this.#scanAgain(chunk, start, batches)
@@ -152,11 +159,14 @@ export class JsonArraySplitter {
         return end + 1
       }
     }
-    // No seam for so long: rows of another shape.
+    // No seam has been found for a long stretch, so these rows have another shape.
     return this.#pendingBytes + chunk.length - start > 4 * BATCH_BYTES ? this.#scanAgain(chunk, start, batches) : start
   }
 
-  /** What was not looked at yet, byte by byte from here on. Index as of `#scan`. */
+  /**
+   * Scans everything pending and the rest of the chunk byte by byte, and gives up the seam. Returns an index like
+   * `#scan`.
+   */
   #scanAgain(chunk: Buffer, from: number, batches: unknown[][]): number {
     this.#seam = null
     const held = this.#pendingBytes
@@ -167,12 +177,15 @@ export class JsonArraySplitter {
     if (this.#state === 'after' && !isBlank(text, start)) throw damaged('there is text after the array')
     if (this.#state === 'after') return chunk.length
     if (start >= held) return from + start - held
-    // The rest of what was held comes before what this chunk leaves.
+    // The unused rest of the pending text comes before what this chunk leaves.
     this.#keep(text.subarray(start, held))
     return from
   }
 
-  /** Index of the first byte that belongs to no batch yet. The loop sees every byte of the result: its state is local for speed. */
+  /**
+   * Scans a chunk and returns the index of the first byte that belongs to no batch yet. Its state is kept in local
+   * variables for speed, because the loop sees every byte.
+   */
   #scan(chunk: Buffer, from: number, batches: unknown[][]): number {
     let inString = this.#inString
     let escaped = this.#escaped
@@ -211,7 +224,7 @@ export class JsonArraySplitter {
         if (this.#seam === undefined) {
           this.#seam = seamAt(chunk, at)
           if (this.#seam === undefined) continue
-          // Between two rows nothing is open.
+          // Between two rows, no string or bracket is open.
           this.#depth = 0
           this.#inString = false
           this.#escaped = false
@@ -259,7 +272,10 @@ export class JsonArraySplitter {
     if (rows.length > 0) batches.push(rows)
   }
 
-  /** The elements of what is held and this, and then nothing is held; undefined for what is no JSON, and then it still is. */
+  /**
+   * Parses the pending text plus `tail`. On success it clears the pending text and returns the rows; if the text is not
+   * valid JSON, it returns undefined and keeps the pending text.
+   */
   #tryParse(tail: Buffer): unknown[] | undefined {
     let elements: unknown[]
     try {
@@ -285,12 +301,13 @@ export class JsonArraySplitter {
 }
 
 /**
- * A large list, parsed in short turns: by batches of rows, many times faster than `parseInTurns` for rows of a usual size.
+ * Parses a large list in short turns. Batches of rows make it many times faster than `parseInTurns` for rows of normal
+ * size.
  *
- * @throws {PceError} `invalid_response` for what is no list.
+ * @throws {PceError} `invalid_response` if the text is not a list.
  */
 export async function parseListInTurns(text: string): Promise<unknown[]> {
-  // The text is within the bounds of an answer, and so is each of its rows.
+  // The whole text is already within the limits for an answer, so each of its rows is too.
   const splitter = new JsonArraySplitter({ rowBytes: Infinity, rowElements: Infinity })
   const items: unknown[] = []
   await inSlices(text, async (slice) => {
@@ -300,7 +317,10 @@ export async function parseListInTurns(text: string): Promise<unknown[]> {
   return items
 }
 
-/** What stands between two rows around a comma: `},{"src":`, with its blanks. Undefined where it is not an object on both sides. */
+/**
+ * The bytes between two rows around a comma, blanks included: `},{"src":`. Undefined if there is no object on both
+ * sides.
+ */
 function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   let begin = comma - 1
   while (begin > 0 && isSpace(chunk[begin])) begin -= 1
@@ -309,7 +329,7 @@ function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   return seam === undefined ? undefined : Buffer.from(seam, 'latin1')
 }
 
-/** Index of the last byte that is no blank; -1 for none. */
+/** Index of the last non-blank byte; -1 if there is none. */
 function lastPrinted(chunk: Buffer, from: number): number {
   let at = chunk.length - 1
   while (at >= from && isSpace(chunk[at])) at -= 1

@@ -8,7 +8,7 @@ import { asError, toPceError, type Failure } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import type { BodySink } from './transport.js'
 
-/** Of an error answer, only this much is read. */
+/** Most bytes that are read of an error answer. */
 const MAX_ERROR_BYTES = 64 * 1024
 
 interface StreamedRequest {
@@ -20,7 +20,7 @@ interface StreamedRequest {
   state: CallState
 }
 
-/** What the sink throws is its owner's error and no failure of the download. */
+/** Wraps an error of the sink, to tell it from a failure of the download. */
 class SinkError extends Error {
   constructor(readonly thrown: unknown) {
     super()
@@ -36,10 +36,10 @@ async function handTo(act: () => void | Promise<void>): Promise<void> {
 }
 
 /**
- * A GET whose body is handed over as it arrives. got's own retries end with the headers, so the same policy is asked here for
- * the whole download: one that breaks off starts again from the beginning, and the sink is told.
+ * Makes a GET and passes the body on as it arrives. got's own retries end with the headers, so the retry policy is
+ * applied here to the whole download: if it breaks off, it starts again from the beginning, and the sink is told.
  *
- * @throws {PceError} as every call; what the sink throws, unchanged.
+ * @throws {PceError} as every call; errors of the sink are passed on unchanged.
  */
 export async function streamBody(request: StreamedRequest, sink: BodySink): Promise<void> {
   const { settings, state } = request
@@ -63,7 +63,7 @@ export async function streamBody(request: StreamedRequest, sink: BodySink): Prom
   }
 }
 
-/** One attempt; the error answer where the PCE gave one. */
+/** Makes one attempt, and returns the PCE's error answer if there was one. */
 async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failure | undefined> {
   const { settings, state } = request
   const stream = request.client.stream(request.url, {
@@ -94,12 +94,16 @@ function headersOf(stream: Request, settings: ClientSettings, state: CallState):
       watchAttempt(wire, state, { headersMs: settings.requestTimeoutMs, idleMs: Infinity, maxBytes: Infinity })
     })
     stream.once('response', resolve)
-    // Stays attached: an error after the headers reaches the reader through the iterator, and must not be "unhandled" here.
+    // The listener stays attached: an error after the headers reaches the reader through the iterator, and would
+    // otherwise also count as unhandled.
     stream.on('error', reject)
   })
 }
 
-/** The body's pieces. The idle time-out runs only while one is awaited, so a slow taker is not taken for a slow PCE. */
+/**
+ * The pieces of the body. The idle time-out runs only while the next piece is awaited, so that a slow consumer is not
+ * mistaken for a slow PCE.
+ */
 async function* piecesOf(stream: Request, settings: ClientSettings, state: CallState): AsyncGenerator<Buffer> {
   const iterator = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
   for (;;) {
@@ -129,7 +133,7 @@ async function readRefusal(
       pieces.push(piece)
     }
   } catch {
-    // The status is known, and says more than a body that breaks off.
+    // The status is known already, and says more than a body that breaks off.
   }
   const body = size > MAX_ERROR_BYTES ? '' : Buffer.concat(pieces).toString('utf8')
   return { status: statusCode, statusText: statusMessage ?? '', headers, body }

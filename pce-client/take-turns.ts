@@ -1,13 +1,14 @@
-/** Milliseconds for which the event loop, which all callers share, may be kept. */
+/** Milliseconds for which one piece of work may block the event loop, which all callers share. */
 const TURN_MS = 8
 
-/** When the turn of the event loop that is under way was begun; undefined while nobody works. */
+/** Start time of the current turn of the event loop; undefined while there is no work. */
 let begun: number | undefined
 const queue: (() => void)[] = []
 
 /**
- * To be awaited before each step of work that is long: goes on at once while this turn of the event loop is short, and otherwise in a
- * later one. Whoever works at the same time shares the turns: each of many large answers would take its own part of every one.
+ * Await this before each step of long work. It continues at once while the current turn is short, and otherwise in a
+ * later turn. All work in progress shares the same turns; otherwise each of many large answers would use its own 8 ms
+ * of every turn.
  */
 export function shareTurn(): Promise<void> | undefined {
   if (begun === undefined) {
@@ -19,7 +20,7 @@ export function shareTurn(): Promise<void> | undefined {
   return undefined
 }
 
-/** One of those who wait goes on in each turn; whatever arrives is looked at between two of them. */
+/** Lets one waiting piece of work continue in each turn, so that the event loop can handle I/O between two of them. */
 function beginNext(): void {
   const next = queue.shift()
   begun = next === undefined ? undefined : performance.now()
@@ -28,15 +29,18 @@ function beginNext(): void {
   next()
 }
 
-/** Bodies above this many bytes are large: they are unpacked, counted and parsed in turns, and only a few at once. */
+/**
+ * Bodies above this many bytes count as large: they are decompressed, counted and parsed in turns, and only a few at
+ * once.
+ */
 export const LARGE_BODY = 1024 * 1024
-/** Large bodies that are worked on at once in this process, so that a dozen of them together do not exhaust its memory. */
+/** Large bodies that this process handles at once, so that a dozen of them cannot exhaust its memory. */
 const PLACES = 2
 
 let free = PLACES
 const waiting: (() => void)[] = []
 
-/** Does the work on a large body as soon as there is a place for it; first come, first served. */
+/** Runs work on a large body as soon as a place is free; first come, first served. */
 export async function inLargePlace<T>(work: () => Promise<T>): Promise<T> {
   if (free > 0) free -= 1
   else await new Promise<void>((resolve) => waiting.push(resolve))

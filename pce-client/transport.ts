@@ -3,17 +3,17 @@ import { inLargePlace, LARGE_BODY } from './take-turns.js'
 import { ANSWER_UNREADABLE, PceError } from './errors.js'
 import type { PceResponse, RequestOptions } from './types.js'
 
-/** Request options, and what only this client's own operations may set. */
+/** Request options, including those that only this client's own operations may set. */
 export interface SendOptions extends RequestOptions {
   retryCount?: number
   /**
-   * The call ends by its signal alone unless `totalTimeoutMs` is given: rows of a traffic query, whose deadline that signal is, and
-   * files that the caller of this client downloads.
+   * The call has no deadline unless `totalTimeoutMs` is given, and ends only by its signal. Used for the rows of a
+   * traffic query, whose signal carries the query's deadline, and for file downloads.
    */
   withoutDeadline?: boolean
-  /** A body that is no JSON; sent as it is, instead of `json`. */
+  /** A body that is not JSON, sent as it is instead of `json`. */
   text?: string
-  /** Nobody in this thread asks for the JSON of the answer, so it is not parsed beforehand, however large it is. */
+  /** Nobody in this thread needs the parsed JSON, so even a large answer is not parsed in advance. */
   unparsed?: boolean
 }
 
@@ -22,32 +22,35 @@ export interface TracedResponse extends PceResponse {
   repeated: boolean
 }
 
-/** What comes before a streamed body. */
+/** Status and headers, which arrive before a streamed body. */
 export type StreamHead = Pick<PceResponse, 'status' | 'headers'>
 
-/** Takes a streamed body piece by piece. */
+/** Receives a streamed body piece by piece. */
 export interface BodySink {
-  /** Before the first piece, and again when a broken download starts from its beginning. */
+  /** Called before the first piece, and again when a broken download starts over. */
   begin(head: StreamHead): void
-  /** Awaited, so that a slow taker slows the download. */
+  /** Awaited, so that a slow consumer slows the download. */
   take(chunk: Buffer): void | Promise<void>
 }
 
-/** What every operation is built on: one request with its retries, buffered or streamed. */
+/** The transport that every operation uses: one request with its retries, buffered or streamed. */
 export interface Http {
   /** @throws {PceError} */
   send(method: string, endpoint: string, options?: SendOptions): Promise<TracedResponse>
-  /** GET, the body handed over in pieces. @throws {PceError}, or what the sink throws. */
+  /** Makes a GET and passes the body on in pieces. @throws {PceError}, or the error that the sink throws. */
   stream(endpoint: string, options: SendOptions, sink: BodySink): Promise<void>
   closeIdle(): void
 }
 
-/** An object as JSON has it: no list, not null. */
+/** True for a plain JSON object, as opposed to a list or null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** The answer to a request, as its caller sees it. `parsed`: what it says, where somebody has looked already; null for no JSON. */
+/**
+ * Builds the answer that the caller sees. `parsed` holds the JSON if it has been parsed in advance, or null if the text
+ * is not JSON.
+ */
 export function createResponse(
   answer: Omit<TracedResponse, 'json'>,
   { method, path }: { method: string; path: string },
@@ -62,7 +65,7 @@ export function createResponse(
       try {
         if (parsed === undefined) return JSON.parse(text) as T
       } catch {
-        // As what was found to be none.
+        // Treated like a text that was found not to be JSON.
       }
       throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
     },
@@ -70,7 +73,8 @@ export function createResponse(
 }
 
 /**
- * The objects of an answer (P62): an empty body, `null` or a status without one does not say that there are none (D70).
+ * The objects of a list answer (P62). An empty body or `null` is not an empty list: it does not say that there are no
+ * objects (D70).
  *
  * @throws {PceError} `invalid_response` for anything but a list of objects.
  */
@@ -87,8 +91,8 @@ export const notObjects = (endpoint: string) =>
 /**
  * The object of an answer.
  *
- * @param identified the object is one of many, so it has its own `href`.
- * @throws {PceError} `invalid_response` for anything else: a list, nothing, an error in the object's place.
+ * @param identified the object is one of many, so it must have its own `href`.
+ * @throws {PceError} `invalid_response` for anything else: a list, an empty body, an error in place of the object.
  */
 export function bodyOf<T>(answer: TracedResponse, endpoint: string, identified = false): T {
   const body = answer.json<unknown>()
@@ -97,12 +101,12 @@ export function bodyOf<T>(answer: TracedResponse, endpoint: string, identified =
   throw new PceError('invalid_response', `${endpoint}: the PCE answered without the object`)
 }
 
-/** How the body of a creating POST was sent: one object, one as a list of one, or a list. */
+/** The form of a creating POST's body: one object, one object wrapped in a list, or a list. */
 export type Creation = 'one' | 'wrapped' | 'list'
 
 /**
- * What was created, as the PCE answers it: an object, or objects, with their hrefs (P7). It exists once the PCE has answered, so
- * an answer that does not name it is not a failure to create.
+ * The created object or objects with their hrefs, as the PCE returns them (P7). Once the PCE has accepted the request,
+ * the object exists, so an unreadable answer does not mean that the creation failed.
  *
  * @throws {PceError} `outcome_unknown` for such an answer.
  */

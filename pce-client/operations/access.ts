@@ -7,18 +7,18 @@ import { bodyOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { segment, madeBy, type Calls, saidBy } from './create-calls.js'
 
-/** The PCE lists keys of one type at a time (P56). */
+/** The PCE lists the keys of one type at a time (P56). */
 const KEY_TYPES = ['user', 'service_account']
-/** A name is required; which one is the caller's to choose through `options.json`. */
+/** Name for keys that are created without one, since the PCE requires a name; `options.json` can set another. */
 const DEFAULT_KEY_NAME = 'pce-client'
-/** How long a list is that may have been cut. */
+/** A list of this length may have been truncated by the PCE. */
 const DEFAULT_PAGE = 500
 
-/** API keys (S9, P40, P56). Secrets are answered once, by the operation that creates the key. */
+/** API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */
 export interface ApiKeyOperations {
   /**
-   * Creates a key of a service account and returns it with its secret. It expires as the organisation's settings say, unless
-   * `options.json` has `expires_in_seconds` (-1 is never).
+   * Creates a key of a service account and returns it with its secret. The key expires according to the organisation's
+   * settings, unless `options.json` has `expires_in_seconds` (-1 means never).
    */
   createServiceAccountApiKey(saHref: ReferenceLike, options?: RequestOptions): Promise<CreatedApiKey>
   /** Deletes a key of a service account. */
@@ -26,8 +26,8 @@ export interface ApiKeyOperations {
   /** Lists the keys of a user, without secrets. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
   getUserApiKeys(userId: number | string, options?: RequestOptions): Promise<UserApiKey[]>
   /**
-   * Creates a key of a user and returns it with its secret. Its name is `pce-client`, unless `options.json` has `name`;
-   * `description` may stand there too.
+   * Creates a key of a user and returns it with its secret. `options.json` may have `name` (default `pce-client`) and
+   * `description`.
    *
    * @throws {PceIntegerError} unless `userId` is a whole number above 0.
    */
@@ -35,8 +35,8 @@ export interface ApiKeyOperations {
   /** Deletes a key of a user. @throws {PceIntegerError} unless `userId` is a whole number above 0. */
   deleteUserApiKey(userId: number | string, keyId: string, options?: RequestOptions): Promise<void>
   /**
-   * Lists the keys of the organisation, without secrets: those of users, then those of service accounts, in two requests,
-   * because the PCE wants one type at a time. With `type` in `options.params` only those.
+   * Lists the keys of the organisation, without secrets: first those of users, then those of service accounts. This
+   * takes two requests, because the PCE lists one type at a time; `type` in `options.params` selects one of them.
    */
   getOrgApiKeys(options?: RequestOptions): Promise<OrgApiKey[]>
   /** Deletes any key of the organisation. */
@@ -46,7 +46,10 @@ export interface ApiKeyOperations {
 export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
   const keysOfAccount = (saHref: ReferenceLike) => `${calls.href(KINDS.serviceAccounts, saHref)}/api_keys`
 
-  /** The list of one type, whole unless the caller limits it: the PCE cuts it silently (P8). */
+  /**
+   * Lists all keys of one type, unless the caller sets max_results; the PCE alone would truncate the list silently
+   * (P8).
+   */
   async function everyKey(options: RequestOptions): Promise<OrgApiKey[]> {
     const path = `${calls.org}/api_keys`
     const { items, totalCount } = await getPage<OrgApiKey>(calls.http, path, options)
@@ -94,13 +97,14 @@ function keysOfUser(userId: number | string): string {
 /** Logins of people (S9, P2). */
 export interface LoginOperations {
   /**
-   * Logs a user in and returns the session: `auth_username` and `session_token` are what `setCredentials` takes; the client's own
-   * credentials stay as they are. The name and password travel in the Authorization header of one request, the token it answers
-   * in that of a second one, and neither is kept. `pce_fqdn` is the host of this client's address unless `options.params` has it,
-   * a one-time password goes into `options.json` as `one_time_password`.
+   * Logs a user in and returns the session, whose `auth_username` and `session_token` can be passed to
+   * `setCredentials`. The client's own credentials do not change. Name and password are sent in the Authorization
+   * header of one request, the token from its answer in that of a second one, and neither is kept. `pce_fqdn` in
+   * `options.params` defaults to the host of this client's address; a one-time password goes into `options.json` as
+   * `one_time_password`.
    */
   loginUser(username: string, password: string, options?: RequestOptions): Promise<LoginSession>
-  /** Asks the PCE to test the connection of an LDAP configuration, and returns its answer; `{}` if it is empty. */
+  /** Asks the PCE to test the connection of an LDAP configuration, and returns its answer, or `{}` if that is empty. */
   verifyLdapConnection(ldapHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
 }
 

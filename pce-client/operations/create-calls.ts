@@ -9,19 +9,22 @@ import type { ClientSettings } from '../settings.js'
 import { bodyOf, isRecord, listOf, type TracedResponse, type Http, type SendOptions } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
-/** How the named operations send: with whole paths, and with the caller's own fields over the ones made here. */
+/**
+ * How the named operations send requests: with complete paths, and with fields of the caller's `json` overriding the
+ * defaults.
+ */
 export interface Calls {
   readonly http: Http
   readonly settings: ClientSettings
   /** `/orgs/<id>` */
   readonly org: string
-  /** @throws {PceError} `invalid_href` unless it is an href of this kind here. */
+  /** Checks an href. @throws {PceError} `invalid_href` unless it is an href of this kind in this organisation. */
   readonly href: (kind: Kind, reference: ReferenceLike) => string
-  /** The same for a list. @throws {PceError} `invalid_argument` for what is none. */
+  /** Checks a list of hrefs. @throws {PceError} also `invalid_argument` if it is not a list. */
   readonly hrefs: (kind: Kind, references: readonly ReferenceLike[]) => string[]
-  /** The object at a path. */
+  /** Fetches the object at a path. */
   readonly get: <T>(path: string, options: RequestOptions | undefined) => Promise<T>
-  /** The list at a path, as the PCE cuts it. */
+  /** Fetches the list at a path, truncated as the PCE sends it. */
   readonly list: <T>(path: string, options: RequestOptions | undefined) => Promise<T[]>
   readonly post: (path: string, body: object, options: SendOptions | undefined) => Promise<TracedResponse>
   readonly put: (path: string, body: object, options: SendOptions | undefined) => Promise<TracedResponse>
@@ -52,22 +55,24 @@ export function createCalls(http: Http, settings: ClientSettings): Calls {
   }
 }
 
-/** Paths and hrefs are complete here, so nothing is put in front of them. */
+/** Paths and hrefs are complete already, so no organisation is prefixed. */
 export function below<T extends RequestOptions>(options: T = {} as T): T {
   return { ...options, includeOrg: false }
 }
 
-/** Fields of the documented body that are no arguments have a default, which the caller's own body overrides. */
+/**
+ * Merges the caller's `json` over a body's defaults. This is how callers set documented fields that are not arguments.
+ */
 function withOwn(body: object, { json }: SendOptions): object {
   if (Array.isArray(body) || Array.isArray(json) || typeof json !== 'object') return body
   return { ...body, ...json }
 }
 
 /**
- * The object that a call has made.
+ * Reads the object that a call has created.
  *
- * @param name the text by which it is known, which no such answer is without (P13).
- * @throws {PceError} `outcome_unknown`: it exists, but the answer does not show it.
+ * @param name the text property that identifies the object; every such answer has it (P13).
+ * @throws {PceError} `outcome_unknown`, if the object exists but the answer does not show it.
  */
 export function madeBy<T extends object>(answer: TracedResponse, what: string, name: keyof T & string): T {
   const body = bodyOr(answer, what, undefined) as T | null | undefined
@@ -75,13 +80,13 @@ export function madeBy<T extends object>(answer: TracedResponse, what: string, n
   throw unreadable(answer, what)
 }
 
-/** What a call that was carried out has to say; `{}` where it answers without a body, as some releases do. */
+/** The body of a successful answer, or `{}` if it is empty, as in some releases. */
 export function saidBy(answer: TracedResponse, what: string): Record<string, unknown> {
   const body = bodyOr(answer, what, {})
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 }
 
-/** The objects that an action was not done to: `{errors}`, a bare list, or no body at all (P13, P32). */
+/** The objects that an action failed for. The PCE answers `{errors}`, a bare list, or nothing (P13, P32). */
 export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})
   const errors: unknown = Array.isArray(body) ? body : ((body as { errors?: unknown } | null)?.errors ?? [])
@@ -93,7 +98,7 @@ export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   }))
 }
 
-/** The rows of an import; no source says whether they come as a list or as an object, so either is taken (P13). */
+/** The rows of an import. No source says whether the PCE sends a list or an object, so both are accepted (P13). */
 export function importedBy(answer: TracedResponse, what: string): ImportResult[] {
   const body = bodyOr(answer, what, [])
   return (Array.isArray(body) ? body : [body]) as ImportResult[]
@@ -105,7 +110,10 @@ interface RawError {
   hrefs?: unknown
 }
 
-/** Texts or references. An action was carried out before its errors are read, so that what is neither is passed by. */
+/**
+ * The hrefs of an error item, given as texts or references. Anything else is ignored, because the action has been
+ * carried out by now and must not be reported as failed.
+ */
 function hrefsOf(given: unknown): string[] {
   if (!Array.isArray(given)) return []
   const hrefs = (given as unknown[]).map((href) =>
@@ -127,11 +135,13 @@ function unreadable({ status }: TracedResponse, what: string, cause?: unknown): 
   return new PceError('outcome_unknown', text, { cause, reason: ANSWER_UNREADABLE })
 }
 
-/** Takes a download piece by piece, so that it is never held as a whole. */
+/** Receives a download piece by piece, so that it is never held as a whole. */
 export interface DownloadSink {
-  /** Before the first piece, and again when a download that broke off starts from its beginning: forget what was taken. */
+  /**
+   * Called before the first piece, and again if a broken download starts over: what was received before is then void.
+   */
   begin(): void
-  /** Awaited, so that a slow taker slows the download. */
+  /** Awaited, so that a slow consumer slows the download. */
   take(chunk: Uint8Array): void | Promise<void>
 }
 
@@ -139,17 +149,18 @@ export interface DownloadOptions extends RequestOptions {
   sink: DownloadSink
 }
 
-/** What every download of a file offers: its bytes, or their number once a sink has taken them. */
+/** The signature of every file download: it returns the bytes, or their number if a sink has received them. */
 export interface Download<Of> {
   (of: Of, options: DownloadOptions): Promise<{ bytes: number }>
   (of: Of, options?: RequestOptions): Promise<Uint8Array>
 }
 
 /**
- * A file as a stream: however large into a sink, otherwise within the bounds of what is collected; and without a deadline of its own
- * unless the caller sets one, since a transfer that goes on is not a failure. A transfer that breaks off is begun again by the retry
- * policy. `accept`: the type of file to ask for, whatever it is
- * by default.
+ * Creates an operation that downloads a file as a stream. With a sink, the size is not limited; without one, the limit
+ * for collected data applies. There is no deadline unless the caller sets one, since a transfer that makes progress has
+ * not failed. The retry policy restarts a transfer that breaks off.
+ *
+ * @param accept the media type to ask for.
  */
 export function createDownload<Of>(
   { http, settings }: Calls,
@@ -184,20 +195,24 @@ export function createDownload<Of>(
 }
 
 /**
- * An id of the caller's as one segment of a path: ids are not always numbers or UUIDs (P45), and a slash inside one must not lead
- * to another object.
+ * Encodes an id from the caller as one path segment. Ids are not always numbers or UUIDs (P45), and a slash in one must
+ * not lead to another object.
  *
- * @param name what the specification calls it.
- * @throws {PceError} `invalid_argument` for what cannot be a segment.
+ * @param name what the specification calls the id.
+ * @throws {PceError} `invalid_argument` if it cannot be a path segment.
  */
 export function segment(name: string, id: string): string {
-  // Dots are a way up, even between encoded slashes; unpaired surrogates cannot be encoded.
+  // Dot segments lead upwards even between encoded slashes, and unpaired surrogates cannot be encoded.
   const isUsable = typeof id === 'string' && id !== '' && !/(?:^|[/\\])\.{1,2}(?:[/\\]|$)|\p{Surrogate}/u.test(id)
   if (!isUsable) throw new PceError('invalid_argument', `${name} must be a string that can be part of a path`)
   return encodeURIComponent(id)
 }
 
-/** `draft`, `active`, or the number of a version, which may also be a text. @throws {PceError} `invalid_argument` otherwise. */
+/**
+ * The path segment of a policy version: `draft`, `active`, or a version's number, also as text.
+ *
+ * @throws {PceError} `invalid_argument` otherwise.
+ */
 export function versionSegment(policyVersion: PolicyVersionSelector): string {
   const version = String(policyVersion)
   if (/^(?:draft|active|[1-9]\d{0,15})$/.test(version)) return version

@@ -6,19 +6,20 @@ import { KINDS } from '../kinds.js'
 import type { ObjectApis, ReferenceLike, RequestOptions } from '../types.js'
 import { madeBy, type Calls } from './create-calls.js'
 
-/** Protocol -1 stands for every protocol, and only the built-in service may have it (P18). */
+/** Protocol -1 means every protocol; only the built-in service may have it (P18). */
 const ANY_PROTOCOL = -1
 
 /**
- * The objects every PCE is born with, read in their active version and known by their exact names, and the keys that workloads
- * are paired with. A near match is never taken instead: rules built on it would open or close something else.
+ * Built-in objects that every PCE has, read in their active version and found by their exact names, and the keys that
+ * workloads are paired with. A similar name is never accepted, because rules built on the wrong object would open or
+ * block something else.
  */
 export interface DefaultsOperations {
-  /** Returns the built-in list that covers every address, found by its exact name. */
+  /** Returns the built-in IP list that covers every address, found by its exact name. */
   getDefaultIpList(options?: RequestOptions): Promise<IpList>
-  /** Returns the built-in All Services, found by its exact name. */
+  /** Returns the built-in service All Services, found by its exact name. */
   getDefaultService(options?: RequestOptions): Promise<Service>
-  /** Creates a pairing key for a profile and returns it as a string, which the PCE does not show again. */
+  /** Creates a pairing key for a profile and returns it as a string. The PCE does not show it again. */
   generatePairingKey(pairingProfileHref: ReferenceLike, options?: RequestOptions): Promise<string>
 }
 
@@ -33,7 +34,8 @@ export function createDefaultsOperations(
       return list
     },
     async getDefaultService(options = {}) {
-      // Services may share a name, so that a user's own "All Services" is distinguished by what it covers.
+      // Service names are not unique, so the built-in service is recognised by its protocol; a user may have another
+      // "All Services".
       const params = { ...options.params, name: ALL_SERVICES_NAME }
       const found = await services.getAll('active', null, { ...options, params })
       const service = found.find((candidate) => candidate.name === ALL_SERVICES_NAME && coversEverything(candidate))

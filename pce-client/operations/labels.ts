@@ -7,43 +7,46 @@ import { integerIn } from '../settings.js'
 import type { BulkResultItem, ReferenceLike, RequestOptions } from '../types.js'
 import { createDownload, segment, madeBy, type Calls, type DownloadOptions } from './create-calls.js'
 
-/** The most rules of one deletion (P49). */
+/** Most rules in one deletion (P49). */
 const MOST_DELETED = 1000
 
-/** Label mapping rules beyond their own objects, and the jobs that run them (S9, P58). */
+/** Operations on label mapping rules beyond the generic ones, and on the jobs that run them (S9, P58). */
 export interface LabelMappingOperations {
   /**
-   * Moves a rule to another place in the order of evaluation.
+   * Moves a rule to another position in the order of evaluation.
    *
    * @throws {PceIntegerError} unless `position` is a whole number of 0 or more.
    */
   reorderLabelMappingRule(ruleHref: ReferenceLike, position: number, options?: RequestOptions): Promise<void>
   /**
-   * Deletes rules. More than 1,000 are taken in several requests; where a later one fails, the error's `completed` has the rules
-   * of those before it.
+   * Deletes rules, up to 1,000 per request. If a later request fails, the error's `completed` lists the rules of the
+   * earlier ones.
    *
-   * @throws {PceError} `invalid_href` for anything that is not a rule here, `invalid_argument` for no rule at all.
+   * @throws {PceError} `invalid_href` for anything that is not a rule of this organisation, `invalid_argument` for an
+   *   empty list.
    */
   bulkDeleteLabelMappingRules(hrefs: readonly ReferenceLike[], options?: RequestOptions): Promise<void>
-  /** Changes rules, each an object with its href and the fields to change; returns the PCE's results, if any. */
+  /**
+   * Changes rules, each given as an object with its href and the fields to change. Returns the PCE's results, if any.
+   */
   bulkUpdateLabelMappingRules(
     rules: readonly (Reference & { [field: string]: unknown })[],
     options?: RequestOptions,
   ): Promise<BulkResultItem[]>
   /**
-   * Starts a job that finds the labels the rules assign, and assigns them if `assign_labels` is true. Without `workloads` or
-   * `rules` it runs for all of them.
+   * Starts a job that finds the labels which the rules would assign, and assigns them if `assign_labels` is true.
+   * Without `workloads` or `rules` it covers all of them.
    *
-   * @throws {PceError} `invalid_argument` for an empty list, which would mean all.
+   * @throws {PceError} `invalid_argument` for an empty list, which the PCE would take for all.
    */
   runLabelMappingRules(data: LabelMappingRunRequest, options?: RequestOptions): Promise<LabelMappingRun>
-  /** Reports the progress of such a job. */
+  /** Reports the progress of a job. */
   getLabelMappingJob(jobUuid: string, options?: RequestOptions): Promise<LabelMappingRun>
-  /** Assigns the labels that a finished job has found. `data` is what the PCE may want to know; its schema is empty. */
+  /** Assigns the labels that a finished job has found. `data` is sent as the body, whose schema is empty. */
   assignLabelMappingLabels(jobUuid: string, data?: object, options?: RequestOptions): Promise<void>
   /**
-   * Downloads what a job has found, as JSON. However large: it streams, into memory, or piece by piece into `options.sink`, and
-   * then answers how many bytes there were.
+   * Downloads the findings of a job as JSON. Returns the bytes, or passes them on piece by piece to `options.sink` and
+   * returns their number.
    */
   downloadLabelMappingResults(jobUuid: string, options: DownloadOptions): Promise<{ bytes: number }>
   downloadLabelMappingResults(jobUuid: string, options?: RequestOptions): Promise<Uint8Array>
@@ -54,7 +57,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
   const rule = (reference: ReferenceLike) => calls.href(KINDS.labelMappingRules, reference)
   const job = (uuid: string) => `${base}/run/${segment('job_uuid', uuid)}`
 
-  /** An empty list is refused: the PCE takes it for no limit. */
+  /** Refuses an empty list, which the PCE would take for "no restriction". */
   function checkList(name: string, kind: Kind, list: readonly Reference[] | undefined): void {
     if (list === undefined) return
     if (calls.hrefs(kind, list).length > 0) return
@@ -93,7 +96,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
   }
 }
 
-/** How label groups contain each other (S9, P13). Answers are for the policy version in the href. */
+/** How label groups contain each other (S9, P13). The href decides for which policy version. */
 export interface LabelGroupOperations {
   /** Lists the labels of a group and of every group inside it. */
   getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>

@@ -7,11 +7,11 @@ import { saidBy, type Calls } from './create-calls.js'
 /** The instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
-   * Starts building the instructions for a device; once they are ready, the device has `enforcement_instructions_data_href`.
-   * Returns what the PCE says, `{}` where it says nothing.
+   * Starts building the instructions for a device, whose `enforcement_instructions_data_href` is set once they are
+   * ready. Returns the PCE's answer, or `{}` if it is empty.
    */
   requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
-  /** Tells the PCE that instructions have been applied to a device. */
+  /** Tells the PCE that the instructions have been applied to a device. */
   applyEnforcementInstructions(
     deviceHref: ReferenceLike,
     data: AppliedInstructions,
@@ -20,17 +20,21 @@ export interface NetworkDeviceOperations {
   /**
    * Starts building the instructions for several devices, or for all of them with `all_devices: true`.
    *
-   * @throws {PceError} `invalid_href` for anything that is not a device here, `invalid_argument` for data that names none.
+   * @throws {PceError} `invalid_href` for anything that is not a device of this organisation, `invalid_argument` for
+   *   data without a device.
    */
   multiEnforcementInstructionsRequest(data: EnforcementTargets, options?: RequestOptions): Promise<void>
-  /** Tells the PCE that instructions have been applied to several devices, or to all of them. Throws as the request does. */
+  /**
+   * Tells the PCE that the instructions have been applied to several devices, or to all of them. Throws like
+   * `multiEnforcementInstructionsRequest`.
+   */
   multiEnforcementInstructionsApplied(data: EnforcementTargets, options?: RequestOptions): Promise<void>
 }
 
 export function createNetworkDeviceOperations(calls: Calls): NetworkDeviceOperations {
   const device = (reference: ReferenceLike) => calls.href(KINDS.networkDevices, reference)
 
-  /** No device is not all of them: the PCE could take it so. */
+  /** Refuses data without a device, because the PCE could take it for all devices. */
   function checkTargets(data: EnforcementTargets): EnforcementTargets {
     const devices = data.network_devices
     if (data.all_devices !== true && (devices === undefined || devices.length === 0)) {

@@ -5,22 +5,22 @@ import { isRecord } from '../transport.js'
 import type { RequestOptions } from '../types.js'
 import { versionSegment, type Calls } from './create-calls.js'
 
-/** Questions about rules (S9, P13, P27). */
+/** Searches for rules (S9, P13, P27). */
 export interface PolicySearchOperations {
   /**
-   * Returns the rules that apply to traffic between two ends. The PCE wants to know which: `options.params` names one of
-   * `src_workload`, `src_external_ip`, `src_container_workload`, one of the same with `dst_`, and `service` or `port` and
-   * `protocol`. Lists that the PCE leaves out are empty.
+   * Returns the rules that apply to traffic between two endpoints. `options.params` must have one of `src_workload`,
+   * `src_external_ip`, `src_container_workload`, one of the same with `dst_`, and `service` or `port` and `protocol`.
+   * Lists that the PCE leaves out are returned empty.
    */
   checkPolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<PolicyCheck>
   /**
-   * Lists the rules that allow traffic between two ends, named by `options.params` as for `checkPolicy`. The PCE answers 500 at
-   * most and does not say that there are more; `max_results` in the parameters asks for more.
+   * Lists the rules that allow traffic between two endpoints, given by `options.params` as for `checkPolicy`. The PCE
+   * returns at most 500 and does not say whether there are more; `max_results` in the parameters raises the limit.
    */
   getPolicyAllow(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<CheckedRule[]>
   /**
-   * Finds rules by criteria. The PCE answers a list for every type of rule (older releases: one list); here it is one list, with
-   * `rule_type` in each rule.
+   * Finds rules by criteria. The PCE answers with one list per rule type (older releases: a single list); this returns
+   * one list, with `rule_type` in each rule.
    */
   searchRules(
     query: RuleSearchQuery,
@@ -51,7 +51,10 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
   }
 }
 
-/** A type of rule that this client does not know is kept; `counts`, beside the lists, is none. */
+/**
+ * Joins the lists of all rule types, including types that this client does not know. `counts`, which stands beside the
+ * lists, is not one of them.
+ */
 function flatten(answer: unknown): FoundRule[] {
   if (Array.isArray(answer)) return rulesOf(answer).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
   const lists = isRecord(answer) && answer.error === undefined ? Object.entries(answer) : refuse()
@@ -69,7 +72,7 @@ function refuse(): never {
   throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
 }
 
-/** The type of a rule in a plain list: where it lives, and for deny rules whether it overrides. */
+/** The type of a rule from a plain list, recognised by its href and, for deny rules, by `override`. */
 function typeOf({ href: given, override }: FoundRule): SearchRuleType {
   const href = String(given)
   if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'

@@ -13,36 +13,41 @@ import { bodyOf, isRecord, listOf } from '../transport.js'
 import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
-/** A bucket of pending changes this full may have been cut; asked for again, it is given whole. */
+/**
+ * A type with this many pending changes may have been truncated; a second request with MAX_PENDING returns all of them.
+ */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000
 
-/** Provisioning and what is asked before it (S9, P13, P27). */
+/** Provisioning, and the questions to ask before it (S9, P13, P27). */
 export interface PolicyOperations {
   /**
-   * Makes draft changes active, and returns the resulting policy version. An active href stands for its draft, a rule's href for
-   * its rule set, since rules are provisioned only through it; `firewall_settings` has no id. Whatever else the changes need must
-   * be named too: `getPolicyDependencies` lists it.
+   * Makes draft changes active and returns the resulting policy version. An active href stands for its draft, and a
+   * rule's href for its rule set, since rules can only be provisioned through it; `firewall_settings` has no id.
+   * Everything else that the changes depend on must be named too: `getPolicyDependencies` lists it.
    *
-   * @throws {PceError} `invalid_href` before any request for what cannot be provisioned here, `invalid_argument` for no href.
+   * @throws {PceError} before any request: `invalid_href` for objects that cannot be provisioned here,
+   *   `invalid_argument` for an empty list.
    */
   provisionPolicyChanges(
     changeDescription: string,
     hrefs: readonly string[],
     options?: RequestOptions,
   ): Promise<PolicyVersion>
-  /** Lists every pending draft change. The PCE answers an object of buckets; here it is one list, with `type` in each change. */
+  /**
+   * Lists every pending draft change. The PCE groups them by type; this returns one list, with `type` in each change.
+   */
   getPendingPolicyChanges(options?: RequestOptions): Promise<TypedPendingChange[]>
   /**
-   * Lists what a set of draft changes also needs to be provisioned; nothing when it is complete. `options.json`
-   * `{operation: 'revert'}` asks what reverting it needs.
+   * Lists what else must be provisioned together with a set of draft changes; empty if the set is complete. With
+   * `options.json` set to `{operation: 'revert'}`, it lists what reverting the set requires.
    */
   getPolicyDependencies(
     hrefs: readonly string[],
     policyVersion?: PolicyVersionSelector,
     options?: RequestOptions,
   ): Promise<PolicyDependency[]>
-  /** Counts what a set of draft changes would affect once it is provisioned. */
+  /** Counts what a set of draft changes would affect once provisioned. */
   analyzePolicyImpact(hrefs: readonly string[], options?: RequestOptions): Promise<PolicyImpact>
 }
 
@@ -81,11 +86,11 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
 }
 
 /**
- * The buckets as one list; an answer that is a plain list has its types in the hrefs. A type this client does not know is kept:
- * hiding a pending change would be a wrong answer. So would be to read "none" out of an answer that does not say it: only `{}`
- * does (D70, P64).
+ * Turns the changes grouped by type into one list. If the answer is a plain list, the types are taken from the hrefs.
+ * Types that this client does not know are kept, because hiding a pending change would be wrong. So would be to report
+ * no changes unless the answer says so, which only `{}` does (D70, P64).
  *
- * @throws {PceError} `invalid_response` for anything in it that is not a change with an href.
+ * @throws {PceError} `invalid_response` for anything that is not a change with an href.
  */
 function flatten(answer: unknown): TypedPendingChange[] {
   const changes = Array.isArray(answer)
@@ -98,7 +103,7 @@ function flatten(answer: unknown): TypedPendingChange[] {
   return changes.length > 0 || (isRecord(answer) && Object.keys(answer).length === 0) ? changes : refusePending()
 }
 
-/** Beside its href a change may have these texts; null is as good as absent (P43). */
+/** Optional text properties of a change; null counts as absent (P43). */
 const TEXTS: readonly string[] = ['name', 'update_type', 'change_type', 'updated_at']
 
 function toChange(change: unknown, type: string): TypedPendingChange {
@@ -123,31 +128,31 @@ function refusePending(): never {
   )
 }
 
-/** Taking draft changes back, and going back to an earlier policy (S9, P36, P59). */
+/** Reverting draft changes, and going back to an earlier policy (S9, P36, P59). */
 export interface PolicyDraftOperations {
   /**
-   * Discards every pending draft change of the organisation, no matter who made it: created objects are gone, changed or deleted
-   * ones are restored from the active policy.
+   * Discards every pending draft change of the organisation, no matter who made it: created objects disappear, changed
+   * or deleted ones are restored from the active policy.
    */
   discardPendingPolicyChanges(options?: RequestOptions): Promise<void>
   /**
-   * Reverts the named pending draft changes. Despite its name it deletes nothing that has been provisioned: the PCE's path is
-   * `sec_policy/delete`, and what it deletes are changes (P36). What is named here must be complete, as for `getPolicyDependencies`
-   * with the operation `revert`.
+   * Reverts the given pending draft changes. Despite its name it deletes nothing that has been provisioned: the PCE's
+   * path is `sec_policy/delete`, and it deletes the changes (P36). The set must be complete; `getPolicyDependencies`
+   * with the operation `revert` lists what is missing.
    *
-   * @throws {PceError} `invalid_href` before any request for what cannot be pending here; `invalid_argument` for no href, which
-   *   the PCE would take for every change.
+   * @throws {PceError} `invalid_href` before any request for objects that cannot be pending here; `invalid_argument`
+   *   for an empty list, which the PCE would take for every change.
    */
   bulkDeletePolicyObjects(hrefs: readonly string[], options?: RequestOptions): Promise<void>
-  /** Lists what a policy version changed; of the draft, what is changed now. */
+  /** Lists what a policy version changed; for the draft, the pending changes. */
   getModifiedPolicyObjects(
     policyVersion?: PolicyVersionSelector,
     options?: RequestOptions,
   ): Promise<ModifiedPolicyObject[]>
   /**
-   * Makes the draft changes that go back to an earlier policy version; they still have to be provisioned. A PCE restores
-   * numbered versions only, so that the specification's default of `draft` is refused by a real one. `{}` where the PCE answers
-   * nothing.
+   * Creates the draft changes that restore an earlier policy version; they still have to be provisioned. A real PCE
+   * restores numbered versions only and refuses the specification's default of `draft`. Returns `{}` if the PCE's
+   * answer is empty.
    */
   restorePolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<Record<string, unknown>>
 }
@@ -171,11 +176,11 @@ export function createPolicyDraftOperations(calls: Calls): PolicyDraftOperations
 }
 
 /**
- * Hrefs grouped by type as the PCE wants them: drafts, each once, a rule as its rule set (rules are provisioned only through
- * it).
+ * Groups hrefs by type, as the PCE expects: each href once, as a draft, and a rule's href as its rule set (rules can
+ * only be provisioned through it).
  *
- * @throws {PceError} `invalid_href` for an href of another organisation or of something that is not provisioned;
- *   `invalid_argument` for no href at all, because an absent subset would mean every pending change.
+ * @throws {PceError} `invalid_href` for an href of another organisation or an object that is not provisioned;
+ *   `invalid_argument` for an empty list, because without a subset the PCE would take every pending change.
  */
 export function subsetOfHrefs(hrefs: readonly string[], orgId: string): ChangeSubset {
   if (hrefs.length === 0)

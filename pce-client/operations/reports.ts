@@ -4,11 +4,11 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { createDownload, segment, type Calls, type DownloadOptions } from './create-calls.js'
 
-/** Files of reports (S9, P60). */
+/** Report files (S9, P60). */
 export interface ReportOperations {
   /**
-   * Downloads the file of a finished report: PDF, CSV or JSON, depending on its template. However large: it streams, into memory,
-   * or piece by piece into `options.sink`, and then answers how many bytes there were. 404 while the report is not ready.
+   * Downloads the file of a finished report: PDF, CSV or JSON, depending on its template. Returns the bytes, or passes
+   * them on piece by piece to `options.sink` and returns their number. Fails with 404 while the report is not ready.
    */
   downloadReport(reportHref: ReferenceLike, options: DownloadOptions): Promise<{ bytes: number }>
   downloadReport(reportHref: ReferenceLike, options?: RequestOptions): Promise<Uint8Array>
@@ -20,7 +20,7 @@ export function createReportOperations(calls: Calls): ReportOperations {
   }
 }
 
-/** Container clusters beyond their own objects (S9, P13). */
+/** Operations on container clusters beyond the generic ones (S9, P13). */
 export interface ContainerOperations {
   /** Lists the backends of a container cluster's services. */
   getContainerServiceBackends(clusterHref: ReferenceLike, options?: RequestOptions): Promise<ServiceBackend[]>
@@ -35,15 +35,15 @@ export function createContainerOperations(calls: Calls): ContainerOperations {
   }
 }
 
-/** What the PCE has found out about exposure (S9, P13). */
+/** The PCE's findings about exposure to risks (S9, P13). */
 export interface RiskOperations {
-  /** Reports how exposed the organisation is to ransomware; `ransomware` is null until the PCE has computed it. */
+  /** Reports how exposed the organisation is to ransomware. `ransomware` is null until the PCE has computed it. */
   getRiskSummary(options?: RequestOptions): Promise<RiskSummary>
-  /** Counts the detected core services of each type; a list, as the PCE returns it. */
+  /** Counts the detected core services by type. Returns a list, as the PCE does. */
   getDetectedCoreServicesSummary(options?: RequestOptions): Promise<CoreServicesSummary[]>
-  /** Reports how exposed each application group is; a list, as the PCE returns it. */
+  /** Reports how exposed each application group is. Returns a list, as the PCE does. */
   getAppGroupRiskSummary(options?: RequestOptions): Promise<AppGroupRisk[]>
-  /** Explains what makes an application group a risk. */
+  /** Explains what puts an application group at risk. */
   getAppGroupRiskDetails(appGroupId: string, options?: RequestOptions): Promise<RiskDetails>
 }
 

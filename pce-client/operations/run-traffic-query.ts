@@ -9,7 +9,7 @@ import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
 
 const DEFAULT_DEADLINE_SECONDS = 600
 
-/** One running query: its deadline and the caller's signal as one, and its progress. */
+/** One running query, with its progress and a signal that combines its deadline and the caller's signal. */
 export interface TrafficRun {
   readonly signal: AbortSignal
   readonly request: {
@@ -20,15 +20,15 @@ export interface TrafficRun {
   }
   remainingMs(): number
   report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
-  /** What to throw for what went wrong: the deadline and the caller's cancellation go by their own names. */
+  /** Maps an error to what the caller should see, so that the deadline and a cancellation are reported as such. */
   explain(error: unknown): unknown
   close(): void
 }
 
 /**
- * The deadline shows as an aborted signal, `totalTimeoutMs` too where that ends sooner.
+ * Starts a run. Its signal aborts at the deadline: `deadlineSeconds`, or `totalTimeoutMs` if that is shorter.
  *
- * @throws {PceIntegerError} for a time that is none.
+ * @throws {PceIntegerError} for an invalid time.
  */
 export function beginTrafficRun({ timers }: ClientSettings, options: StreamTrafficOptions): TrafficRun {
   const startedAt = timers.now()
@@ -44,7 +44,7 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
       : new PceError('traffic_query_timeout', `the traffic query was given up after ${seconds} s`)
   if (options.signal?.aborted === true) cancel()
   if (options.signal !== undefined) {
-    // As for every call: one signal may end many queries.
+    // One signal may end many queries at once; without this, Node would warn of a leak.
     setMaxListeners(0, options.signal)
     options.signal.addEventListener('abort', cancel, { once: true })
   }
@@ -72,14 +72,14 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
   }
 }
 
-/** An immediate poll can see a `failed` that passes (T6). */
+/** The first poll waits, because a query may report a temporary `failed` at the very beginning (T6). */
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
 const LONGEST_WAIT_MS = 10_000
-/** How long a completed query may stay without its result: a known race at the PCE. */
+/** How long a completed query may lack its result, which is a known race at the PCE. */
 const RESULT_GRACE_MS = 30_000
 
-/** Asks for a submitted query until it is done, less and less often. @throws {PceApiError} `traffic_query_failed`. */
+/** Polls a submitted query at growing intervals until it is done. @throws {PceApiError} `traffic_query_failed`. */
 export async function pollUntilDone(
   http: Http,
   settings: ClientSettings,
@@ -110,12 +110,15 @@ export async function pollUntilDone(
   }
 }
 
-/** What it has to say is how far it is. */
+/** A usable answer has at least the query's status. */
 function isQuery(answer: unknown): answer is AsyncTrafficQuery {
   return isRecord(answer) && typeof answer.status === 'string'
 }
 
-/** `matches_count` may be final only after the download. The rows are there, so a failure to re-read costs nothing. */
+/**
+ * Reads the query again, because `matches_count` may be final only after the download. If that fails, the earlier state
+ * is used, since the rows have arrived anyway.
+ */
 export async function readAgain(
   http: Http,
   href: string,
@@ -143,11 +146,11 @@ function queryFailed(path: string, status: number, why: string): PceApiError {
 }
 
 /**
- * Downloads the rows of a finished query and hands them over in batches. A download that broke off starts again at its first
- * byte; the result is a stored file, so the rows that were handed over already are passed by.
+ * Downloads the rows of a finished query and passes them on in batches. If the download breaks off, it starts over; the
+ * result is a stored file, so rows that were passed on before are skipped.
  *
- * @param bounds what was asked for: a PCE that sends more rows is not listened to any longer.
- * @param deliver gets a batch and the number of rows handed over with it.
+ * @param bounds the requested size: a download with more rows is ended.
+ * @param deliver receives a batch, and the number of rows passed on so far including it.
  * @throws {PceError} as every call; `invalid_response` for a result that is damaged or incomplete.
  */
 export async function downloadFlows(
@@ -185,20 +188,20 @@ export async function downloadFlows(
   return { flows, unparseable: taken - flows }
 }
 
-/** Source, destination and service are what makes a row usable; the rest may be missing. */
+/** A usable row has at least a source, a destination and a service. */
 function isFlow(row: unknown): row is TrafficFlow {
   if (typeof row !== 'object' || row === null) return false
   const { src, dst, service } = row as Record<string, unknown>
   return [src, dst, service].every((part) => typeof part === 'object' && part !== null)
 }
 
-/** The PCE takes about 10 s (P39); what the query found must not be lost to a lookup that never ends. */
+/** The PCE takes about 10 s (P39). A lookup that never ends must not cost the caller the rows of the query. */
 const LONGEST_LOOKUP_MS = 60_000
 
 /**
- * Has the PCE work out for a finished query what the draft policy would decide (P11); its next download has that in its rows.
- * Returns null when it is done, otherwise why it cannot be: a release without it, rights that do not suffice, a lookup that fails
- * or does not end. The rows are there anyway, so only an end of the run itself is thrown.
+ * Lets the PCE compute what the draft policy would decide for a finished query (P11); the next download has it in its
+ * rows. Returns null when that is done, or the reason why not: the release does not support it, rights are missing, or
+ * the lookup fails or does not end. The rows are available anyway, so only the end of the run itself is thrown.
  */
 export async function addDraftDecisions(
   http: Http,
@@ -227,7 +230,7 @@ export async function addDraftDecisions(
   }
 }
 
-/** A word, or an object that has it: no source shows the field's shape (P39). */
+/** The status of the lookup, given as a word or as an object with a status: no source shows the field's shape (P39). */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules
   return typeof status === 'string' ? status : undefined

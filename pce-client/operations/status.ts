@@ -5,19 +5,19 @@ import { below, type Calls } from './create-calls.js'
 
 /** Questions about the PCE itself; their paths have no organisation (P3). */
 export interface StatusOperations {
-  /** Returns the release the PCE runs. */
+  /** Returns the release that the PCE runs. */
   getProductVersion(options?: RequestOptions): Promise<ProductVersion>
   /**
-   * Whether the PCE is available: false for a node's own 404, and for a load balancer's 502 once the retries are used up.
-   * Anything else is an error, since it decides nothing.
+   * Reports whether the PCE is available: false for the node's own 404, and for a load balancer's 502 after all
+   * retries. Any other error is thrown, because it says nothing about availability.
    */
   getNodeAvailable(options?: RequestOptions): Promise<NodeAvailability>
-  /** Whether this PCE leads its supercluster: false for 404, which is a member's answer. */
+  /** Reports whether this PCE leads its supercluster; a member answers 404, which gives false. */
   getSuperclusterLeader(options?: RequestOptions): Promise<SuperclusterLeader>
 }
 
 export function createStatusOperations({ http, get }: Calls): StatusOperations {
-  /** The PCE answers these by status alone (P42). */
+  /** The PCE answers these questions by status alone (P42). */
   async function isSaid(path: string, options: RequestOptions | undefined, denials: readonly number[]) {
     try {
       await http.send('GET', path, below(options))

@@ -20,8 +20,8 @@ const CLEAN_UP_MS = 5000
 /** The asynchronous traffic query (S9, P11) from submission to its last row. */
 export interface TrafficOperations {
   /**
-   * Returns the flows of a query: submits it, polls it until it is done, and downloads its rows. Without `max_results` it asks
-   * for all that the PCE gives, 200,000.
+   * Submits a query, waits until it is done, and returns its flows. Without `max_results` it asks for the most that the
+   * PCE returns, 200,000.
    *
    * @throws {PceApiError} `traffic_query_failed` when the PCE reports that the query failed.
    * @throws {PceError} `traffic_query_timeout` when it is not done within `options.deadlineSeconds` (600).
@@ -31,7 +31,7 @@ export interface TrafficOperations {
     trafficQuery: TrafficQuery,
     options?: Omit<StreamTrafficOptions, 'onFlows'>,
   ): Promise<TrafficFlow[]>
-  /** Runs the same query and delivers its rows as they arrive, so that no second copy of the result exists. */
+  /** Runs the same query and passes its rows on as they arrive, so that the result is not held in memory. */
   streamTrafficFlows(
     queryName: string,
     trafficQuery: TrafficQuery,
@@ -95,7 +95,7 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
   }
 }
 
-/** Never repeated after a lost answer: the PCE may have started the query. */
+/** Submits the query. Not repeated after a lost answer, because the PCE may have started the query. */
 async function submit(
   http: Http,
   settings: ClientSettings,
@@ -129,17 +129,20 @@ async function deliver(
   run.report({ phase: 'downloading', status: query.status, flows: total, matchesCount: query.matches_count })
 }
 
-/** Frees the PCE of a query nobody waits for. Best effort: what went wrong before is what the caller must hear. */
+/**
+ * Deletes a query at the PCE that nobody waits for any more. Errors are ignored, because the caller must see the error
+ * that made the query useless.
+ */
 async function deleteQuery(http: Http, href: string, { requestId, headers }: StreamTrafficOptions): Promise<void> {
   const options = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }
   await http.send('DELETE', href, options).catch(() => undefined)
 }
 
-/** The queries that the PCE keeps, and the old synchronous one (S9, P11, P25). */
+/** The queries that the PCE keeps, and the older synchronous query (S9, P11, P25). */
 export interface TrafficQueryOperations {
   /**
-   * Returns the flows of a query in one answer, at most 100,000 of them. A query that takes long times out at the PCE. An answer
-   * too large to be held as text is asked for again as `getTrafficFlowsAsync` does it, which streams.
+   * Returns the flows of a query in one answer, at most 100,000 of them. A long-running query times out at the PCE. If
+   * the answer is too large to be held as text, the query is repeated through `getTrafficFlowsAsync`, which streams.
    *
    * @deprecated since v1.0.0 of the specification: `getTrafficFlowsAsync` has no such limits.
    * @throws {PceIntegerError} for `max_results` outside 0..100000.
@@ -150,15 +153,15 @@ export interface TrafficQueryOperations {
   /** Deletes an asynchronous query and its result; the PCE allows 10 deletions a minute. */
   deleteAsyncQuery(uuid: string, options?: RequestOptions): Promise<void>
   /**
-   * Downloads the flows of a finished query, as JSON. However large: it streams, into memory, or piece by piece into
-   * `options.sink`, and then answers how many bytes there were. 404 while the query is not finished.
+   * Downloads the flows of a finished query as JSON. Returns the bytes, or passes them on piece by piece to
+   * `options.sink` and returns their number. Fails with 404 while the query is not finished.
    */
   downloadAsyncQuery(uuid: string, options: DownloadOptions): Promise<{ bytes: number }>
   downloadAsyncQuery(uuid: string, options?: RequestOptions): Promise<Uint8Array>
   /**
-   * Starts to look up the rules that apply to the flows of a finished query. The PCE answers at once and works on: when `rules`
-   * of the query (`getAsyncQueries`) has become `completed`, another download has `rules` and `draft_policy_decision` in its
-   * flows. `options.params` may have `label_based_rules`, `offset` and `limit`.
+   * Starts looking up the rules that apply to the flows of a finished query. The PCE answers at once and continues in
+   * the background: when `rules` of the query (`getAsyncQueries`) has become `completed`, another download has `rules`
+   * and `draft_policy_decision` in its flows. `options.params` may have `label_based_rules`, `offset` and `limit`.
    */
   updateAsyncQueryRules(uuid: string, data?: object, options?: RequestOptions): Promise<void>
   /** Reports how many days of traffic the PCE keeps, and how much space they take. */
@@ -174,7 +177,7 @@ export function createTrafficQueryOperations(
   return {
     async getTrafficFlows(trafficQuery, options) {
       const path = `${base}/traffic_analysis_queries`
-      // The synchronous query has no name, and refuses one.
+      // The synchronous query has no name, and the PCE refuses one.
       const { query_name: name, ...query } = trafficQuery as TrafficQuery & { query_name?: string }
       const rows = trafficQuery.max_results ?? MAX_SYNCHRONOUS_TRAFFIC_ROWS
       const body = { ...query, max_results: integerIn('max_results', rows, 0, MAX_SYNCHRONOUS_TRAFFIC_ROWS) }
@@ -189,7 +192,7 @@ export function createTrafficQueryOperations(
     async deleteAsyncQuery(uuid, options) {
       await calls.delete(pathOf(uuid), options)
     },
-    // Not asked for JSON, a PCE writes CSV (P71).
+    // Unless JSON is requested, the PCE sends CSV (P71).
     downloadAsyncQuery: createDownload(calls, (uuid: string) => `${pathOf(uuid)}/download`, 'application/json'),
     async updateAsyncQueryRules(uuid, data = {}, options) {
       await calls.put(`${pathOf(uuid)}/update_rules`, data, options)

@@ -15,50 +15,55 @@ import { listOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { errorsOf, segment, type Calls } from './create-calls.js'
 
-/** The most VENs of one request (P48, P49). */
+/** Most VENs in one request, by action (P48, P49). */
 const MOST_UNPAIRED = 1000
 const MOST_UPGRADED = 25_000
 const MOST_RECOVERED = 1000
-/** One at a time is all the PCE takes. */
+/** The PCE takes only one VEN at a time. */
 const MOST_ACTED_ON = 1
-/** A day: long enough for machines that are off at night. */
+/** One day, which is long enough for machines that are off at night. */
 const RECOVERY_SECONDS = 86_400
 
 /**
- * Actions on VENs (S9, P32). Each gives the errors, an empty list when all went well: the PCE answers 200 though it did not do it
- * to some. More VENs than one request may name are taken in several; where a later one fails, the error's `completed` has the
- * VENs of those before it.
+ * Actions on VENs (S9, P32). Each returns a list of errors, which is empty if all went well: the PCE answers 200 even
+ * if the action failed for some VENs. Lists longer than the limit are split into several requests; if a later one
+ * fails, the error's `completed` lists the VENs of the earlier ones.
  *
- * Each throws PceError before any request: `invalid_href` for anything that is not a VEN here, `invalid_argument` for no VEN at
- * all.
+ * Each throws PceError before any request: `invalid_href` for anything that is not a VEN of this organisation,
+ * `invalid_argument` for an empty list.
  */
 export interface VenOperations {
-  /** Unpairs VENs, which removes policy from their workloads; `firewallRestore` says what happens to their firewalls. */
+  /**
+   * Unpairs VENs, which removes policy from their workloads. `firewallRestore` decides what happens to their firewalls.
+   */
   unpairVens(
     venHrefs: readonly ReferenceLike[],
     firewallRestore?: FirewallRestore,
     options?: RequestOptions,
   ): Promise<ActionError[]>
   /**
-   * Starts the upgrade of VENs to a release. `options.json` may have `upgrade_timeout_seconds`.
+   * Starts upgrading VENs to a release. `options.json` may have `upgrade_timeout_seconds`.
    *
    * @throws {PceIntegerError} for a time-out outside 900..15552000.
    */
   upgradeVens(venHrefs: readonly ReferenceLike[], release: string, options?: RequestOptions): Promise<ActionError[]>
-  /** Sends VENs an action; the only one is `restart`. One request for each VEN, because the PCE takes one at a time. */
+  /**
+   * Sends an action to VENs; the only one is `restart`. This takes one request for each VEN, because the PCE takes one
+   * at a time.
+   */
   venRemoteAction(venHrefs: readonly ReferenceLike[], action: string, options?: RequestOptions): Promise<ActionError[]>
   /**
-   * Lets VENs that have lost their credentials authenticate again, for a day. `options.json` may have
-   * `recovery_duration_seconds`, or `recovery_enabled: false` to end it.
+   * Lets VENs that have lost their credentials authenticate again, for one day. `options.json` may have
+   * `recovery_duration_seconds`, or `recovery_enabled: false` to end the recovery.
    *
    * @throws {PceIntegerError} for a duration outside 3600..2592000.
    */
   venAuthRecovery(venHrefs: readonly ReferenceLike[], options?: RequestOptions): Promise<ActionError[]>
   /**
-   * Counts the VENs of the whole organisation by status, version, health, condition, operating system, enforcement mode and
-   * type; `venHrefs` are checked, but cannot narrow the counts. The PCE counts by property and has no way to name VENs. The counts
-   * stand under the names of the properties. `property_counts` in `options.json` asks for other properties, or filters; of a
-   * property that it has twice, the last is given.
+   * Counts the VENs of the whole organisation by status, version, health, condition, operating system, enforcement mode
+   * and type. `venHrefs` are checked but cannot narrow the counts, because the PCE counts by property and cannot be
+   * given VENs. The result has one entry per property. `property_counts` in `options.json` asks for other properties or
+   * filters; if a property occurs twice, the last entry wins.
    */
   getVenStatistics(venHrefs?: readonly ReferenceLike[], options?: RequestOptions): Promise<VenStatistics>
 }
@@ -101,13 +106,13 @@ export function createVenOperations(calls: Calls): VenOperations {
   }
 }
 
-/** @throws {PceIntegerError} when the caller's own body has such a field and it is out of its bounds. */
+/** Checks a duration in the caller's own body. @throws {PceIntegerError} if it is out of range. */
 function checkSeconds({ json }: RequestOptions = {}, name: string, least: number, most: number): void {
   const seconds = (json as Record<string, unknown> | null | undefined)?.[name]
   if (seconds !== undefined) integerIn(name, seconds, least, most)
 }
 
-/** VEN software that the PCE holds (S9, P57). A release is named as in `22.2.0-166`. */
+/** VEN software that the PCE holds (S9, P57). Releases have names like `22.2.0-166`. */
 export interface VenReleaseOperations {
   /** Lists the releases of VEN software. */
   getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>

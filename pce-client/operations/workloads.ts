@@ -8,10 +8,10 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { segment, errorsOf, importedBy, madeBy, type Calls } from './create-calls.js'
 
-/** The most workloads of one request (P48, P49). */
+/** Most workloads in one request (P48, P49). */
 const MOST_UNPAIRED = 1000
 
-/** Workloads beyond their own objects (S9, P13). */
+/** Operations on workloads beyond the generic ones (S9, P13). */
 export interface WorkloadOperations {
   /** Lists the network interfaces of a workload. */
   getWorkloadInterfaces(workloadHref: ReferenceLike, options?: RequestOptions): Promise<WorkloadInterface[]>
@@ -23,14 +23,15 @@ export interface WorkloadOperations {
   ): Promise<WorkloadInterface>
   /** Removes a network interface from an unmanaged workload. */
   deleteWorkloadInterface(workloadHref: ReferenceLike, ifaceName: string, options?: RequestOptions): Promise<void>
-  /** Explains what makes a workload a risk. */
+  /** Explains what puts a workload at risk. */
   getWorkloadRiskDetails(workloadHref: ReferenceLike, options?: RequestOptions): Promise<RiskDetails>
   /**
-   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Returns the errors, an empty list when all went well. More than
-   * 1,000 are taken in several requests, of which the PCE allows 10 a minute; where a later one fails, the error's `completed`
-   * has the workloads of those before it.
+   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Returns the errors, an empty list if all went well.
+   * Lists of more than 1,000 are split into several requests, of which the PCE allows 10 a minute; if a later one
+   * fails, the error's `completed` lists the workloads of the earlier ones.
    *
-   * @throws {PceError} `invalid_href` for anything that is not a workload here, `invalid_argument` for no workload at all.
+   * @throws {PceError} `invalid_href` for anything that is not a workload of this organisation, `invalid_argument` for
+   *   an empty list.
    */
   unpairWorkloads(
     workloadHrefs: readonly ReferenceLike[],
@@ -38,10 +39,10 @@ export interface WorkloadOperations {
     options?: RequestOptions,
   ): Promise<ActionError[]>
   /**
-   * Imports workloads from objects whose fields are the columns of the PCE's CSV file, and returns its result for each row.
-   * `options.params` may have `create_labels`, `delete_token` and `dry_run`.
+   * Imports workloads from objects whose fields are the columns of the PCE's CSV file, and returns a result for each
+   * row. `options.params` may have `create_labels`, `delete_token` and `dry_run`.
    *
-   * @throws {PceError} `invalid_argument` for no object at all, and for fields that are not a string, number or boolean.
+   * @throws {PceError} `invalid_argument` for an empty list, and for fields that are not a string, number or boolean.
    */
   bulkImportWorkloads(data: readonly object[], options?: RequestOptions): Promise<ImportResult[]>
 }
@@ -69,7 +70,7 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
         calls.hrefs(KINDS.workloads, workloadHrefs),
         MOST_UNPAIRED,
         async (workloads: Reference[]) => {
-          // The PCE's own name of the field differs from that of vens/unpair (P44).
+          // The PCE's name for this field differs from that in vens/unpair (P44).
           const body = { workloads, ip_table_restore: firewallRestore }
           return errorsOf(await calls.put(path, body, options), 'workloads/unpair')
         },
@@ -85,10 +86,9 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
 }
 
 /**
- * Objects as CSV (RFC 4180): a header line of every field that any of them has, in the order they first appear, then a line for
- * each object. A field that an object lacks, or that is null, is empty.
- *
- * Written here because it is these few lines: nothing that this package depends on writes CSV.
+ * Formats objects as CSV (RFC 4180): a header line with every field that occurs in any of them, in order of first
+ * appearance, then a line for each object. Missing and null fields are left empty. It is written here because none of
+ * this package's dependencies writes CSV.
  *
  * @throws {PceError} `invalid_argument` for a value that a cell cannot hold, and for objects without any field.
  */
@@ -112,6 +112,6 @@ function textOf(column: string, value: unknown): string {
 
 function lineOf(cells: readonly string[]): string {
   const line = cells.map((text) => (/[",\r\n]|^\s|\s$/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)).join(',')
-  // An empty line would be taken for no line.
+  // A completely empty line would not be read as a row.
   return line === '' ? '""' : line
 }
