@@ -6,9 +6,9 @@ import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 import { isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
-/** A draft rule that matches rows that are not allowed yet and that the draft would allow. */
+/** A draft rule that would allow traffic which is not allowed today, with the amount of that traffic. */
 interface MatchingRule {
-  /** Href, or the name of an essential rule. */
+  /** Href of the rule, or the name of an essential rule. */
   rule: string
   flows: number
   connections: number
@@ -17,12 +17,15 @@ interface MatchingRule {
 export type Coverage = ReturnType<ReturnType<typeof collectCoverage>['result']>
 export type PathCoverage = Coverage['inbound']
 
-/** Takes an application's rows, each once; rows inside it count for both directions and for themselves. */
+/**
+ * Collects the policy coverage of an application from its flow rows. Each row is added once; a row inside the
+ * application counts as inbound, outbound and intra.
+ */
 export function collectCoverage(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const draft = textColumn(encoder, 'draftDecision')
   const paths = { inbound: coverPath('src'), outbound: coverPath('dst'), intra: coverPath('src') }
-  // Each row once, whatever path it counts for.
+  // Totals in which each row counts once, even if it counts for several paths.
   const overall = { active: tallyDecisions(encoder), draft: tallyDecisions(encoder, 'draftDecision') }
   const matching = groupRows({ rules: textColumn(encoder, 'rules') })
 
@@ -64,13 +67,13 @@ export function collectCoverage(encoder: FlowEncoder) {
       intra: paths.intra.result(own, hasDraft),
       overall: { decisions: overall.active.result(), draft: hasDraft ? overall.draft.result() : null },
       rules: hasDraft ? countRules(matching) : [],
-      /** Uncovered rows that the draft would allow. */
+      /** Number of uncovered rows that the draft would allow. */
       wouldAllow: [...matching].reduce((sum, { rows }) => sum + rows, 0),
     }),
   }
 }
 
-/** A row may match several rules, which the encoder joins (T8). */
+/** Totals by rule. A row may match several rules, whose names the encoder joins with commas (T8). */
 function countRules(
   groups: Iterable<{ keys: { rules: string | null }; rows: number; measures: { connections: number } }>,
 ) {
@@ -86,27 +89,30 @@ function countRules(
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
 }
 
-/** Rows that policy blocks or would block, by one thing they share. */
+/** Rows that policy blocks or would block and that have something in common, such as their service. */
 export interface Uncovered {
   flows: number
   connections: number
-  /** Of these connections, those the draft would allow; null when the PCE did not say. */
+  /** Connections among these that the draft would allow; null if the PCE gave no draft decisions. */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {
   port: number | null
-  /** IANA number. */
+  /** IANA protocol number. */
   proto: number | null
-  /** Names, by connections, at most five. */
+  /** Process names with the most connections, at most five. */
   processes: string[]
 }
 
 const MAX_PROCESSES = 5
 
-/** A key of uncovered rows, and what the draft would decide on them. */
+/** Grouping key of uncovered rows, together with the draft's decision on them. */
 type Drafted<K> = K & { draft: string | null }
 
-/** Collects uncovered rows by service, by the application at their `side` and, where that has none, by the end itself. */
+/**
+ * Groups uncovered rows in two ways: by service, and by the application on the given side. An end without an
+ * application is its own group.
+ */
 export function collectUncovered(encoder: FlowEncoder, side: Side) {
   const draft = textColumn(encoder, 'draftDecision')
   const application = applicationColumns(encoder)[side]
@@ -118,11 +124,11 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
   return {
     add(row: FlowRow): void {
       services.add(row)
-      // Code 0: no application.
+      // Code 0 means that the end belongs to no application.
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },
-    /** All of them, most connections first. `own` is not a remote application. */
+    /** Returns all groups, most connections first. The application `own` is left out of the remote applications. */
     result: (own: Application, hasDraft: boolean) => ({
       services: fold(services, hasDraft, ({ port, proto }) => `${port} ${proto}`, startService, addProcess).map(
         ({ processes, ...service }): UncoveredService => ({ ...service, processes: nameProcesses(processes) }),
@@ -138,7 +144,7 @@ export function collectUncovered(encoder: FlowEncoder, side: Side) {
   }
 }
 
-/** One entry for each distinct `idOf`, with what its groups add up to. */
+/** Merges the groups that have the same `idOf` into one entry with their totals. */
 function fold<K, T extends object>(
   groups: Iterable<Group<Drafted<K>>>,
   hasDraft: boolean,
@@ -160,7 +166,7 @@ function fold<K, T extends object>(
     }
     more(entry, group)
   }
-  // Ties by what they are, so that two runs answer alike whatever the order of the rows.
+  // Ties are broken by content, so that the answer does not depend on the order of the rows.
   return [...found.values()].sort(
     (a, b) => b.connections - a.connections || b.flows - a.flows || (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1),
   )

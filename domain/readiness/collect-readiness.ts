@@ -9,12 +9,12 @@ import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 import { countWeaklyAllowed, isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
 
-/** Flows that are listed one by one (T20). */
+/** Number of flows that are listed individually (T20). */
 const LISTED_FLOWS = 20
 
 export type ReadinessTraffic = Awaited<ReturnType<ReturnType<typeof collectReadiness>['result']>>
 
-/** Takes the rows of an application with these workloads, each once, and keeps what readiness is judged on. */
+/** Collects from an application's flow rows, each added once, the facts that readiness is judged on. */
 export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workload[]) {
   const tally = tallyDecisions(encoder)
   const paths = { outbound: tallyDecisions(encoder), intra: tallyDecisions(encoder) }
@@ -40,32 +40,37 @@ export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workl
   }
 }
 
-/** An end that belongs to no application: it has at most one of the two labels, so no rule by application covers it. */
+/**
+ * An end that belongs to no application, because it lacks the app or env label. So no rule by application can cover it.
+ */
 export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /** Rows and connections that were judged. */
+  /** Rows, and below them connections, that a VEN judged. */
   flows: number
   connections: number
-  /** Of these, not allowed. */
+  /** Those of them that are not allowed. */
   uncovered_flows: number
   uncovered_connections: number
 }
 
-/** The other ends of an application's traffic, by whether policy lets them through. Applications by name, ends by weight. */
+/**
+ * The other ends of an application's traffic, grouped by whether policy lets them through. Applications are sorted by
+ * name.
+ */
 export interface Remotes {
-  /** All judged rows are allowed. */
+  /** Applications whose judged rows are all allowed. */
   covered: Application[]
-  /** Some are allowed, some not. */
+  /** Applications with both allowed and disallowed rows. */
   partlyCovered: Application[]
-  /** None is allowed. */
+  /** Applications with no allowed row. */
   uncovered: Application[]
-  /** Most uncovered connections first. */
+  /** Ends without an application, most uncovered connections first. */
   unlabelled: UnlabelledEnd[]
 }
 
-/** Judges the ends on one side of rows. Rows that no VEN judged are not evidence. */
+/** Groups the ends on one side of the rows by whether policy lets them through. Rows that no VEN judged are ignored. */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
   const decision = textColumn(encoder, 'decision')
@@ -73,7 +78,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
   const ends = groupRows({ end: wholeEndColumn(encoder, side), decision })
   return {
     add(row) {
-      // Code 0: no application.
+      // Code 0 means that the end belongs to no application.
       if (application.code(row) === 0) ends.add(row)
       else applications.add(row)
     },
@@ -149,13 +154,13 @@ function startEnd(end: FlowEnd): UnlabelledEnd {
 
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 
-/** Rows that policy blocks or would block. */
+/** Traffic that policy blocks or would block, as one line of a list. */
 export interface UncoveredFlow {
   path: FlowPath
-  /** `app (env)`, otherwise the host or address. */
+  /** `app (env)`, or the host name or address if there is no application. */
   remote: string
   port: number | null
-  /** IANA number. */
+  /** IANA protocol number. */
   proto: number | null
   process: string | null
   decision: string
@@ -164,7 +169,7 @@ export interface UncoveredFlow {
 
 const PATHS = { inbound: 'src', outbound: 'dst', intra: 'src' } as const satisfies Record<FlowPath, Side>
 
-/** Collects what policy blocks or would block, by remote, service, process and decision. */
+/** Groups the traffic that policy blocks or would block by remote end, service, process and decision. */
 export function listUncovered(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const paths = Object.entries(PATHS).map(([path, side]) => ({
@@ -182,7 +187,7 @@ export function listUncovered(encoder: FlowEncoder) {
     add(row: FlowRow, path: FlowPath): void {
       if (isUncovered(toDecision(decision.value(decision.code(row))))) groupsOf[path]?.add(row)
     },
-    /** The `limit` with most connections, and how many there are. */
+    /** Returns the `limit` groups with the most connections, and the total number of groups. */
     busiest(limit: number): { rows: UncoveredFlow[]; total: number } {
       const lists = paths.map(({ path, groups }) => ({ path, ...groups.busiest(limit) }))
       const rows = lists.flatMap(({ path, groups }) =>
@@ -200,7 +205,7 @@ export function listUncovered(encoder: FlowEncoder) {
   }
 }
 
-/** `app (env)`, otherwise the host: two hosts without labels stay two. */
+/** Returns `app (env)`, or the host so that two hosts without labels stay distinct. */
 export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
   return application === null ? endpointLabel(end) : `${application.app} (${application.env})`

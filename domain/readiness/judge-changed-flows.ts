@@ -16,23 +16,28 @@ import { createFlowReader } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce, toDecision } from './tally-decisions.js'
 
-/** How one end changes; `isVague`: it stands for workloads that are not known one by one, as a virtual service does. */
+/**
+ * The change of mode at one end. `isVague` marks an end, such as a virtual service, that stands for workloads which are
+ * not known individually.
+ */
 export interface EndChange extends ModeChange {
   isVague?: true
 }
 
-/** Whose modes change: the query that finds their traffic, which ends are theirs, and what becomes of each. */
+/**
+ * The workloads whose modes change: how to query their traffic, how to recognise their ends, and how each end changes.
+ */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
-  /** Theirs, whether or not its own mode changes. */
+  /** True for an end that belongs to these workloads, whether or not its own mode changes. */
   isOwn: (end: FlowEnd) => boolean
-  /** Null: its mode stays as it is, or it has none. */
+  /** The change of mode at this end; null if its mode stays the same or it has none. */
   changeOf: (end: FlowEnd) => EndChange | null
-  /** Where every change leads. */
+  /** The mode that all of them change to. */
   to: EnforcementMode
 }
 
-/** What becomes of traffic under the other modes; `opened` is blocked now and would pass. */
+/** Possible effects of the new modes on traffic. `opened` means that it is blocked now and would pass. */
 export const MODE_EFFECTS = [
   'cut',
   'opened',
@@ -43,9 +48,9 @@ export const MODE_EFFECTS = [
 ] as const
 export type ModeEffect = (typeof MODE_EFFECTS)[number]
 
-/** Connections of two ends on one port that the PCE decided alike, and what becomes of them. */
+/** Connections between two ends on one port with the same policy decision, and the effect of the new modes on them. */
 export interface JudgedFlow {
-  /** As the changed ends see it; `intra`: from one of them to another. */
+  /** Direction as seen from the changed ends; `intra` is traffic between two of them. */
   direction: 'inbound' | 'outbound' | 'intra'
   source: FlowEnd
   destination: FlowEnd
@@ -53,9 +58,9 @@ export interface JudgedFlow {
   proto: number | null
   connections: number
   effect: ModeEffect
-  /** The ends whose change makes the difference; empty where nothing changes. */
+  /** The ends whose change causes the effect; empty if nothing changes. */
   by: readonly FlowEnd[]
-  /** What is undecided, where the effect is only possible. */
+  /** The reason for the doubt if the effect is only possible. */
   undecided: Answer
 }
 
@@ -65,11 +70,12 @@ type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided'>
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads what the changed ends sent and received in the last `days` and hands over each group of rows, judged: by the policy in force
- * and by what the PCE decided (D78). Resolves with the readings of what came in and of what went out, or with a sentence where the
- * traffic could not be read, and then nothing was handed over. Rejects when cancelled.
+ * Reads the traffic of the changed ends over the last `days` and passes each group of rows to `take` with its
+ * judgement, which is based on the active policy and on the PCE's own decisions (D78). Resolves with the details of the
+ * inbound and the outbound read. If the traffic could not be read, resolves with a sentence that says why, and `take`
+ * is not called. Rejects when cancelled.
  *
- * @param complete as `createFlowReader` has it.
+ * @param complete as for `createFlowReader`
  */
 export async function judgeChangedFlows(
   ctx: JudgingContext,
@@ -97,7 +103,7 @@ export async function judgeChangedFlows(
       hasBlocked ||= isBlocked(decision.value(decision.code(row)))
       paths[side].add(row)
     }
-    // What they send to each other is in both answers, as in readBothWays.
+    // Traffic between the changed ends appears in both answers and must count once, as in readBothWays.
     const destinations = new Set<number>()
     let repeated = 0
     const read = createFlowReader(ctx, encoder, complete)
@@ -139,14 +145,14 @@ const kept = (effect: ModeEffect): Fate => ({ effect, by: [], undecided: 'no' })
 const STAYS_ALLOWED = kept('stays_allowed')
 const STAYS_BLOCKED = kept('stays_blocked')
 
-/** One end of a row: what it enforces now, and how that changes. */
+/** One end of a row, with the change of its mode if there is one. */
 interface ChangingEnd {
   end: FlowEnd
   side: Side
   change: EndChange | null
 }
 
-/** Judges groups of rows by their keys. */
+/** Creates the function that judges groups of rows by their keys. */
 function createFateJudge(
   judgeOf: ReturnType<typeof createModeJudges>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
@@ -159,19 +165,22 @@ function createFateJudge(
     return known
   }
 
-  /** Whether an end that lets it pass now drops it in its new mode. */
+  /** Whether an end that lets the traffic pass now would drop it in its new mode. */
   const drops = (keys: Keys, { side, change }: ChangingEnd): Answer => {
     if (change === null || directionOf(change) !== 'stricter') return 'no'
     const dropped = judge(change)(keys, side)
     return change.isVague === true ? both(dropped, unknown('virtual_service')) : dropped
   }
 
-  /** Whether the rules and a mode of the end drop it there, whoever blocks it now. */
+  /**
+   * Whether this end, in its current or new mode, drops the traffic according to the rules. The end that blocks it
+   * today may be the other one.
+   */
   const blocks = (keys: Keys, { end, side, change }: ChangingEnd, when: 'now' | 'after'): Answer => {
     const mode = change === null ? modeOf(end) : when === 'now' ? change.from : change.to
     if (mode === 'unknown') return unknown('enforcement')
     const blocked = mode === null ? 'no' : judge({ from: null, to: mode })(keys, side)
-    // What it stands for may be in any mode now, and keeps it where it does not change.
+    // The workloads behind a vague end may be in any mode now, and some of them may keep it.
     if (change?.isVague === true)
       return when === 'now' ? unknown('virtual_service') : both(blocked, unknown('virtual_service'))
     return blocked
@@ -197,7 +206,7 @@ function createFateJudge(
     const after = anyOf(ends.map((end) => blocks(keys, end, 'after')))
     const now = anyOf(ends.map((end) => blocks(keys, end, 'now')))
     if (now === 'no' && after !== 'no') {
-      // Somebody blocked it then, and nothing blocks it now: the modes or the rules were others.
+      // The PCE saw it blocked, but nothing blocks it now, so modes or rules have changed since.
       return { effect: 'possibly_cut', by: of('stricter'), undecided: unknown('contradiction') }
     }
     const looser = of('looser')
@@ -208,7 +217,7 @@ function createFateJudge(
   }
 }
 
-/** The mode in which an end is, as its rows say; null: nothing is enforced there. */
+/** Current mode of an end according to its rows; null if nothing is enforced there. */
 function modeOf({ managed, mode }: FlowEnd): EnforcementMode | 'unknown' | null {
   if (!managed) return null
   return ENFORCEMENT_MODES.find((one) => one === mode) ?? 'unknown'

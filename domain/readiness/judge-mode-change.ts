@@ -6,35 +6,35 @@ import type { BothWays } from '../traffic/read-both-ways.js'
 import { nameEnd } from './collect-readiness.js'
 import { judgeChangedFlows, type ChangedEnds, type JudgingContext } from './judge-changed-flows.js'
 
-/** As far back as readiness looks. */
+/** Days of traffic that are read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
 
-/** What one other end would lose, inbound or outbound as the changed end sees it. */
+/** Traffic that one peer would lose, inbound or outbound as seen from the changed end. */
 export interface ModeLoss {
   direction: 'inbound' | 'outbound'
-  /** `app (env)`, otherwise the host or address. */
+  /** `app (env)`, or the host name or address if there is no application. */
   peer: string
-  /** cut: certain by policy and PCE; possibly_cut: undecided. */
+  /** `cut`: certain according to both the rules and the PCE. `possibly_cut`: undecided. */
   effect: 'cut' | 'possibly_cut'
   connections: number
-  /** As `443/tcp`, busiest first. */
+  /** Ports as in `443/tcp`, busiest first. */
   ports: string[]
 }
 
-/** Observed traffic under another mode. */
+/** How another enforcement mode would affect observed traffic. */
 export interface ModeChangeTraffic {
   reads: BothWays
-  /** Connections by what becomes of them; `blocked` are blocked today already. */
+  /** Connections by effect; `blocked` ones are blocked already. */
   connections: { cut: number; possibly_cut: number; kept: number; blocked: number }
-  /** Busiest first, what is certain before what is not. */
+  /** Certain losses first, then possible ones; busiest first within each. */
   losses: ModeLoss[]
-  /** `undecided because of …`; empty where nothing is. */
+  /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
 }
 
 /**
- * What a change of enforcement mode of all these ends would cut of the traffic of the last 30 days, by other end. As
- * `judgeChangedFlows`.
+ * Judges which traffic of the last 30 days would be cut, per peer, if all these ends changed to another enforcement
+ * mode. Resolves and rejects like `judgeChangedFlows`.
  */
 export async function judgeModeChange(
   ctx: JudgingContext,

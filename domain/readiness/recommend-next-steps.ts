@@ -6,7 +6,7 @@ import type { UnlabelledEnd } from './collect-readiness.js'
 import type { Readiness, ReadinessFacts, RingfenceState } from './score-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
 
-/** What the figures mean and what to do next, in bands from 95, 80 and 50 % (T21). */
+/** Explains the coverage figures and recommends what to do next; the advice changes at 95, 80 and 50 % (T21). */
 export function recommendCoverage(found: Coverage, weaklyAllowed: WeaklyAllowed): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
@@ -62,8 +62,8 @@ function describeDraft({ overall, wouldAllow }: Coverage, missing: number): stri
 const MAX_NAMES = 5
 
 /**
- * What to do next, most pressing first. Every sentence follows from a figure of the answer; where there is nothing to do, there is
- * none.
+ * Recommends next steps, most pressing first. Each sentence follows from a figure in the answer; the list is empty if
+ * there is nothing to do.
  */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
   const { fleet, decisions, outbound, intra, remotes, ringfence } = facts
@@ -153,7 +153,7 @@ function nameApplications(applications: readonly Application[]): string {
   return more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ')
 }
 
-/** What "allowed" does not prove. */
+/** Warns about allowed rows that do not prove that a rule allows the traffic at this workload. */
 function describeWeaklyAllowed({ byDefault, undecided, elsewhere }: WeaklyAllowed, consequence: string): string[] {
   return [
     byDefault > 0

@@ -3,23 +3,23 @@ import { countOf } from '../text/describe-numbers.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
 
-/** Whether an application's ringfence is in the draft, and whether it is in force. */
+/** Whether an application's ringfence exists in the draft, and whether it is in force. */
 export interface RingfenceState {
-  /** The name that was looked for. */
+  /** The rule set name that was searched for. */
   name: string
   href?: string
   enabled?: boolean
-  /** Enabled allow and deny rules. */
+  /** Number of enabled allow and deny rules. */
   rules?: number
-  /** It is in the active policy, enabled. */
+  /** True if the ringfence is in the active policy and enabled. */
   provisioned: boolean
-  /** The draft differs from what is provisioned. */
+  /** True if the draft differs from the active policy. */
   pending_changes: boolean
-  /** Why a rule set of this name is not the ringfence. */
+  /** Rule sets with the ringfence's name that are not the ringfence, and why. */
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' }[]
 }
 
-/** Both versions as one. A ringfence exists when the draft has it (T15, T10). */
+/** Combines the draft and active versions of a ringfence. It counts as existing if the draft has it (T15, T10). */
 export function describeRingfence(draft: RingfenceFound, active: RingfenceFound): RingfenceState {
   const { ruleSet } = draft
   return {
@@ -37,7 +37,10 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
   }
 }
 
-/** Workloads of the application. Modes are those of managed workloads: the mode of the others means nothing. */
+/**
+ * Workload counts of the application. Only managed workloads count in `modes`, because the mode of others means
+ * nothing.
+ */
 interface Fleet {
   total: number
   managed: number
@@ -47,12 +50,12 @@ interface Fleet {
 
 export interface ReadinessFacts {
   fleet: Fleet
-  /** Of all rows. */
+  /** Decisions on all rows. */
   decisions: Decisions
-  /** Of these, rows that leave it, and rows inside it. */
+  /** Decisions on rows that leave the application (`outbound`) or stay inside it (`intra`). */
   outbound: Decisions
   intra: Decisions
-  /** Of inbound traffic. */
+  /** The other ends of inbound traffic. */
   remotes: Remotes
   ringfence: RingfenceState
   weaklyAllowed: WeaklyAllowed
@@ -72,14 +75,14 @@ export interface Readiness {
   level: Level
   /** Why there is no score. */
   unscored?: string
-  /** Why it is not ready regardless of the score; empty: nothing stands in the way. */
+  /** Reasons why the application is not ready whatever its score; empty if there are none. */
   obstacles: string[]
   factors: Factor[]
 }
 
 /**
- * Points by what was found (T20). Without traffic or a managed workload there is nothing to score, and no score makes an
- * application ready when a stricter mode may block what is allowed now.
+ * Scores the readiness of an application (T20). Without traffic or a managed workload there is no score. Whatever the
+ * score, an application is not ready if a stricter mode may block traffic that is allowed now.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)

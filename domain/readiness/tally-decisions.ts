@@ -15,7 +15,7 @@ import { mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
-/** Rows and connections by policy decision. */
+/** Number of rows (flows) and of connections per policy decision. */
 export interface Decisions {
   flows: Record<PolicyDecision, number>
   connections: Record<PolicyDecision, number>
@@ -26,7 +26,7 @@ interface DecisionTally {
   result(): Decisions
 }
 
-/** Counts rows by what the active policy decides, or by another column of decisions. */
+/** Counts rows by the decision of the active policy, or by another decision column. */
 export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'decision'): DecisionTally {
   const groups = groupRows({ decision: textColumn(encoder, column) })
   return {
@@ -43,7 +43,10 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** The decision that a PCE value stands for. Draft decisions also say what made them (P25); unrecognised values are `unknown`. */
+/**
+ * Reduces a PCE decision to its basic value. Draft decisions also name what caused them, which is dropped here (P25).
+ * Values that are not recognised become `unknown`.
+ */
 export function toDecision(word: string | null): PolicyDecision {
   const known = POLICY_DECISIONS.find((decision) => decision === word)
   if (known !== undefined) return known
@@ -52,15 +55,15 @@ export function toDecision(word: string | null): PolicyDecision {
   return word?.startsWith('blocked_by_') === true ? 'blocked' : 'unknown'
 }
 
-/** Whether policy blocks or would block what has this decision. */
+/** True if policy blocks, or would block, traffic with this decision. */
 export const isUncovered = (decision: PolicyDecision): boolean =>
   decision === 'potentially_blocked' || decision === 'blocked'
 
-/** All but those that no VEN judged. */
+/** Number of rows or connections that a VEN judged. */
 export const judged = (counts: Record<PolicyDecision, number>): number =>
   counts.allowed + counts.potentially_blocked + counts.blocked
 
-/** Allowed of all that was judged, in percent with one decimal; null where there is nothing. */
+/** Share of allowed rows among those that were judged, in percent with one decimal; null if none were judged. */
 export function coverage(counts: Record<PolicyDecision, number>): number | null {
   const all = judged(counts)
   return all === 0 ? null : percentOf(counts.allowed, all)
@@ -71,19 +74,19 @@ function noDecisions(): Decisions {
   return { flows: none(), connections: none() }
 }
 
-/** Allowed rows whose "allowed" says less than it seems to. */
+/** Allowed rows whose decision proves less than it seems to. */
 export interface WeaklyAllowed {
-  /** Perhaps only because no deny rule matched, at an end in selective mode. */
+  /** Rows at an end in selective mode that may be allowed only because no deny rule matched. */
   byDefault: number
-  /** Of these, how many are undecided, and why, as `2 undecided because of …`; empty where none is. */
+  /** How many of those are undecided and why, as in `2 undecided because of …`; empty if none are. */
   undecided: string
-  /** Judged by the other end alone: the application's own is idle or has no VEN. */
+  /** Rows that only the other end judged, because the application's own end is idle or has no VEN. */
   elsewhere: number
 }
 
 /**
- * Counts them among an application's rows. `workloads` are its own, whose modes are as the PCE has them now; the modes of others
- * are as their rows say.
+ * Counts the weakly allowed rows of an application. The modes of its own `workloads` are their current ones; those of
+ * other ends come from the rows.
  */
 export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Workload[]) {
   const own = new Map(
@@ -130,7 +133,10 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
       const [near, far] = path === 'outbound' ? [src, dst] : [dst, src]
       if (judgesNothing(near) && !judgesNothing(far)) elsewhere += row.count
     },
-    /** Reads the policy in force where a row depends on it; without it these rows are undecided. Rejects when cancelled. */
+    /**
+     * Returns the counts. Reads the active policy if a row depends on it; if that fails, such rows are undecided.
+     * Rejects when cancelled.
+     */
     async result(
       { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
       labels: LabelIndex,
@@ -143,7 +149,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
 
 const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
 
-/** The policy in force with its deny rules; null where it cannot be read. Rejects when cancelled. */
+/** Reads the active policy with its deny rules; null if it cannot be read. Rejects when cancelled. */
 export async function readPolicyInForce(
   pce: PceClient,
   signal: AbortSignal,
