@@ -13,27 +13,29 @@ import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 import { applicationKey, type Application } from '../traffic/applications.js'
 
-/** Which sources of traffic a caller wants to let in. */
+/** The caller's choice of which traffic sources a ringfence should let in. */
 export interface SourcesAsked {
-  /** Applications, and app and env labels for all that have them. */
+  /**
+   * Sources to leave out: single applications, or an app or env label that stands for all applications that carry it.
+   */
   exclude_sources?: readonly ApplicationReference[]
-  /** Env labels: the value, `env=VALUE`, `{key, value}` or an href. */
+  /** Env labels to which sources are limited, each as its value, `env=VALUE`, `{key, value}` or an href. */
   environments?: readonly LabelReference[]
 }
 
-/** The same with its labels found. */
+/** The caller's choice after its labels have been looked up. */
 export interface SourceChoice {
-  /** Whether a source application gets no allow rule. */
+  /** True if this source application gets no allow rule. */
   leavesOut(source: Application): boolean
-  /** Exclusions that hold for none of these. */
+  /** Returns the exclusions that match none of these sources. */
   unused(sources: readonly Application[]): string[]
-  /** Every label that the choice names. */
+  /** All labels that the choice names. */
   labels: readonly Label[]
 }
 
 /**
- * Finds the labels of a choice of sources, exact and case-sensitive (D94). Throws not_found and invalid_argument as
- * `findApplicationLabels`.
+ * Looks up the labels of a choice of sources; names are exact and case-sensitive (D94). Throws not_found and
+ * invalid_argument like `findApplicationLabels`.
  */
 export function chooseSources(
   labels: LabelIndex,

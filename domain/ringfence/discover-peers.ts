@@ -19,16 +19,16 @@ import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
 
-/** Inbound traffic that nothing in a plan tells apart. */
+/** A group of inbound traffic that is the same in every respect that matters to a plan. */
 export interface InboundFlow {
   source: FlowEnd
-  /** Null unless the source has both labels. */
+  /** The source application; null unless the source has both labels. */
   application: Application | null
   sourceMode: EndMode
   destination: FlowEnd
   destinationMode: EndMode
   port: number | null
-  /** IANA number. */
+  /** IANA protocol number. */
   proto: number | null
   decision: string
   draft: string | null
@@ -36,7 +36,7 @@ export interface InboundFlow {
   connections: number
 }
 
-/** Outbound traffic to an application, or to anything else. */
+/** A group of outbound traffic to an application or to any other destination. */
 export interface OutboundFlow {
   application: Application | null
   destination: FlowEnd
@@ -48,7 +48,7 @@ export interface OutboundFlow {
   connections: number
 }
 
-/** What was seen of an application in the window. The flows are made while they are iterated. */
+/** The traffic of an application in the window. Flows are created while they are iterated. */
 export interface Discovery {
   inbound: Iterable<InboundFlow>
   outbound: Iterable<OutboundFlow>
@@ -57,13 +57,15 @@ export interface Discovery {
 
 const MODES: readonly string[] = ['idle', 'visibility_only', 'selective', 'full']
 
-/** The mode in which an end enforces policy; an address and an unmanaged workload enforce none. */
+/** Returns the mode in which an end enforces policy; `none` for addresses and unmanaged workloads. */
 export const modeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
   workload === null || !managed ? 'none' : MODES.includes(mode ?? '') ? (mode as EndMode) : 'unknown'
 
 /**
- * Reads the traffic to and from an application, every decision (T15). `modes` has those of its workloads, for rows that do not say.
- * `outboundRules`: the rules of outbound traffic are needed too, which takes the PCE longer. Throws what the reader throws.
+ * Reads the traffic to and from an application with every policy decision (T15). Throws what the reader throws.
+ *
+ * @param modes modes of the application's workloads, for rows that do not contain them
+ * @param outboundRules whether the rules of outbound traffic are needed too, which takes the PCE longer
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
@@ -110,7 +112,7 @@ export async function discoverFlows(
     reads,
     inbound: mapped(inbound, ({ keys, measures: { connections } }) => ({
       ...keys,
-      // Something with the labels that is not a workload (a virtual service) may be enforced anywhere.
+      // An end that has the labels but is not a workload, such as a virtual service, may be enforced anywhere.
       destinationMode: keys.destination.workload === null ? 'unknown' : ownMode(keys.destination),
       application: applicationOf(keys.source),
       sourceMode: modeOf(keys.source),
@@ -130,19 +132,19 @@ const mapped = <T, U>(items: Iterable<T>, map: (item: T) => U): Iterable<U> => (
   },
 })
 
-/** A port that traffic was seen on, by decision and, inbound, by what becomes of it. */
+/** A port with observed traffic, its policy decision and, for inbound traffic, the effect of the ringfence. */
 export interface ObservedPort {
   port: number | null
-  /** IANA number. */
+  /** IANA protocol number. */
   proto: number | null
   connections: number
   policy_decision: string
   effect?: FlowEffect
-  /** What it is undecided about, where it is possibly_cut. */
+  /** What the outcome depends on if the effect is possibly_cut. */
   dependsOn?: readonly Reason[]
 }
 
-/** Everything seen of one peer; ports busiest first. */
+/** All observed traffic with one peer; the busiest ports come first. */
 export interface Peer {
   connections: number
   ports: ObservedPort[]
@@ -150,7 +152,7 @@ export interface Peer {
 
 export interface RemoteApplication extends Peer, Application {}
 
-/** What a source without both labels is. `internet` and `unknown_ip` are in no IP list but Any. */
+/** Kinds of sources. Sources of the kinds `internet` and `unknown_ip` are in no IP list except Any. */
 export const SOURCE_KINDS = [
   'application',
   'half_labelled',
@@ -161,28 +163,28 @@ export const SOURCE_KINDS = [
 ] as const
 export type SourceKind = (typeof SOURCE_KINDS)[number]
 
-/** A source that no rule by app and env label can name. */
+/** A source without both an app and an env label, so that no rule by these labels can name it. */
 export interface OtherSource extends Peer {
   kind: SourceKind
   ip: string | null
-  /** Of a workload, where it is not its host name. */
+  /** Name of a workload, if it differs from its host name. */
   name?: string
   hostname?: string
   fqdn?: string
   ip_lists?: string[]
-  /** Labels it has. */
+  /** The labels that the source has. */
   labels?: Record<string, string>
-  /** Of a workload: it has a VEN. */
+  /** True for a workload with a VEN. */
   managed?: boolean
 }
 
-/** Applications in the order of app, then env; all others busiest first. */
+/** Applications are sorted by app, then env; all other sources by traffic, busiest first. */
 export interface Sources {
   applications: RemoteApplication[]
   others: OtherSource[]
 }
 
-/** Inbound flows by source, with the effect that `judge` gives each. */
+/** Groups inbound flows by source and records the effect that `judge` returns for each. */
 export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: InboundFlow) => FlowVerdict): Sources {
   const applications = createPeers<Application>()
   const others = createPeers<Omit<OtherSource, keyof Peer>>()
@@ -198,7 +200,7 @@ export function collectSources(flows: Iterable<InboundFlow>, judge: (flow: Inbou
   }
 }
 
-/** Outbound flows by application; what goes elsewhere is left out. In the order of app, then env. */
+/** Groups outbound flows by application, sorted by app, then env. Traffic to other destinations is left out. */
 export function collectDestinations(flows: Iterable<OutboundFlow>): RemoteApplication[] {
   const peers = createPeers<Application>()
   for (const flow of flows) {
@@ -208,7 +210,7 @@ export function collectDestinations(flows: Iterable<OutboundFlow>): RemoteApplic
   return peers.all().sort(byApplication)
 }
 
-/** How an answer calls a source in one word. */
+/** Returns the name under which answers show a source. */
 export const nameOf = ({ name, hostname, fqdn, ip }: Pick<OtherSource, 'name' | 'hostname' | 'fqdn' | 'ip'>): string =>
   name ?? hostname ?? fqdn ?? ip ?? 'unknown'
 

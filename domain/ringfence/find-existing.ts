@@ -11,23 +11,27 @@ import type { Families } from '../policy/addresses.js'
 import { isInForce, type PolicyCatalog } from '../policy/load-snapshot.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 
-/** Whether an application has its ringfence, and what conflicts with it. */
+/** The search result for an application's ringfence: the rule set, and other rule sets that conflict with it. */
 export interface RingfenceFound {
-  /** The name that was looked for. */
+  /** The rule set name that was searched for. */
   name: string
-  /** The rule set with exactly this name and exactly the scope `[[app, env]]`, even if disabled; null if there is none. */
+  /**
+   * The rule set with exactly this name and the scope `[[app, env]]`, even if it is disabled; null if there is none.
+   */
   ruleSet: RuleSet | null
-  /** Rule sets of exactly this name that are not it. They keep the name taken. */
+  /** Rule sets of exactly this name that are not the ringfence. They prevent creating one under this name. */
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
 
-/** Name of an application's ringfence unless its maker chose another: `RF-<app>-<env>` (T15). */
+/** Default name of an application's ringfence, `RF-<app>-<env>` (T15). Its creator may have chosen another. */
 export const ringfenceName = (application: readonly Label[]): string =>
   ['RF', ...application.map(({ value }) => value)].join('-')
 
 /**
- * The ringfence of an application, given by its app and its env label in this order, in one version of the policy. A draft that
- * is marked for deletion is a conflict, not a ringfence. Throws what the PCE client throws.
+ * Finds the ringfence of an application in one version of the policy. A draft marked for deletion is a conflict, not a
+ * ringfence. Throws what the PCE client throws.
+ *
+ * @param application the app label and the env label, in this order
  */
 export async function findRingfence(
   pce: Pick<PceClient, 'ruleSets'>,
@@ -38,7 +42,7 @@ export async function findRingfence(
 ): Promise<RingfenceFound> {
   const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: version, params: { name }, signal })
   const found: RingfenceFound = { name, ruleSet: null, conflicts: [] }
-  // The PCE searches substrings, so the exact comparison is ours.
+  // The PCE matches substrings, so the exact comparison happens here.
   for (const ruleSet of items.filter((item) => item.name === name)) {
     if (!hasExactScope(ruleSet, application)) found.conflicts.push({ ruleSet, why: 'other_scope' })
     else if (ruleSet.update_type === 'delete') found.conflicts.push({ ruleSet, why: 'pending_deletion' })
@@ -47,7 +51,7 @@ export async function findRingfence(
   return found
 }
 
-/** Exactly one scope, with each of these labels once, in any order, and nothing else. */
+/** True if there is exactly one scope and it contains exactly these labels, in any order. */
 export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: readonly Label[]): boolean {
   const [scope, ...others] = scopes
   if (scope === undefined || others.length > 0 || scope.length !== labels.length) return false
@@ -56,8 +60,9 @@ export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: reado
 }
 
 /**
- * The application's ringfence of this name with its deny rules, or null. Throws already_exists {existing_ruleset, reason} where
- * the name belongs to something else, is disabled or waits for its deletion: rules written into that would not do what they say.
+ * Finds the application's ringfence of this name, with its deny rules; null if there is none. Throws already_exists
+ * {existing_ruleset, reason} if the name belongs to another rule set, or if the ringfence is disabled or pending
+ * deletion, because rules written into it would then have no effect.
  */
 export async function findOwnRuleSet(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -92,33 +97,40 @@ function inTheWay({ href, name }: RuleSet, reason: string, why: string, advice: 
   return new ToolError('already_exists', text, { existing_ruleset: { href, name }, reason }, advice)
 }
 
-/** The draft that the rules of an existing ringfence are read with. */
+/** The parts of the draft policy that are needed to interpret the rules of an existing ringfence. */
 type Known = Pick<PolicyCatalog, 'keyOf' | 'serviceOf' | 'isAllServices' | 'isAnyList' | 'familiesOf'>
 
-/** A remote application with its labels. */
+/** The labels of a remote application. */
 export interface Remote {
   app: Label
   env: Label
 }
 
-/** The part of a ringfence that a rule is for; null is the rule inside the application. */
+/**
+ * What an allow rule of a ringfence is needed for: a remote application, or null for traffic inside the application.
+ */
 export type Need = Remote | null
 
-/** Href of an existing rule that does all of a need; of a rule that does only part of it, the reason. */
+/**
+ * What the existing rules of a ringfence already do. `covering` returns the href of a rule that meets a need
+ * completely.
+ */
 export interface Existing {
   covering(need: Need): string | undefined
-  /** Rules that are meant for one of these needs but do not count, each with its reason. */
+  /** Returns the rules that seem intended for one of these needs but do not meet it, each with the reason. */
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
-  /** Href of a deny rule that does all of what is asked. */
+  /** Returns the href of a deny rule that covers everything that is asked for. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
-  /** Deny rules in force, override denies apart, that are for something else than everything from outside to the application. */
+  /** Active deny rules, except override denies, with a purpose other than denying everything from outside. */
   otherDenies: string[]
-  /** Some deny rule in force is for everything from outside. */
+  /** True if some active deny rule denies everything from outside. */
   deniesAllInbound: boolean
   overrideDenies: string[]
 }
 
-/** Reads the rules of an existing rule set, whose scope is the application; of none, nothing is covered. */
+/**
+ * Interprets the rules of an existing rule set whose scope is the application. Without a rule set, nothing is covered.
+ */
 export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | null, known: Known): Existing {
   const rules = (ruleSet?.rules ?? []).map((rule) => ({ rule, reason: narrownessOf(rule, known) }))
   const inForce = (ruleSet?.deny_rules ?? []).filter(isInForce)
@@ -148,7 +160,7 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
   }
 }
 
-/** Why an allow rule does less than a rule of a ringfence for the same consumers; null when it does as much. */
+/** Returns why an allow rule permits less than a ringfence rule for the same consumers; null if it permits as much. */
 function narrownessOf(rule: Rule, known: Known): string | null {
   if (!rule.enabled) return 'it is disabled'
   if (rule.update_type === 'delete') return 'its deletion is pending'
@@ -164,7 +176,7 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
     if (rule.consumers.some(({ label_group: group }) => group !== undefined))
       return 'its consumers include a label group'
-    // A label of another key narrows what the labels of the application select.
+    // A label of another key narrows the set that the app and env labels select.
     if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(known.keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
@@ -174,13 +186,15 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   return null
 }
 
-/** Selectors that add to what a side names. Of any other it is not known what it does. */
+/** True for selectors that add members to a side. The effect of any other selector is not known. */
 const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
   actors === 'ams' || [label, group, workload, list].some((selector) => selector !== undefined)
 
 const APPLICATION = new Set(['app', 'env'])
 
-/** Whether the consumers of a rule hold those of the need. Labels of one key are alternatives. */
+/**
+ * True if the consumers of a rule include everything that the need requires. Labels with the same key are alternatives.
+ */
 function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): boolean {
   const all = consumers.some(({ actors }) => actors === 'ams')
   if (need === null) return all
@@ -188,7 +202,7 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
   return unscoped === true && (all || [need.app, need.env].every(({ href }) => labels.includes(href)))
 }
 
-/** Whether a rule that does not count seems to be meant for the need: label groups and dimensions may stand for its labels. */
+/** True if an insufficient rule seems intended for the need. Label groups and dimensions may stand for its labels. */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true
   const { consumers, unscoped_consumers: unscoped } = rule
@@ -209,7 +223,7 @@ const isPlain = (
   rule.all_ips_except_for_in_consumers !== true &&
   rule.all_ips_except_for_in_providers !== true
 
-/** From outside to all workloads of the scope, with nothing that narrows it. */
+/** True if a deny rule applies from outside to all workloads of the scope without further restrictions. */
 const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_consumers'> & Partial<DenyRule>) =>
   rule.unscoped_consumers === true &&
   rule.providers.some(({ actors }) => actors === 'ams') &&

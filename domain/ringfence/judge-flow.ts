@@ -3,8 +3,9 @@ import { always, anyOf, both, isUnknown, not, settle, unknown, type Answer } fro
 import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
- * What becomes of a flow once the ringfence is provisioned and the application's managed workloads are in the mode it is made
- * for: selective for a selective one, otherwise full; one that is in full stays there.
+ * Possible effects on a flow once the ringfence is provisioned and the application's managed workloads are in their
+ * intended mode. That is selective for a selective ringfence, otherwise full; a workload already in full mode stays in
+ * it.
  */
 export const FLOW_EFFECTS = [
   'allowed',
@@ -16,69 +17,74 @@ export const FLOW_EFFECTS = [
 ] as const
 export type FlowEffect = (typeof FLOW_EFFECTS)[number]
 
-/** Enforcement mode of an end; `none` has no VEN of this PCE, so nothing is enforced there. */
+/** Enforcement mode of an end. `none` means that it has no VEN of this PCE, so nothing is enforced there. */
 export type EndMode = 'none' | 'idle' | 'visibility_only' | 'selective' | 'full' | 'unknown'
 
-/** What is known of an observed inbound flow. */
+/** An observed inbound flow and what is known about it. */
 export interface ObservedFlow {
   source: EndMode
   destination: EndMode
   port: number | null
   proto: number | null
-  /** `policy_decision`, by the active policy. */
+  /** `policy_decision`: the decision of the active policy. */
   decision: string
-  /** `draft_policy_decision`, by the draft before the ringfence; null where the PCE gave none. */
+  /** `draft_policy_decision`: the decision of the draft before the ringfence; null if the PCE gave none. */
   draft: string | null
-  /** The draft has allow rules for it. */
+  /** True if the draft contains allow rules for the flow. */
   hasDraftRules: boolean
-  /** It stays inside the application, so its source will be in another mode too. */
+  /** True if the flow stays inside the application, so that the mode of its source changes too. */
   isOwn: boolean
-  /** What the rules say of it, the deny rule of the ringfence among them. */
+  /** What the rules say about the flow, including the deny rule of the ringfence. */
   rules: RuleAnswers
 }
 
 export interface RingfenceAsked {
   selective: boolean
-  /** Changes of others, or of the ringfence itself, are not provisioned: its draft is not what is in force. */
+  /**
+   * True if changes by others, or to the ringfence itself, are not provisioned, so that draft and active policy differ.
+   */
   hasPending: boolean
 }
 
-/** An effect, and what was undecided where it is possibly_cut. */
+/** The effect on a flow, and the reason for the doubt if it is possibly_cut. */
 export interface FlowVerdict {
   effect: FlowEffect
   undecided: Answer
 }
 
-/** What the effect of a flow follows from. */
+/** The facts that determine the effect on a flow. */
 interface Facts {
-  /** An override deny holds at an end that enforces. */
+  /** An override deny rule applies at an end that enforces policy. */
   overridden: Verdict
-  /** An allow rule of the ringfence lets the source in, on every service. */
+  /** An allow rule of the ringfence lets the source in on every service. */
   covered: boolean
-  /** The draft decision names an override deny at an end that enforces nothing. */
+  /** The draft decision names an override deny rule, but only at an end that enforces nothing. */
   onlySaid: boolean
-  /** The active policy drops it today. */
+  /** Whether the active policy drops the flow today. */
   today: 'blocked' | 'passes'
-  /** What the draft without the ringfence decides. */
+  /** The decision of the draft without the ringfence. */
   draft: 'blocked' | 'passes' | 'not given'
   pending: boolean
-  /** The destination drops it: no allow rule lets it in, and the mode or a deny rule turns that into a loss. */
+  /** The destination drops the flow: no allow rule lets it in, and its mode or a deny rule therefore blocks it. */
   destinationDrops: Verdict
-  /** The source drops it: the ringfence's deny rule is written there too. */
+  /** The source drops the flow, because the deny rule of the ringfence is written to sources too. */
   sourceDrops: Verdict
-  /** The mode or a deny rule would drop it at the destination, were there no allow rule. */
+  /** The mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
 }
 type Verdict = 'yes' | 'no' | 'unknown'
 
-/** The first row whose conditions all hold decides; a condition that is not named does not matter. */
+/**
+ * A row of the decision table. The first row whose conditions all hold decides; facts that it does not name are
+ * ignored.
+ */
 interface Row {
   when: Partial<Facts>
   effect: FlowEffect
   because: string
 }
 
-/** The decision table of a ringfence. */
+/** The decision table: how the facts about a flow determine the effect of a ringfence. */
 export const DECISIONS: readonly Row[] = [
   {
     when: { overridden: 'yes' },
@@ -117,14 +123,17 @@ export const DECISIONS: readonly Row[] = [
   { when: {}, effect: 'allowed_by_other_rules', because: 'a rule outside the ringfence allows it' },
 ]
 
-/** `isCovered`: an allow rule of the ringfence lets the source in, on every service. */
+/**
+ * Judges the effect of a ringfence on a flow. `isCovered`: an allow rule of the ringfence lets the source in on every
+ * service.
+ */
 export function judgeFlow(flow: ObservedFlow, isCovered: boolean, asked: RingfenceAsked): FlowVerdict {
   const overridden = isOverridden(flow, asked)
   const denied = isDenied(flow, asked.selective)
   const answers = {
     overridden,
     denied,
-    // What is covered, or dropped today, is decided before these matter.
+    // Flows that are covered, or dropped today, are decided by earlier rows, so these answers do not matter for them.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isAllowedIn(flow, asked))),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, asked),
   }
@@ -149,35 +158,39 @@ export function judgeFlow(flow: ObservedFlow, isCovered: boolean, asked: Ringfen
 
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
-/** What the deciding row was undecided about; a row that names no answer waits for what is pending. */
+/** Returns the doubt behind the deciding row; if none of its facts is in doubt, the doubt is about pending changes. */
 function doubtOf(when: Partial<Facts>, answers: Partial<Record<keyof Facts, Answer>>): Answer {
   const named = Object.keys(when).map((fact) => answers[fact as keyof Facts] ?? 'no')
   const doubt = named.find(isUnknown)
   return doubt ?? unknown('pending')
 }
 
-/** Of one version of the policy: what a decision of the PCE tells, and what the rules say. */
+/** Two answers about one version of the policy: what the PCE's decision shows, and what the rules say. */
 type Told = readonly [seen: Answer, said: Answer]
 
 /**
- * What holds in force and with everything pending provisioned, because nobody knows what else will be provisioned, and when. Where
- * nothing is pending, both decisions are about the same rules, and what either tells is known.
+ * Returns an answer that holds both now and after everything pending is provisioned, because nobody knows what else
+ * will be provisioned, or when. If nothing is pending, both decisions concern the same rules, so either one is
+ * evidence.
  */
 const inBoth = ({ hasPending }: RingfenceAsked, active: Told, draft: Told): Answer =>
   hasPending ? always(settle(...active), settle(...draft)) : settle(settle(active[0], draft[0]), active[1])
 
-/** Whether the mode or a deny rule drops at the destination what no allow rule lets in. */
+/** Whether, at the destination, the mode or a deny rule drops traffic that no allow rule lets in. */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
   if (destination === 'none') return 'no'
   const { own, active, draft: pending } = rules.atDestination('deny')
   const byRules = anyOf([own, always(active, pending)])
-  // A deny rule decided it: at the source, or one that was not found.
+  // The draft decision names a deny rule, but none was found here: it may apply at the source, or not be known.
   const denied = byRules === 'no' && draft?.endsWith('_by_boundary') === true ? unknown('unexplained') : byRules
   const target = destination === 'full' || !selective ? 'yes' : denied
   return destination === 'unknown' ? both(target, unknown('enforcement')) : target
 }
 
-/** Whether an allow rule other than the ringfence's new ones lets the flow in at its destination; such a rule beats the deny rule. */
+/**
+ * Whether an allow rule that is not one of the ringfence's new ones lets the flow in at its destination. Such a rule
+ * takes precedence over the deny rule.
+ */
 function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { own, active, draft } = flow.rules.atDestination('allow')
   if (own === 'yes') return 'yes'
@@ -189,14 +202,14 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   )
 }
 
-/** What a decision tells about allow rules at the destination, by the mode of the destination. */
+/** What a decision reveals about allow rules at the destination, which depends on the destination's mode. */
 type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
 const NOTHING = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' } as const
 const TOLD: Readonly<Record<EndMode, Readonly<Record<string, Word>>>> = {
   visibility_only: { allowed: 'allowed', potentially_blocked: 'not allowed', blocked: 'not allowed' },
-  // It says allowed or blocked itself, so "potentially" is the word of the source.
+  // In full mode the destination itself decides "allowed" or "blocked", so "potentially" must come from the source.
   full: { allowed: 'allowed', potentially_blocked: 'allowed', blocked: 'not allowed' },
-  // "Allowed" may mean only that no deny rule matches.
+  // In selective mode "allowed" may only mean that no deny rule matched.
   selective: { allowed: 'by rules', potentially_blocked: 'not allowed', blocked: 'not allowed' },
   idle: NOTHING,
   none: NOTHING,
@@ -205,9 +218,9 @@ const TOLD: Readonly<Record<EndMode, Readonly<Record<string, Word>>>> = {
 
 const HIDDEN = unknown('hidden')
 
-/** What the active decision tells. It is the harder one of both ends. */
+/** What the active decision shows. It is the stricter of the decisions at the two ends. */
 function seenInForce({ destination, source, decision, rules }: ObservedFlow): Answer {
-  // An override deny beats every allow rule.
+  // An override deny rule takes precedence over every allow rule.
   const mayBeOverride =
     decision.endsWith('blocked') &&
     (rules.atDestination('override_deny').active !== 'no' || rules.atSource('override_deny').active !== 'no')
@@ -215,12 +228,12 @@ function seenInForce({ destination, source, decision, rules }: ObservedFlow): An
   return readTold(decision, destination, source, rules, HIDDEN)
 }
 
-/** What the draft decision tells; nothing where the PCE gave none. */
+/** What the draft decision shows; nothing if the PCE gave none. */
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
   const word = wordOf(draft)
-  // An idle end has no decision of its own, so the word is the source's unless nobody judges there. Alone it is judged as if in
-  // visibility_only.
+  // An idle end makes no decision of its own, so the reported one is the source's, if the source judges at all. If only
+  // the idle end can judge, it is treated as in visibility_only mode.
   if (word === null || saysOverride(draft) || (destination === 'idle' && source !== 'none')) return HIDDEN
   const mayBeOfSource = hasDraftRules && source !== 'none' && rules.toAddress() !== 'no'
   const byRules = hasDraftRules && !mayBeOfSource ? 'yes' : hasDraftRules || isEssential(flow) ? HIDDEN : 'no'
@@ -229,8 +242,8 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * `byRules`: whether "allowed" in selective mode comes from a rule. Only a rule that names the source by its address can let a flow
- * in at the destination while the source has none and says so.
+ * Interprets a decision of the PCE. `byRules` says whether "allowed" in selective mode comes from a rule. A flow can be
+ * let in at the destination while the source has no rule for it only if a rule names the source by its address.
  */
 function readTold(
   decision: string,
@@ -249,8 +262,9 @@ function readTold(
 }
 
 /**
- * Whether the source drops it. A deny rule from all workloads is written to every managed source, which then drops what it enforces
- * (P51). In full mode, what goes out today has a rule that lets it out, and that beats a deny rule.
+ * Whether the source drops the flow. A deny rule that applies to all workloads is written to every managed source,
+ * which then enforces it (P51). In full mode, traffic that leaves today has an allow rule, which takes precedence over
+ * a deny rule.
  */
 function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { source, draft: said, hasDraftRules, rules } = flow
@@ -261,7 +275,7 @@ function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   if (denied === 'no') return 'no'
   const { own, active, draft } = rules.atSource('allow')
   const essential = isEssential(flow) ? unknown('essential') : 'no'
-  // In selective mode "allowed" may mean only that no deny rule matches, so the active decision tells nothing here.
+  // In selective mode "allowed" may only mean that no deny rule matched, so the active decision is no evidence here.
   const isByDefault = source === 'selective' && wordOf(said) === 'allowed' && !hasDraftRules && !isEssential(flow)
   const byWord = isByDefault ? 'no' : HIDDEN
   const allowed = inBoth(asked, [HIDDEN, anyOf([own, active, essential])], [byWord, anyOf([own, draft, essential])])
@@ -269,14 +283,14 @@ function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   return source === 'unknown' ? both(drops, unknown('enforcement')) : drops
 }
 
-/** Whether pending changes may make a difference at the source; a draft decision would tell. */
+/** True if pending changes may matter at the source. A draft decision would settle that. */
 const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
- * Whether an override deny holds once the ends are in their new modes: at the destination, or written to a source that enforces.
- * The harder decision of the two ends hides the reason of the other, so the rules are asked too; where they and the PCE disagree,
- * or the draft and what is in force, it is undecided.
+ * Whether an override deny rule applies once the ends are in their new modes, at the destination or at a source that
+ * enforces. The stricter decision of one end hides the reason of the other, so the rules are consulted too. The answer
+ * is undecided if the rules and the PCE disagree, or if the draft and the active policy do.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
@@ -285,7 +299,7 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
     ...(willSourceEnforce(flow) ? [{ mode: source, says: rules.atSource('override_deny') }] : []),
   ].map(({ mode, says }) => (mode === 'unknown' ? weaken(says) : says))
   if (ends.length === 0) return 'no'
-  // What VENs keep open comes before every rule (P50).
+  // Traffic that VENs always keep open takes precedence over every rule (P50).
   const counts = isEssential(flow) ? unknown('essential') : 'yes'
   const says = (version: keyof Versions) => both(anyOf(ends.map((end) => end[version])), counts)
   return anyOf([
@@ -294,17 +308,20 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   ])
 }
 
-/** Of an end whose mode is not known. */
+/** Turns the answers for an end whose mode is unknown into doubtful ones. */
 const weaken = ({ own, active, draft }: Versions): Versions => {
   const [a, b, c] = [own, active, draft].map((answer) => both(answer, unknown('enforcement')))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }
 }
 
-/** A source of the application itself changes its mode with it. */
+/** True if the source will enforce policy. A source inside the application changes its mode together with it. */
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')
 
-/** What the active decision tells about override denies: no, where every end that counts lets it pass and says so. */
+/**
+ * What the active decision shows about override deny rules: "no" if every relevant end reports that it lets the flow
+ * pass.
+ */
 function activeSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, decision } = flow
   const passes = (mode: EndMode) =>
@@ -315,10 +332,10 @@ function activeSaysOverride(flow: ObservedFlow): Answer {
   return isClear ? 'no' : HIDDEN
 }
 
-/** What the draft decision tells about them. */
+/** What the draft decision shows about override deny rules. */
 function draftSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, draft } = flow
-  // What is only potentially blocked may be said by a source that will not enforce it.
+  // A "potentially blocked" may come from a source that will not enforce it.
   const isOfSource = draft?.startsWith('potentially') === true && source !== 'none' && !willSourceEnforce(flow)
   if (saysOverride(draft)) return isOfSource ? HIDDEN : 'yes'
   const isSilent = (mode: EndMode, other: EndMode) =>
@@ -332,7 +349,7 @@ function draftSaysOverride(flow: ObservedFlow): Answer {
 const saysOverride = (draft: string | null) => draft?.endsWith('override_deny') === true
 const isEnforcing = (mode: EndMode) => mode === 'selective' || mode === 'full'
 
-/** A draft decision in the words of `policy_decision`. */
+/** Reduces a draft decision to the values of `policy_decision`. */
 function wordOf(draft: string | null): string | null {
   if (draft === null) return null
   return ['potentially_blocked', 'blocked', 'allowed'].find((word) => draft.startsWith(word)) ?? null

@@ -21,13 +21,13 @@ import { judgeFlow, type EndMode, type FlowVerdict } from './judge-flow.js'
 import type { RuleAnswers, Surroundings } from './read-surroundings.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 
-/** The rules of a ringfence, in the order in which they are written: what allows comes before what denies. */
+/** Types of ringfence rules in the order in which they are written: allow rules come before deny rules. */
 export const RINGFENCE_RULE_TYPES = ['intra-scope', 'extra-scope allow (inbound)', 'deny (block all inbound)'] as const
 export type RingfenceRuleType = (typeof RINGFENCE_RULE_TYPES)[number]
 
 export type PeerCoverage = 'already_allowed' | 'newly_allowed'
 
-/** One rule of the ringfence; `remote` is whom an extra-scope rule is for. */
+/** One rule of the ringfence. `remote` is the application that an extra-scope rule lets in. */
 export interface RingfenceRule {
   type: RingfenceRuleType
   remote?: Application & { coverage: PeerCoverage }
@@ -35,22 +35,22 @@ export interface RingfenceRule {
 
 export interface NewRule extends RingfenceRule {
   asked: RuleArguments
-  /** Why an allow rule is needed; absent for the deny rule. */
+  /** What the allow rule is needed for; absent for the deny rule. */
   need?: Need
 }
 
 export interface StandingRule extends RingfenceRule {
   href: string
-  /** As of a new rule. */
+  /** What the allow rule is needed for; absent for the deny rule. */
   need?: Need
 }
 
-/** An application that was seen as a source, and what the plan does about it. */
+/** An application that was seen as a source, and how the plan treats it. */
 export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
-  /** Its flows are allowed, but maybe only because no deny rule matches them yet. */
+  /** True if its flows are allowed, but perhaps only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
-  /** Excluded: the caller leaves it out. */
+  /** How the source is covered; `excluded` means that the caller left it out. */
   rule: 'new' | 'existing' | 'excluded' | 'none'
 }
 
@@ -64,27 +64,27 @@ export interface PlanInput {
   /** The requested deny rule; null unless the ringfence is selective. */
   deny: { consumers: Actor[]; services: IngressService[] } | null
   existing: Existing
-  /** Href of All Services. */
+  /** Href of the service All Services. */
   allServices: string
   surroundings: Pick<Surroundings, 'judge' | 'judgeAt' | 'hasPending'>
 }
 
-/** Everything a ringfence will do, and to whom. Nothing here calls the PCE. */
+/** Everything a ringfence will do, and to whom. Planning makes no calls to the PCE. */
 export interface RingfencePlan {
   newRules: NewRule[]
   standingRules: StandingRule[]
   remotes: PlannedRemote[]
   skippedAllowed: Application[]
-  /** Exclusions that no source was seen for. */
+  /** Exclusions that match no observed source. */
   unusedExclusions: string[]
-  /** Inbound, with the effect on each port. The application itself is among them. */
+  /** Inbound sources, including the application itself, with the effect on each port. */
   sources: Sources
   destinations: RemoteApplication[]
-  /** What the workloads of the application drop once they are in full enforcement. */
+  /** Traffic that the application's workloads will drop in full enforcement. */
   lostOutbound: LostOutbound
 }
 
-/** Plans a ringfence (T15). Throws label_not_found for a source whose labels are not in the label list. */
+/** Plans a ringfence (T15). Throws label_not_found if a source has a label that is missing from the label list. */
 export function planRingfence(input: PlanInput): RingfencePlan {
   const { application, labels, discovery, deny, existing, surroundings } = input
   const [app, env] = application
@@ -124,7 +124,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     const without = standing !== undefined ? null : isExcluded ? 'excluded' : isSkipped ? 'none' : null
     states.set(applicationId(remote), { ...state, rule: without ?? place(rule, standing, asked, needed) })
   }
-  // Last, so that an incomplete ringfence cuts nothing.
+  // The deny rule comes last, so that an incomplete ringfence cuts nothing.
   if (deny !== null) {
     place({ type: 'deny (block all inbound)' }, existing.coveringDeny(deny.consumers, deny.services), {
       providers: ['ams'],
@@ -173,22 +173,22 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
 }
 
-/** What rules may say differently of each workload of the application. */
+/** Reasons for doubt that may be resolved for each workload of the application individually. */
 const OF_DESTINATION: readonly Reason[] = ['address', 'label', 'workload']
 
 const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
   isUnknown(undecided) && undecided.unknown.some((reason) => OF_DESTINATION.includes(reason))
 
-/** An application that sends to the one being ringfenced. */
+/** An application that sends traffic to the one being ringfenced. */
 export interface FoundRemote {
   remote: Application
-  /** Allowed: every flow of it is. */
+  /** `already_allowed` only if all of its flows are allowed. */
   coverage: PeerCoverage
-  /** Some flow is allowed, but maybe only because no deny rule matches it yet. */
+  /** True if some flow may be allowed only because no deny rule matches it yet. */
   allowedByDefaultPossible: boolean
 }
 
-/** The applications among the sources, in the order of app, then env. */
+/** Returns the applications among the sources, sorted by app, then env. */
 export function findRemotes(flows: Iterable<InboundFlow>, own: Application): FoundRemote[] {
   const found = new Map<string, FoundRemote>()
   for (const { application: remote, decision, destinationMode, hasDraftRules } of flows) {
@@ -199,11 +199,11 @@ export function findRemotes(flows: Iterable<InboundFlow>, own: Application): Fou
     else if (destinationMode === 'selective' && !hasDraftRules) known.allowedByDefaultPossible = true
     found.set(key, known)
   }
-  // By code unit, and the separator sorts before anything a value holds: app first, then env.
+  // Sorting by code unit orders by app first, then env, because the separator sorts before any character of a value.
   return [...found].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, remote]) => remote)
 }
 
-/** The labels of a source. Throws label_not_found where the label list has none. */
+/** Returns the labels of a source. Throws label_not_found if one is missing from the label list. */
 export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote {
   const [appLabel, envLabel] = [labels.find('app', app), labels.find('env', env)]
   if (appLabel !== undefined && envLabel !== undefined) return { app: appLabel, env: envLabel }
@@ -212,13 +212,14 @@ export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote 
   throw new ToolError('label_not_found', text, { label }, { hint: 'Labels may be changing; call again.' })
 }
 
-/** Why a ringfence goes without its deny rule for now. */
+/** Why a ringfence is written without its deny rule for now. */
 export const DENY_WITHHELD =
   'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with complete: true or a shorter lookback_days to complete it.'
 
 /**
- * A plan without its new deny rule where the inbound query reached its row limit: a source that was not read has no rule and is
- * not listed. What would be cut is still reported for the complete ringfence. An existing deny rule is not affected.
+ * Removes the new deny rule from a plan if the inbound query reached its row limit, because sources that were not read
+ * have no allow rule and are not listed. Reported effects are still those of the complete ringfence. An existing deny
+ * rule is kept.
  */
 export function withholdDeny(
   plan: RingfencePlan,
@@ -229,27 +230,27 @@ export function withholdDeny(
   return { plan: denyWithheld ? { ...plan, newRules } : plan, denyWithheld }
 }
 
-/** A destination that the application may no longer reach. */
+/** A destination that the application may lose access to. */
 export interface LostDestination {
-  /** Null if it is not one. */
+  /** The destination application; null if the destination is not an application. */
   application: Application | null
   name: string
   connections: number
-  /** As `443/tcp`. */
+  /** Ports as in `443/tcp`. */
   ports: string[]
 }
 
-/** Outbound traffic that workloads in full enforcement drop, because no rule lets it out. */
+/** Outbound traffic that workloads drop in full enforcement, because no rule allows it. */
 export interface LostOutbound {
   /** Connections that no rule allows today. */
   certain: number
-  /** Connections that are allowed in selective mode, as far as known only because no deny rule matches. */
+  /** Connections allowed in selective mode, as far as known only because no deny rule matches. */
   byDefault: number
-  /** Busiest first. */
+  /** Busiest destinations first. */
   destinations: LostDestination[]
 }
 
-/** What the application's own workloads could no longer send, except traffic inside the application. */
+/** Finds the outbound traffic that the application would lose. Traffic inside the application is left out. */
 export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own: Application): LostOutbound {
   const found = new Map<string, LostDestination & { portSet: Set<string> }>()
   const lost = { certain: 0, byDefault: 0 }

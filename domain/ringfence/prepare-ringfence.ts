@@ -25,8 +25,8 @@ export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const
 export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
 
 /**
- * The consumers of the deny rule. Without an Any list they fall back to all workloads, which excludes other addresses: `mode`
- * says what it became.
+ * Returns the consumers of the deny rule. If there is no Any IP list, they fall back to all workloads, which does not
+ * cover other addresses; the returned `mode` tells what is used.
  */
 export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
   const mode = anyList === null ? 'ams' : asked
@@ -34,7 +34,7 @@ export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { 
   return { mode, actors: mode === 'any' ? list : [{ actors: 'ams' }, ...list] }
 }
 
-/** What a caller may choose about one ringfence. */
+/** Options that a caller may set for one ringfence. */
 export interface RingfenceOptions {
   ruleset_name?: string
   selective?: boolean
@@ -48,7 +48,7 @@ export interface DenyAsked {
   actors: Actor[]
 }
 
-/** A ringfence before anything is written. Up to here a dry run and a real run are the same. */
+/** A ringfence that is ready to be written. A dry run and a real run are identical up to this point. */
 export interface Prepared {
   application: readonly [Label, Label]
   options: RingfenceOptions
@@ -60,15 +60,15 @@ export interface Prepared {
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
-  /** It may cover less than every address. */
+  /** True if the Any list may not cover every address. */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
   discovery: Discovery
-  /** Without the deny rule if that is withheld. */
+  /** The plan, without the deny rule if that is withheld. */
   plan: RingfencePlan
   denyWithheld: boolean
   draft: PolicySnapshot
-  /** Of `plan.newRules`, in their order. */
+  /** Write requests for `plan.newRules`, in the same order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
 }
@@ -76,8 +76,8 @@ export interface Prepared {
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads all that a ringfence depends on, and plans it (T15). Throws no_workloads unless it is a dry run, invalid_deny_service,
- * already_exists, label_not_found, and what the PCE client throws.
+ * Reads everything that a ringfence depends on, and plans it (T15). Throws no_workloads (except in a dry run),
+ * invalid_deny_service, already_exists, label_not_found, and what the PCE client throws.
  */
 export async function prepareRingfence(
   ctx: Context,
@@ -115,7 +115,7 @@ export async function prepareRingfence(
     ruleSet,
     planned && { providers: [{ actors: 'ams' }], consumers: planned.consumers, ingress_services: planned.services },
   )
-  // In selective mode, "allowed" does not tell what goes on in full enforcement.
+  // In selective mode, "allowed" does not show what still passes in full enforcement, so the rules must be read too.
   const needsRules = selective !== true && [...modes.values()].includes('selective')
   const discovery = await discoverFlows(ctx, labels, application, shared, modes, needsRules)
   refuseRenamedSources(ctx.pce, discovery.inbound, labels)
@@ -168,7 +168,10 @@ async function readWorkloads({ pce, signal }: Context, application: readonly Lab
   }
 }
 
-/** The services of the deny rule as it is sent. Throws invalid_deny_service for anything wrong with them, with the `reason`. */
+/**
+ * Resolves the services of the deny rule into the form that the PCE accepts. Throws invalid_deny_service with a
+ * `reason` if any of them is invalid.
+ */
 async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
   try {
     return toWireServices(await resolveIngressServices(lookups, asked, { deny: true }))
@@ -182,21 +185,21 @@ async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferen
   }
 }
 
-/** Throws label_not_found if a label that the caller named has changed since. */
+/** Throws label_not_found if a label that the caller named has changed since it was looked up. */
 function refuseRenamed(pce: PceClient, application: readonly Label[], labels: LabelIndex): void {
   for (const { href, key, value } of application)
     if (labels.get(href)?.value !== value) throw renamed(pce, `${key}=${value}`)
 }
 
-/** Throws label_not_found if a label of what was planned some time ago is no longer the same one in `labels`. */
+/** Throws label_not_found if a label in an earlier plan no longer denotes the same thing in `labels`. */
 export function refuseRelabelled(pce: PceClient, { application, discovery }: Prepared, labels: LabelIndex): void {
   refuseRenamed(pce, application, labels)
   refuseRenamedSources(pce, discovery.inbound, labels)
 }
 
 /**
- * Throws label_not_found unless the rules will name the very labels that the sources have: traffic names labels by value, and a
- * label renamed since the list was read would let another application in.
+ * Throws label_not_found unless the rules will name the same labels that the sources carry. Flow rows name labels by
+ * value, and if a label was renamed after the list was read, the rules would let in another application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {
@@ -213,7 +216,7 @@ function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labe
 }
 
 function renamed(pce: PceClient, label: string): ToolError {
-  // So that the next lookup reads the labels again.
+  // The next lookup must read the labels again.
   forgetLabels(pce)
   const text = `Labels changed in the meantime: ${label} is no longer the same label. Nothing was written.`
   return new ToolError('label_not_found', text, { label }, { hint: 'Call again.' })

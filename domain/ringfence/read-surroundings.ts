@@ -31,16 +31,18 @@ interface Source {
   signal: AbortSignal
 }
 
-/** The policy as the ringfences of one call see it. */
+/** The policy that all ringfences of one call are planned against. */
 export interface PolicyRead {
   draft: PolicySnapshot
-  /** Draft href of the one All Services. */
+  /** Draft href of the service All Services. */
   allServices: string
-  /** What is in force; read on first use. */
+  /** Returns the active policy, which is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
 }
 
-/** Reads the draft. Throws not_found where there is no All Services, ambiguous_name where there are several. */
+/**
+ * Reads the draft. Throws not_found if the service All Services does not exist, ambiguous_name if there are several.
+ */
 export async function readPolicy(source: Source, labels: LabelIndex): Promise<PolicyRead> {
   const draft = await loadSnapshot(source, 'draft', labels)
   const [all, ...others] = draft.allServices
@@ -59,49 +61,59 @@ export async function readPolicy(source: Source, labels: LabelIndex): Promise<Po
   }
 }
 
-/** Answers of the ringfence's own rules, of all others in force, and of all others in draft. */
+/**
+ * Three answers to the same question: from the ringfence's own rules, from all other active rules, and from all other
+ * draft rules.
+ */
 export interface Versions {
   own: Answer
   active: Answer
   draft: Answer
 }
 
-/** What the rules say of one flow. Each is evaluated only when needed. */
+/** What the rules say about one flow. Each question is evaluated only when it is asked. */
 export interface RuleAnswers {
-  /** Rules that are written to the destination. */
+  /** Answers from the rules that are written to the destination. */
   readonly atDestination: (kind: RuleKind) => Versions
-  /** Rules that are written to the source. */
+  /** Answers from the rules that are written to the source. */
   readonly atSource: (kind: RuleKind) => Versions
-  /** An allow rule of any version lets the source in by its address. */
+  /** Whether an allow rule of any version lets the source in by its address. */
   readonly byAddress: () => Answer
-  /** An allow rule of any version lets it out by the address of the destination. */
+  /** Whether an allow rule of any version lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
 }
 
-/** The policy around a ringfence, with its own rules. */
+/** The policy around a ringfence, together with the ringfence's own rules. */
 export interface Surroundings {
-  /** Of traffic to any workload of the application. */
+  /** Judges traffic to any workload of the application. */
   readonly judge: RuleJudge
-  /** Of traffic to one of its workloads. */
+  /** Returns the judge of traffic to one particular workload. */
   readonly judgeAt: (destination: End) => RuleJudge
-  /** Names of objects with unprovisioned changes, which may be provisioned with the ringfence or without it. */
+  /**
+   * Names of objects with unprovisioned changes, which may be provisioned together with the ringfence or without it.
+   */
   pending: string[]
-  /** Something is pending: these, or changes of the ringfence itself. */
+  /** True if anything is pending, including changes to the ringfence itself. */
   hasPending: boolean
   /** Names of rule sets whose deny rules could not be read. */
   unread: string[]
 }
 
-/** Rules as far as they are known in one version: rule sets whose scope may hold the application, and all others. */
+/**
+ * The rule sets of one policy version: `near` ones have a scope that may include the application, `far` are all others.
+ */
 interface Around {
   near: PolicySnapshot
   far: readonly RuleSet[]
 }
 
 /**
- * Reads the rules of all rule sets that may apply to traffic to an application: in draft, and in force as well if a pending
- * change may affect it. `own`: the rule set of the ringfence, where there is one; `deny`: the deny rule that it will have. Deny
- * rules that cannot be read leave the traffic they may apply to undecided. Throws what the PCE client throws.
+ * Reads the rules of all rule sets that may apply to traffic to an application: the draft, and also the active policy
+ * if a pending change may affect it. If deny rules cannot be read, the traffic that they may apply to is undecided.
+ * Throws what the PCE client throws.
+ *
+ * @param own the ringfence's existing rule set, if there is one
+ * @param deny the deny rule that the ringfence will have
  */
 export async function readSurroundings(
   source: Source,
@@ -127,7 +139,7 @@ export async function readSurroundings(
   }
 }
 
-/** Rule sets but the ringfence's own, by whether their scope may hold the application. */
+/** Splits all rule sets except the ringfence's own by whether their scope may include the application. */
 export function divide(snapshot: PolicySnapshot, application: readonly Label[], own: RuleSet | null) {
   const destination = someWorkloadWith(application)
   const [near, far]: [RuleSet[], RuleSet[]] = [[], []]
@@ -139,22 +151,25 @@ export function divide(snapshot: PolicySnapshot, application: readonly Label[], 
   return { near, far }
 }
 
-/** Unprovisioned changes that may affect the application: rule sets, boundaries, and objects that their rules name. */
+/**
+ * Names of objects with unprovisioned changes that may affect the application: rule sets, boundaries, and objects that
+ * their rules refer to.
+ */
 function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
-  // A scope that is being changed may have contained the application.
+  // The active scope of a changed rule set may have included the application.
   const changed = [...pendingHolders(near), ...far.filter(isPending)].map(({ name }) => name)
   const told = JSON.stringify([near.ruleSets, near.boundaries, own])
   const objects = [...near.pendingObjects].flatMap(([href, name]) => (told.includes(`"${href}"`) ? [name] : []))
   return [...changed, ...objects]
 }
 
-/** The deny rule of a ringfence that is yet to be written, from outside its scope. */
+/** The deny rule of a ringfence that has not been written yet; it denies traffic from outside the scope. */
 export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
 
-/** What the rules say of traffic from a source to one port of a destination. */
+/** Tells what the rules say about traffic from a source to one port of a destination. */
 export type RuleJudge = (source: End, port: number | null, proto: number | null) => RuleAnswers
 
-/** Prepares both versions of the policy, and the ringfence itself, for judging flows. */
+/** Prepares both versions of the policy and the ringfence itself for judging flows. */
 export function judgeByRules(
   draft: Around,
   active: Around,
@@ -204,10 +219,13 @@ export function judgeByRules(
   return { judge: judgeAt(null), judgeAt }
 }
 
-/** The rules of one kind as a test of what is sent to a destination; null is any workload of the application. */
+/**
+ * Returns matchers for the rules of one kind that apply at a destination; null stands for any workload of the
+ * application.
+ */
 type MatchKinds = (kind: RuleKind, destination: End | null) => RuleMatch[]
 
-/** The matchers for each kind of rule, built on first use. */
+/** Creates the matchers for each kind of rule on first use. */
 function matchKinds(rules: (kind: RuleKind) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
   const made = new Map<RuleKind, RuleMatch[]>()
   const compiled = new Map<RuleKind, (destination: End) => RuleMatch[]>()

@@ -16,7 +16,7 @@ export interface BatchArguments extends RingfenceOptions {
   env_name: string
 }
 
-/** An application of a batch with its labels, or why it is skipped. */
+/** An application of a batch: its labels, or the reason why it is not processed. */
 export type BatchEntry = { app: string; env: string } & (
   | { state: 'ready'; application: readonly [Label, Label]; options: RingfenceOptions }
   | { state: 'unknown'; error: ToolError }
@@ -24,9 +24,9 @@ export type BatchEntry = { app: string; env: string } & (
 )
 
 /**
- * The applications of a batch in their order. One that cannot be found is an entry with its error, one that was named before (in
- * whatever form) a duplicate. Throws invalid_argument where two different applications would share one rule set: the second
- * would only fail after the first was written.
+ * Resolves the applications of a batch, in the given order. An application that cannot be found becomes an entry with
+ * its error; one that was named before, in whatever form, becomes a duplicate. Throws invalid_argument if two different
+ * applications would share one rule set, because the second would fail only after the first had been written.
  */
 export async function resolveBatch(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -73,8 +73,8 @@ export async function resolveBatch(
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * Infrastructure first, when requested (T16): the higher the score the earlier, applications without traffic last, otherwise as
- * given. If the estate cannot be ranked, the order stays and a warning says so.
+ * If requested, sorts infrastructure first (T16): by descending score, applications without traffic last, otherwise in
+ * the given order. If the estate cannot be ranked, the order stays and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],
@@ -96,7 +96,7 @@ export interface RingfenceDone {
   written: RingfenceWritten | null
 }
 
-/** What happened to each application, in processing order. */
+/** The outcome for each application, in processing order. */
 export type BatchOutcome = { app: string; env: string } & (
   | { status: 'success'; done: RingfenceDone }
   | { status: 'error'; error: Record<string, unknown> }
@@ -104,8 +104,9 @@ export type BatchOutcome = { app: string; env: string } & (
 )
 
 /**
- * Processes one application after the other. A failure affects only that application, unless `stopOnError` ends the batch: an
- * unknown application then stops it before anything is written. When `signal` is aborted, the rest is skipped.
+ * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` ends
+ * the batch; then even an unknown application stops it before anything is written. When `signal` aborts, the rest is
+ * skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -131,8 +132,8 @@ export async function runBatch(
 }
 
 /**
- * Writes what `runBatch` planned, one application after the other, with the same rules for what follows a failure. Nothing else
- * is planned here: what was shown is what is written (D75).
+ * Writes what `runBatch` planned, one application after the other, with the same handling of failures. It plans nothing
+ * anew, so exactly what was shown is written (D75).
  */
 export async function writeBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -171,13 +172,13 @@ async function attempt(
   }
 }
 
-/** Whether anything of an application was written. */
+/** True if anything was written for the application. */
 export const hasWritten = (outcome: BatchOutcome): boolean =>
   outcome.status === 'success'
     ? outcome.done.written !== null
     : outcome.status === 'error' && outcome.error['partial'] === true
 
-/** The body that an error has as an answer (D3); unexpected errors reveal nothing. */
+/** Turns an error into the body that answers contain (D3). Unexpected errors reveal no details. */
 function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ToolError) {
     const head = { error: error.code, message: error.message, ...(error.hint !== undefined && { hint: error.hint }) }

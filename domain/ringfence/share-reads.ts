@@ -11,26 +11,29 @@ import { lookbackWindow, type TrafficWindow } from '../traffic/traffic-window.js
 import type { SourceChoice } from './choose-sources.js'
 import { readPolicy, type PolicyRead } from './read-surroundings.js'
 
-/** What the ringfences of one call share, each read on first use. */
+/** Data that all ringfences of one call share. Each item is read on first use. */
 export interface Shared {
-  /** At most 60 s old when asked for. */
+  /** Returns labels that are at most 60 s old. */
   labels(): Promise<LabelIndex>
   lookbackDays: number
-  /** Which sources are let in. */
+  /** The caller's choice of which sources are let in. */
   choice: SourceChoice
-  /** Of all traffic that is read. */
+  /** Time window of all traffic that is read. */
   window: TrafficWindow
-  /** Read it past the row limit, in parts (D136). */
+  /** True if reading continues past the row limit, in parts (D136). */
   complete: boolean
-  /** Read again with each new label list. */
+  /** Returns the policy, which is read again whenever the label list was renewed. */
   policy(): Promise<PolicyRead>
-  /** A sentence instead if the estate could not be ranked: the ranking is only advice, no reason to fail. */
+  /**
+   * Returns the ranking, or a sentence that says why there is none. The ranking is only advice, so its failure fails no
+   * call.
+   */
   ranking(): Promise<EstateRanking | string>
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** Everything that the ringfences of one call have in common. */
+/** Creates the reads that all ringfences of one call share. */
 export function shareReads(
   ctx: Context,
   lookbackDays: number,
@@ -51,7 +54,7 @@ export function shareReads(
       const index = await labels()
       if (policy?.labels !== index) policy = { labels: index, read: readPolicy(ctx, index) }
       return policy.read.catch((error: unknown) => {
-        // The next application retries.
+        // Forget the failed read, so that the next application retries it.
         policy = undefined
         throw error
       })
@@ -66,16 +69,16 @@ export function shareReads(
   }
 }
 
-/** Every application of the estate, ranked by how much others depend on it. */
+/** All applications of the estate, ranked by how much others depend on them. */
 export interface EstateRanking {
   rows: InfrastructureRow[]
   read: FlowsRead
 }
 
-/** The defaults of identify-infrastructure-services. */
+/** The same defaults as in identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
-/** Ranks the applications of the whole estate by the traffic of a window (T17). Throws what the reader throws. */
+/** Ranks all applications of the estate by the traffic of a window (T17). Throws what the reader throws. */
 async function rankEstate(
   ctx: Context,
   labels: LabelIndex,
@@ -90,7 +93,7 @@ async function rankEstate(
   return { rows, read }
 }
 
-/** The context with progress that goes on rising over several readers, each of which counts from zero. */
+/** Returns a context whose progress keeps rising across several readers, although each of them counts from zero. */
 export function reportRising<C extends Pick<ToolContext, 'progress'>>(ctx: C, prefix = ''): C {
   let step = 0
   return {

@@ -14,8 +14,8 @@ import { toWireScopes } from '../drafts/resolve-actors.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Writes what was planned and reads it back; sends nothing if nothing is missing. Throws already_exists where the draft is not
- * what it was when that was planned, and as `writeRingfence`.
+ * Writes a planned ringfence and reads it back. Sends nothing if nothing is missing. Throws already_exists if the draft
+ * has changed since the plan was made, and what `writeRingfence` throws.
  */
 export async function writePrepared(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -40,15 +40,16 @@ export interface RingfenceWrite {
   body: RuleSetBody
   existing: RuleSet | null
   rules: readonly PlannedRule[]
-  /** Throws if the deny rule must not be written after the rules before it; given the href of the rule set. */
+  /** Called with the rule set's href before the deny rule is written. Throws if an allow rule is not in place. */
   beforeDeny: (ruleSet: string) => Promise<void>
 }
 
 /**
- * Writes a ringfence into the draft and returns the hrefs of the rule set and its new rules. A failure stops it and undoes
- * nothing: allow rules come first, so what exists by then cuts no traffic, and repeating the call continues from there. The error
- * has `partial` and `written` once something was written (D3), and `stands`, which is looked up afterwards: everything of this
- * ringfence that is in the draft now and was not before the call.
+ * Writes a ringfence into the draft and returns the hrefs of the rule set and its new rules. A failure stops the
+ * writing without undoing anything: allow rules come first, so an incomplete ringfence cuts no traffic, and a repeated
+ * call continues from there. If something was written, the error carries `partial` and `written` (D3). It also carries
+ * `stands`, looked up afterwards: everything of this ringfence that is in the draft now and was not there before the
+ * call.
  */
 export async function writeRingfence(
   pce: PceClient,
@@ -61,7 +62,7 @@ export async function writeRingfence(
     if (existing === null) written.push(href)
     const ruleHrefs: string[] = []
     for (const rule of rules) {
-      // The server is about to stop; a client that leaves does not stop a write.
+      // The signal aborts when the server is about to stop. A client that disconnects does not stop a write.
       signal.throwIfAborted()
       if (rule.collection === 'deny_rules') await beforeDeny(href)
       const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
@@ -85,14 +86,17 @@ export async function writeRingfence(
   }
 }
 
-/** What is still to be written. Someone else may have written part of what exists: at most one of these is our failed write. */
+/**
+ * Counts the objects that still have to be written. Somebody else may have written some of what was found, so at most
+ * one of the unexpected objects is attributed to our own failed request.
+ */
 function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
   const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
   const isThere = mayHaveHappened(error) && stands !== null && stands.length > ours
   return wanted - ours - Number(isThere)
 }
 
-/** Hrefs of the rule set and its rules that did not exist before; null where they cannot be read. */
+/** Returns the hrefs of the rule set and rules that did not exist before; null if they cannot be read. */
 async function findNew(
   pce: PceClient,
   application: readonly Label[],
@@ -103,7 +107,7 @@ async function findNew(
   const { signal } = new AbortController()
   try {
     const found = await findRingfence(pce, application, 'draft', signal, name)
-    // Its scope may have been changed in the meantime: what was written is there anyway.
+    // The rule set counts even if its scope was changed in the meantime, because what was written is still in it.
     const ruleSet = found.ruleSet ?? found.conflicts.find((one) => one.ruleSet.href === href)?.ruleSet
     if (ruleSet === undefined) return []
     const [complete] = await loadDenyRules(pce, [ruleSet], signal)
@@ -118,7 +122,7 @@ async function findNew(
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
 
-/** The payload of the rule set; for an existing one, what it must still be. */
+/** Body of the rule set; for an existing one, the values that it must still have. */
 export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
   const [app, env] = application
   const scopes = toWireScopes([application.map((label) => ({ label }))])
@@ -127,10 +131,10 @@ export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
     : { name, scopes }
 }
 
-/** What a real run did. */
+/** The result of a real run. */
 export interface RingfenceWritten {
   href: string
-  /** Of the new rules, in the order of the plan. */
+  /** Hrefs of the new rules, in the order of the plan. */
   ruleHrefs: string[]
   stored: StoredRuleSet | null
 }
@@ -138,8 +142,9 @@ export interface RingfenceWritten {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Before the first write: throws already_exists {reason: changed_meanwhile, changed} unless the draft is what the plan was made
- * for. The traffic queries take minutes, and a ringfence applies to whatever the scope contains by then.
+ * Check before the first write: throws already_exists {reason: changed_meanwhile, changed} if the draft has changed
+ * since the plan was made. The traffic queries take minutes, and a ringfence applies to whatever is in its scope by
+ * then.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -152,8 +157,8 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 }
 
 /**
- * Before the deny rule, which is the last write: throws the same error unless the scope is unchanged and every allow rule of the
- * plan, existing or new, is present and in force. `href` is that of the rule set.
+ * Check before the deny rule, which is written last: throws the same error unless the scope is unchanged and every
+ * planned allow rule, existing or new, is present and enabled. `href` is the rule set's.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -172,7 +177,10 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
   }
 }
 
-/** The rule set as it is now; null if it has changed, and then `changed` says how. `href` null: there was none. */
+/**
+ * Returns the current rule set. If it has changed, returns null and says in `changed` how. A null `href` means that no
+ * rule set existed when the plan was made.
+ */
 async function readAgain(
   { pce, signal }: Context,
   { application, name }: Prepared,
@@ -215,10 +223,13 @@ function compareRules(before: RuleSet, now: RuleSet): string[] {
   ]
 }
 
-/** Rule fields that do not affect what it applies to. Of `update_type` only a pending deletion does. */
+/**
+ * Rule fields that do not affect what a rule applies to. `update_type` matters only for a pending deletion, which is
+ * handled separately.
+ */
 const BESIDE = /^(created|updated|deleted)_(at|by)$|^update_(type|label)$|^description$|^external_data/
 
-/** Each rule by its href, as one text that changes when the rule does. */
+/** Maps the href of each rule to a text that changes whenever the rule does. */
 function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string> {
   return new Map(
     [...(rules ?? []), ...(denyRules ?? [])].map((rule: Rule | DenyRule) => {
@@ -229,7 +240,7 @@ function rulesOf({ rules, deny_rules: denyRules }: RuleSet): Map<string, string>
   )
 }
 
-/** Ignoring order and absent fields, with references reduced to their hrefs. */
+/** Normalises a value for comparison: ignores order and absent fields, and reduces references to their hrefs. */
 function canonical(value: unknown): unknown {
   if (Array.isArray(value)) return value.map((item) => JSON.stringify(canonical(item))).sort()
   if (typeof value !== 'object' || value === null) return value
