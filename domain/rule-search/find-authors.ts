@@ -4,11 +4,11 @@ import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { nearNames } from '../text/compare-texts.js'
 
-/** Who wrote rules. */
+/** The authors of rules. */
 export interface Authors {
-  /** By href; undefined for who is not among the users that may be read. */
+  /** Returns a user's name by href; undefined if the user is not among those that may be read. */
   nameOf(href: string): string | undefined
-  /** Whether a rule was made or changed by the one asked for; undefined where nobody was. */
+  /** True if the requested author created or last changed the rule; undefined if no author was requested. */
   isAuthor: ((rule: Stamped) => boolean) | undefined
 }
 
@@ -18,8 +18,8 @@ interface Stamped {
 }
 
 /**
- * Users by name. `author` is a user name, a full name or an href, whole and in any case. Throws not_found with near names; where this
- * account may not list users, only an href can be given.
+ * Looks up users by name. `author` is a user name, full name or href; it must match as a whole, in any case. Throws
+ * not_found with similar names. If this account may not list users, only an href is accepted.
  */
 export async function createAuthorTest(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,

@@ -19,44 +19,52 @@ import { inOrder, loadCatalog, readBoundaries, readEveryRule, searchRules, type 
 import { findTarget, namesTarget, type Target } from './find-target.js'
 import { createAuthorTest, type Authors } from './find-authors.js'
 
-/** What rules are searched for; everything given has to hold. */
+/** Criteria of a rule search. A rule must meet all criteria that are given. */
 export interface RuleSearch {
   version: PolicyVersionSelector
-  /** At either end, at the destination, at the source: what a rule names there, or an address that its IP lists hold. */
+  /**
+   * What the rule names at either end (`actor`), as destination (`provider`) or as source (`consumer`). An address also
+   * matches IP lists that contain it.
+   */
   ends: Partial<Record<'actor' | 'provider' | 'consumer', ActorReference>>
   service?: ServiceReference | undefined
-  /** Part of the name of a process or Windows service that a service of the rule names. */
+  /** Part of the name of a process or Windows service in a service of the rule. */
   process?: string | undefined
-  /** Part of the description of a rule, or of the name or description of its rule set, in any case. */
+  /** Part of the description of the rule, or of the name or description of its rule set, in any case. */
   text?: string | undefined
   types?: readonly RuleType[] | undefined
-  /** Whether the rule and its rule set are enabled. */
+  /** Whether both the rule and its rule set are enabled. */
   enabled?: boolean | undefined
   pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
   author?: string | undefined
-  /** A workload by name or href, an address, or labels: rules that apply to it, with the scopes of their rule sets. */
+  /**
+   * A workload by name or href, an address, or labels. Finds the rules that apply to it, considering the scopes of rule
+   * sets.
+   */
   appliesTo?: string | readonly LabelReference[] | undefined
-  /** At which end; absent: at either. */
+  /** The end at which the rules apply to it; either end if absent. */
   as?: 'provider' | 'consumer' | undefined
 }
 
 export interface FoundRule extends PlacedRule {
-  /** The sides that name what was asked for; undefined where nothing was asked of an end. */
+  /** The sides of the rule that matched; undefined if the search named no end. */
   sides?: Side[]
-  /** Of these, where it names a workload that was asked for by its address alone, so it is not written to it there. */
+  /**
+   * Matching sides that name the workload only by its address, so that the rule is not written to the workload there.
+   */
   byAddress: Side[]
-  /** Why it is not certain that it is one of them. */
+  /** Reasons for doubt about whether the rule matches. */
   uncertain: readonly Reason[]
 }
 
 export interface RuleSearchResult {
   found: FoundRule[]
-  /** Rules that were looked through, where all of them were read. */
+  /** Number of rules that were examined; present only if all rules were read. */
   searched?: number
   engine: 'rule_search' | 'own'
-  /** Why the rules were all read, although the PCE's search could have found them. */
+  /** Why all rules were read although the PCE's search could have found them. */
   instead?: string
-  /** Who or what `appliesTo` is. */
+  /** Description of what `appliesTo` was resolved to. */
   target?: string
   unread: string[]
   authors: Authors
@@ -66,8 +74,9 @@ export interface RuleSearchResult {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * Finds rules. The search of the PCE narrows what is read, where it has one and the question names an end, a service or a pending change
- * exactly; every rule is then compared here, so both ways find the same (D181). Throws what resolving the references throws.
+ * Finds rules. If the criteria name an end, a service or a pending change exactly, and the PCE has a rule search, that
+ * search narrows down what is read. Every rule is then compared here, so both ways give the same result (D181). Throws
+ * what resolving the references throws.
  */
 export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleSearchResult> {
   const labels = await loadLabels(ctx.pce, ctx)
@@ -103,7 +112,7 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
   return found
 }
 
-/** An end that was asked for: an actor by its href, or an address. */
+/** A requested end of a rule: an actor identified by its href, or an address. */
 type WantedEnd = { actor: Actor } | { address: string }
 
 interface Resolved {
@@ -148,8 +157,9 @@ async function findEnd(
 const isEgress = ({ windows_egress_services: listed }: Service) => (listed?.length ?? 0) > 0
 
 /**
- * What to ask the PCE: searches whose results, together, hold every rule that is wanted. Null where its search cannot help: it has none of
- * old versions, knows neither texts nor authors as they are meant here, and finds no service that a port lies in (D98).
+ * Returns searches for the PCE whose results together contain every wanted rule. Returns null if the PCE's search
+ * cannot help: it does not search old versions, does not match texts and authors the way we do, and does not find
+ * services by a port within their range (D98).
  */
 function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, service }: Resolved): object[] | null {
   if (typeof version === 'number' || text !== undefined || appliesTo !== undefined) return null
@@ -164,7 +174,7 @@ function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, se
     ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
   }
   if (sides.length === 0 && Object.keys(exact).length === 0) return null
-  // One end is enough to narrow the search: which rules name both is found here.
+  // One end narrows the search enough; rules are tested for the other end here.
   const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
   return narrowest.map((side) => ({ ...side, ...exact }))
 }
@@ -184,7 +194,7 @@ function needsOf({ ends, service, target }: Resolved, { process }: RuleSearch) {
   return needs
 }
 
-/** The test of all that is asked; null for a rule that is certainly not meant. */
+/** Creates the test for all criteria. It returns null for a rule that certainly does not match. */
 function createTest(
   search: RuleSearch,
   { ends, service, target }: Resolved,
@@ -231,7 +241,7 @@ function namesEnd({ rule }: PlacedRule, side: Side, wanted: WantedEnd, { covers 
   return anyOf(rule[side].flatMap(({ ip_list: list }) => (list === undefined ? [] : [covers(list.href, end)])))
 }
 
-/** What is asked of a rule besides its ends. */
+/** Creates the test for the criteria that do not concern the ends of a rule. */
 function testPlainly(
   { text, process, types, enabled, pending, appliesTo }: RuleSearch,
   service: ResolvedService | undefined,

@@ -11,7 +11,9 @@ import { anyOf, type Answer } from '../policy/three-valued.js'
 import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
-/** Whom rules are to apply to: one workload with all its addresses, an address alone, or some workload with these labels. */
+/**
+ * What rules should apply to: a workload with all its addresses, an address alone, or any workload with certain labels.
+ */
 export interface Target {
   name: string
   ends: readonly End[]
@@ -21,8 +23,9 @@ export interface Target {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * A workload by href, name or host name; an address, which stands for the workload that has it, where one does; or labels. Throws not_found
- * with near names, ambiguous_name where several workloads have the name or the address, label_not_found.
+ * Resolves a workload by href, name or host name; an address, which stands for the workload that has it, if any; or
+ * labels. Throws not_found with similar names, ambiguous_name if several workloads share the name or address, and
+ * label_not_found.
  */
 export async function findTarget(
   ctx: Context,
@@ -57,7 +60,10 @@ function targetOfLabels(labels: LabelIndex, references: readonly LabelReference[
 const describeLabels = (labels: readonly Pick<Label, 'key' | 'value'>[]) =>
   labels.map(({ key, value }) => `${key}=${value}`).join(', ')
 
-/** The PCE finds parts of addresses (P8), so which workload has this one is decided here. */
+/**
+ * Finds the workload that has an address. The PCE also matches parts of addresses (P8), so the exact comparison happens
+ * here.
+ */
 async function targetOfAddress({ pce, signal }: Context, labels: LabelIndex, address: string): Promise<Target> {
   const params = address.includes(':') ? {} : { ip_address: address }
   let having: Workload[] = []
@@ -109,7 +115,7 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
   }
 }
 
-/** How a side of a rule names the target; of several addresses one is enough. */
+/** How a side of a rule names the target. If the target has several addresses, one match is enough. */
 export function namesTarget(
   { rule, holder: { scopes } }: PlacedRule,
   side: Side,
@@ -118,7 +124,7 @@ export function namesTarget(
 ): { asWorkload: Answer; any: Answer } {
   const namings = ends.map((end) => namesAt({ scopes, rule }, side, end, objects))
   const asWorkload = anyOf(namings.map((one) => one.asWorkload))
-  // Some workload with labels may have any address: that a list may hold it says nothing.
+  // A target that is only known by labels may have any address, so a match with an IP list proves nothing.
   const byAddress = ends.some(({ isSome }) => isSome === true) ? [] : namings.map((one) => one.byAddress)
   return { asWorkload, any: anyOf([asWorkload, ...byAddress]) }
 }

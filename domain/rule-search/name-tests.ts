@@ -13,17 +13,19 @@ import { compileServices, type ServiceObjects } from '../policy/match-services.j
 type AnyRule = Rule | DenyRule
 export type Side = 'providers' | 'consumers'
 
-/** What rules are searched for: something that stands at one of their ends, and a service they name or a port they cover. */
+/** Criteria for a rule: an actor at one of its ends, and a service that it names or a port that it covers. */
 interface RuleQuestion {
   actor?: ActorReference | undefined
   service?: ServiceReference | undefined
 }
 
 /**
- * The test of a rule that the question stands for; undefined where it asks for nothing. The PCE's own rule search (`rule_search`) does
- * not say how it compares, and leaves out what a port is part of, so rules are compared here (D98), with the services of the version that
- * `lookups` look into. Throws invalid_actor,
- * label_not_found, not_found or ambiguous_name for the end, invalid_argument for the service.
+ * Creates a test for rules from these criteria; undefined if there are none. Rules are compared here (D98), because the
+ * PCE's own search (`rule_search`) does not document how it compares and misses port ranges that contain the port.
+ * Services are those of the version that `lookups` uses.
+ *
+ * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument for the
+ * service.
  */
 export async function createRuleTest(
   pce: PceClient,
@@ -42,7 +44,10 @@ export async function createRuleTest(
   )
 }
 
-/** The actor that a reference names, without its exclusion. Throws invalid_actor, label_not_found, not_found, ambiguous_name. */
+/**
+ * Resolves a reference to an actor, ignoring its exclusion. Throws invalid_actor, label_not_found, not_found,
+ * ambiguous_name.
+ */
 export async function findActor(
   lookups: PolicyLookups,
   reference: ActorReference,
@@ -52,13 +57,13 @@ export async function findActor(
   return actor as Actor
 }
 
-/** Whether a side of a rule names it, whether excluded or not, in either version of the policy. */
+/** True if this side of a rule names the actor, excluded or not. Draft and active hrefs are treated as equal. */
 export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor): boolean {
   const known = identify(wanted)
   return rule[side].some((end) => identify(end) === known)
 }
 
-/** What an actor is, whether excluded or not, in either version of the policy. */
+/** Returns an actor's identity, the same whether it is excluded or not and in either version of the policy. */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
   const [target] = Object.values(selector) as ({ href?: string } | string | undefined)[]
@@ -67,8 +72,9 @@ function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string
 }
 
 /**
- * A service object by its href; ports by what covers them (a range by its first and last), whatever else a service may ask of a process:
- * for these `objects` has to know the services.
+ * Creates a test for a service. A service object matches by its href. A port matches if the rule covers it, whatever
+ * process the rule requires; a range matches if its first and last ports are covered. Ports require `objects`, which
+ * must contain the services.
  */
 export function testService(wanted: ResolvedService, objects: ServiceObjects | undefined): (rule: AnyRule) => boolean {
   if ('service' in wanted) {

@@ -13,7 +13,7 @@ import { catalogOf, type PolicyCatalog } from '../policy/load-snapshot.js'
 import type { AnyRule } from '../policy/rule-boxes.js'
 import { denyType, type RuleType } from '../policy/rule-type.js'
 
-/** A rule with what is known of the rule set that it stands in, or the enforcement boundary that it is. */
+/** A rule together with the rule set that contains it, or an enforcement boundary in the form of a rule. */
 export interface PlacedRule {
   type: RuleType
   rule: AnyRule
@@ -23,15 +23,15 @@ export interface PlacedRule {
 
 export interface ReadRules {
   rules: PlacedRule[]
-  /** What could not be read, each with why. */
+  /** What could not be read, each with the reason. */
   unread: string[]
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Every allow and deny rule of a version of the policy, and its enforcement boundaries. Hrefs of a numbered version are those of the
- * active one, which everything else compares with. Throws not_found for a version that is none.
+ * Reads every allow and deny rule of a policy version, and its enforcement boundaries. Hrefs of a numbered version are
+ * converted to active ones, so that they can be compared. Throws not_found if the version does not exist.
  */
 export async function readEveryRule(ctx: Context, version: PolicyVersionSelector): Promise<ReadRules> {
   const [ruleSets, boundaries] = await Promise.all([readRuleSets(ctx, version), readBoundaries(ctx, version)])
@@ -62,7 +62,7 @@ async function readRuleSets({ pce, signal }: Context, version: PolicyVersionSele
   }
 }
 
-/** Boundaries as rules; none where the PCE does not know them. */
+/** Reads enforcement boundaries in the form of rules; empty if the PCE has no boundaries. */
 export async function readBoundaries({ pce, signal }: Context, version: PolicyVersionSelector): Promise<PlacedRule[]> {
   const query = { api: pce.enforcementBoundaries, policyVersion: version, params: {}, signal }
   const items = await fetchEvery<EnforcementBoundary>(query).then(
@@ -93,12 +93,12 @@ const SEARCHED: Partial<Record<SearchRuleType, RuleType>> = {
   deny_rules: 'deny',
   override_deny_rules: 'override_deny',
 }
-/** Where a list of the PCE may have been cut without a word (P8). */
+/** Number of items at which the PCE may have truncated a list silently (P8). */
 const PCE_PAGE = 500
 
 /**
- * The rules that any of several searches of the PCE finds, each once; a sentence where the PCE has no such search, refuses it, or may have
- * cut what it found. Boundaries are not among them.
+ * Runs several searches on the PCE and returns the distinct rules that any of them found, without boundaries. Returns a
+ * sentence if the PCE has no such search, refuses it, or may have truncated the result.
  */
 export async function searchRules(
   { pce, signal }: Context,
@@ -136,7 +136,9 @@ export async function searchRules(
   return [...found.values()]
 }
 
-/** By rule set, and in it as answers have them: allow rules, then deny rules. Boundaries come last. */
+/**
+ * Sorts rules by rule set and, within it, in the order of answers: allow rules, then deny rules. Boundaries come last.
+ */
 export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
   const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
   const byId = (a: string, b: string) => idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b))
@@ -150,7 +152,10 @@ export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
   )
 }
 
-/** The objects that rules of a version name, as far as a question needs them; what cannot be read is undecided. */
+/**
+ * Loads the objects that the rules of a version refer to, as far as they are needed. Objects that cannot be read leave
+ * answers undecided.
+ */
 export async function loadCatalog(
   { pce, signal }: Context,
   version: PolicyVersionSelector,
@@ -166,7 +171,7 @@ export async function loadCatalog(
   return catalogOf({ labels, services, lists, groups })
 }
 
-/** The same values with the hrefs of the active version in place of a numbered one. */
+/** Returns the value with hrefs of the numbered version replaced by active ones. */
 function asActive<T>(value: T, version: number): T {
   const from = `/sec_policy/${version}/`
   const map = (inner: unknown): unknown => {
@@ -182,6 +187,6 @@ function asActive<T>(value: T, version: number): T {
   return map(value) as T
 }
 
-/** An href as the version of the policy has it that it was read from. */
+/** Converts an active href to the policy version that was read. */
 export const asVersion = (href: string, version: PolicyVersionSelector): string =>
   typeof version === 'number' ? href.replace('/sec_policy/active/', `/sec_policy/${version}/`) : href
