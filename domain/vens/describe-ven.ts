@@ -1,21 +1,24 @@
 import type { Ven } from '../../schemas/pce/ven.js'
 import { countOf } from '../text/describe-numbers.js'
 
-/** The worst of its conditions (P103). */
+/** Severity of a VEN's worst condition (P103). */
 export type VenHealth = 'healthy' | 'warning' | 'error'
 
-/** Something that the PCE says is wrong with a VEN. */
+/** A problem that the PCE reports for a VEN. */
 export interface VenCondition {
-  /** The PCE's token. */
+  /** The PCE's token for the condition. */
   condition: string
-  /** In words. */
+  /** What the condition means, in words. */
   means: string
   severity: VenHealth
-  /** When it was first told of; null where the PCE does not say. */
+  /** When the condition was first reported; null if the PCE does not say. */
   since: string | null
 }
 
-/** The PCE filters by the first four; others are types of events, and of health messages of older releases (P103). */
+/**
+ * Meanings of condition tokens. The first four are those that the PCE can filter by; the others are event types and
+ * health messages of older releases (P103).
+ */
 const MEANINGS: Readonly<Record<string, string>> = {
   'agent.missed_heartbeats': 'no heartbeats arrive from it',
   'agent.missing_heartbeats_after_upgrade': 'no heartbeats have arrived since its upgrade',
@@ -32,11 +35,11 @@ const MEANINGS: Readonly<Record<string, string>> = {
 /** Conditions that the PCE is documented to filter by. */
 export const KNOWN_CONDITIONS = Object.keys(MEANINGS).slice(0, 4)
 
-/** A token of the PCE in words; one that nobody documents is spelt out. */
+/** Describes a condition token in words. A token without documentation is spelled out. */
 export const meaningOf = (condition: string): string =>
   MEANINGS[condition] ?? condition.replace(/^agent\./, '').replaceAll('_', ' ')
 
-/** What the PCE says is wrong with a VEN, in its order. */
+/** Returns the problems that the PCE reports for a VEN, in the PCE's order. */
 export const conditionsOf = ({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] =>
   (conditions ?? []).map(({ first_reported_timestamp: first, latest_event: event }) => {
     const condition = event?.notification_type ?? 'unknown'
@@ -49,16 +52,16 @@ export function healthOf(conditions: readonly VenCondition[]): VenHealth {
   return conditions.length > 0 ? 'warning' : 'healthy'
 }
 
-/** What the PCE says of the workload of a VEN; null where it says nothing. */
+/** What the PCE says about the workload of a VEN; fields are null if it says nothing. */
 export interface VenWork {
   workload: string | null
   mode: string | null
   online: boolean | null
-  /** `applied`, `syncing`, `staged` … (P105). */
+  /** Policy synchronisation state: `applied`, `syncing`, `staged` … (P105). */
   sync: string | null
 }
 
-/** A VEN of a Kubernetes node has several workloads, whose host is the first. */
+/** Describes the workload of a VEN. On a Kubernetes node a VEN has several, and the first is the host. */
 export function workOf({ workloads }: Pick<Ven, 'workloads'>): VenWork {
   const [first] = workloads ?? []
   return {
@@ -72,15 +75,15 @@ export function workOf({ workloads }: Pick<Ven, 'workloads'>): VenWork {
 const DAY_MS = 86_400_000
 
 /**
- * Whether the PCE counts it online, while its last heartbeat is older than a day, of which one arrives every five minutes (P78). `now` in
- * milliseconds since the epoch.
+ * True if the PCE counts the VEN as online although its last heartbeat is more than a day old. Heartbeats arrive every
+ * five minutes (P78). `now` is in milliseconds since the epoch.
  */
 export function isSilentOnline(ven: Ven, now: number): boolean {
   if (ven.last_heartbeat_at == null || (ven.status ?? 'active') !== 'active') return false
   return workOf(ven).online === true && now - Date.parse(ven.last_heartbeat_at) > DAY_MS
 }
 
-/** One remark on all such VENs; none where there are none. */
+/** Returns one remark about all VENs that are online but silent; empty if there are none. */
 export const remarkOnSilent = (many: number): string[] =>
   many === 0
     ? []
@@ -90,15 +93,18 @@ export const remarkOnSilent = (many: number): string[] =>
 
 const RELEASE = /^\d+(?:\.\d+){0,3}(?:-\d+)?$/
 const numbersOf = (release: string) => release.split(/[.-]/)
-/** Numbers of a build, `24.5.0-72`. */
+/** Number of components in a complete build number such as `24.5.0-72`. */
 const WHOLE_RELEASE = 4
 
-/** A release, or its first numbers. */
+/** True for a release number or the beginning of one. */
 export const isRelease = (text: string): boolean => RELEASE.test(text)
-/** Whether it names one build; fewer numbers stand for all that begin with them. */
+/** True if the text names a single build. A shorter number stands for all builds that begin with it. */
 export const isWholeRelease = (text: string): boolean => numbersOf(text).length >= WHOLE_RELEASE
 
-/** Whether a release is a bound, of which it may have more numbers, or earlier: `24.5.0-72` is up to `24.5`. */
+/**
+ * True if a release is not newer than a bound. A bound with fewer components includes all builds of it: `24.5.0-72` is
+ * up to `24.5`.
+ */
 export function isUpTo(release: string, bound: string): boolean {
   const wanted = numbersOf(bound)
   const own = numbersOf(release)
@@ -106,9 +112,9 @@ export function isUpTo(release: string, bound: string): boolean {
   return at === -1 || Number(own[at] ?? 0) < Number(wanted[at])
 }
 
-/** The name that people know it by. */
+/** Returns the name under which people know a VEN. */
 export const nameOfVen = ({ name, hostname, href }: Pick<Ven, 'name' | 'hostname' | 'href'>): string =>
   name || hostname || href
 
-/** Releases and their builds by their numbers: `24.5.0-72` before `25.2.9-1` before `25.2.10-101`. */
+/** Compares releases and builds numerically: `24.5.0-72` before `25.2.9-1` before `25.2.10-101`. */
 export const compareReleases = new Intl.Collator('en', { numeric: true }).compare

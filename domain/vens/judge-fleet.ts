@@ -12,11 +12,11 @@ import {
   workOf,
 } from './describe-ven.js'
 
-/** Lists that a VEN is in when something about it needs attention; it may be in several. */
+/** Lists of VENs that need attention. A VEN may be in several of them. */
 export const VEN_LISTS = ['not_running', 'offline', 'in_error', 'unsynced', 'out_of_date'] as const
 export type VenList = (typeof VEN_LISTS)[number]
 
-/** A VEN in one of the lists. */
+/** A VEN as an entry of one of the lists. */
 export interface VenRow {
   name: string
   href: string
@@ -24,32 +24,32 @@ export interface VenRow {
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** What puts it into the list. */
+  /** Why the VEN is in this list. */
   why: string
 }
 
-/** What versions are held against: of each type of VEN, the one it should have. */
+/** The expected version for each type of VEN, and where that expectation comes from. */
 export interface VersionReference {
   from: 'default release' | 'newest release' | 'newest VEN'
   versions: Record<string, string>
 }
 
-/** By value; missing ones are `unknown`. */
+/** Counts by value; VENs without a value count as `unknown`. */
 type Counts = Record<string, number>
 
-/** The state of a fleet (T39). */
+/** The state of a fleet of VENs (T39). */
 export interface FleetHealth {
   total: number
-  /** Active, online, in selective or full mode, with the newest policy. */
+  /** Number of VENs that are active, online, in selective or full mode, and have the latest policy. */
   enforcing: number
   counts: Record<(typeof COUNTED)[number], Counts>
   conditions: { condition: string; means: string; vens: number }[]
-  /** Null where no VEN says its version. */
+  /** Null if no VEN reports its version. */
   reference: VersionReference | null
   lists: Record<VenList, VenRow[]>
-  /** What it means for enforcement, in sentences, worst first. */
+  /** Sentences about the consequences for enforcement, worst first. */
   meaning: string[]
-  /** Counted online, and silent for more than a day. */
+  /** Number of VENs that count as online but sent no heartbeat for more than a day. */
   silentOnline: number
 }
 
@@ -58,7 +58,7 @@ const HOUR_MS = 3_600_000
 const UNKNOWN = 'unknown'
 const ENFORCING: ReadonlySet<string | null> = new Set(['selective', 'full'])
 
-/** What is kept of every VEN: the rest is counted as it passes by. */
+/** The data kept for each VEN. Everything else is only counted while the VENs are read. */
 interface Kept extends Omit<VenRow, 'why'> {
   version: string | null
   type: string
@@ -68,8 +68,10 @@ interface Kept extends Omit<VenRow, 'why'> {
 }
 
 /**
- * Counts a fleet while it is read. `now` in milliseconds since the epoch; `releases` are those that the PCE holds, null where they could
- * not be read.
+ * Creates a counter for a fleet, to be fed while the VENs are read.
+ *
+ * @param now milliseconds since the epoch
+ * @param releases the releases that the PCE holds; null if they could not be read
  */
 export function createFleetCount(now: number, releases: readonly VenRelease[] | null) {
   const counts = new Map(COUNTED.map((name) => [name, new Map<string, number>()]))
@@ -78,7 +80,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   const fleet: Kept[] = []
   let [enforcing, silentOnline] = [0, 0]
 
-  /** `expand` gives a label its key and value. */
+  /** Adds a VEN. `expand` returns a label with its key and value. */
   function add(ven: Ven, expand: (label: LabelRef) => LabelRef): void {
     const found = conditionsOf(ven)
     const health = healthOf(found)
@@ -103,7 +105,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
     }
   }
 
-  /** Call once. */
+  /** Returns the result. Must be called only once. */
   function judge(): FleetHealth {
     const reference = referenceOf(releases, fleet)
     for (const kept of fleet) {
@@ -169,7 +171,7 @@ const whyOffline = ({ silentHours: hours }: Kept): string =>
     ? 'offline, never heard of'
     : `no heartbeat for ${hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`}`
 
-/** Those that ought to enforce, then the longest silent. */
+/** Sorts VENs that should enforce policy first, then those that have been silent longest. */
 const worstFirst = (a: VenRow, b: VenRow): number =>
   Number(ENFORCING.has(b.enforcement_mode)) - Number(ENFORCING.has(a.enforcement_mode)) ||
   compareTexts(a.last_heartbeat_at ?? '', b.last_heartbeat_at ?? '') ||
@@ -177,8 +179,9 @@ const worstFirst = (a: VenRow, b: VenRow): number =>
   compareTexts(a.href, b.href)
 
 /**
- * The version that VENs of each type should have: that of the default release, which some PCEs have for each type; otherwise the newest
- * there is. A type that no default is for (the PCE does not upgrade containerized VENs) is held against nothing.
+ * Determines the expected version for each type of VEN: the default release, which some PCEs define per type, otherwise
+ * the newest release known. Types without a default release, such as containerized VENs, which the PCE does not
+ * upgrade, have no expected version.
  */
 function referenceOf(releases: readonly VenRelease[] | null, fleet: readonly Kept[]): VersionReference | null {
   const types = [...new Set(fleet.map(({ type }) => type))].sort(compareTexts)
@@ -203,7 +206,7 @@ const newestOf = (versions: readonly string[]): string | undefined =>
     undefined,
   )
 
-/** What each finding means for enforcement (P78, P104, P105); a finding that nobody has is not mentioned. */
+/** Explains what each finding means for enforcement (P78, P104, P105); findings without VENs are left out. */
 function explain(lists: Record<VenList, VenRow[]>, modes: ReadonlyMap<string, number>): string[] {
   const enforced = (rows: readonly VenRow[]) => {
     const many = rows.filter(({ enforcement_mode: mode }) => ENFORCING.has(mode)).length
