@@ -28,7 +28,12 @@ export async function judgePackage(root: string, tarball: string): Promise<void>
   const { size } = statSync(tarball)
   if (size > LARGEST) found.push(`it has ${size} bytes, and at most ${LARGEST} are allowed`)
   // There is no CommonJS of it: Node.js 20.19 requires ES modules.
-  const attw = [join(root, 'node_modules/@arethetypeswrong/cli/dist/index.js'), tarball, '--profile', 'esm-only']
+  const attw = [
+    join(root, 'scripts/smoke/node_modules/@arethetypeswrong/cli/dist/index.js'),
+    tarball,
+    '--profile',
+    'esm-only',
+  ]
   const { status, stdout } = spawnSync(process.execPath, [...attw, '--format', 'ascii', '--no-emoji', '--no-color'], {
     encoding: 'utf8',
   })

@@ -3,11 +3,6 @@ import t from 'tap'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import type { ChallengeKey, Challenges } from '../../schemas/state.js'
-import { openDatabase } from '../../storage/postgres/open-database.js'
-import { databaseOf } from '../postgres/database-of.js'
-import { sharedPostgres } from '../postgres/start-postgres.js'
-import { partial } from '../partial.js'
-import { startConfirming } from './harness.js'
 import { confirmationsOf, memoryState } from './memory-state.js'
 
 const NOW = Date.parse('2026-06-15T12:00:00Z')
@@ -138,27 +133,4 @@ t.test('a row is of its call, its server and its state', async (t) => {
   t.equal(await table.runs(server, ANN, 'before'), 'stale', 'a key that is gone')
   await server.ask(ANN, 'at last')
   t.equal(await table.runs(server, ANN, 'at last'), 'spent')
-})
-
-t.test('the whole way, in PostgreSQL', async (t) => {
-  const database = await (await sharedPostgres()).makeDatabase()
-  const clock = { now: () => bench.clock.now }
-  const state = await openDatabase(databaseOf(database.url), { now: () => clock.now() })
-  t.teardown(() => state.close())
-  const bench = await startConfirming(t, { ports: () => state })
-  const { href } = await bench.draft('shown')
-  const args = { hrefs: [href] }
-  const asked = await bench.call('provision-policy', args)
-  const { challenge: _, ...body } = asked.confirm.body
-  await database.query(`UPDATE svc_mcp.challenges SET bound_to = regexp_replace(bound_to, '^.', 'x')`)
-  const refused = { error: 'confirm_required', reason: 'stale' }
-  partial(t, await bench.confirm(asked), refused)
-  const token = (await bench.confirm({ confirm: { body } })).confirm_token
-  bench.writes()
-  partial(t, await bench.call('provision-policy', args, { token }), refused)
-  t.same(bench.writes(), [])
-  const again = await bench.call('provision-policy', args)
-  const { confirm_token: good } = await bench.confirm(again)
-  partial(t, await bench.call('provision-policy', args, { token: good }), { ok: true })
-  t.equal((await database.query('SELECT 1 FROM svc_mcp.used_tokens')).length, 1)
 })

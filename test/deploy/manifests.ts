@@ -1,10 +1,12 @@
 /** Rendered manifests held against the types and JSON schemas of their APIs, as the packages kubernetes-models have them. */
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import ts from 'typescript'
 import { parseAllDocuments } from 'yaml'
 
 export const ROOT = fileURLToPath(new URL('../..', import.meta.url))
+/** test/deploy/package.json pins what is installed here. */
+const HERE = fileURLToPath(new URL('.', import.meta.url))
 
 export interface Manifest {
   apiVersion: string
@@ -45,7 +47,10 @@ export async function faultsOf(manifests: readonly Manifest[]): Promise<string[]
   const checked = manifests.filter(({ kind }) => !UNKNOWN_KINDS.includes(kind)).map(known)
   const faults: string[] = []
   for (const manifest of checked) {
-    const models = (await import(moduleOf(manifest))) as Record<string, new (data: unknown) => { validate(): void }>
+    const models = (await import(pathToFileURL(join(HERE, 'node_modules', `${moduleOf(manifest)}.js`)).href)) as Record<
+      string,
+      new (data: unknown) => { validate(): void }
+    >
     try {
       new models[manifest.kind]!(manifest).validate()
     } catch (error) {
@@ -57,7 +62,7 @@ export async function faultsOf(manifests: readonly Manifest[]): Promise<string[]
 
 /** The schemas let fields pass that nobody knows; the types do not. */
 function unknownFields(manifests: readonly Manifest[]): string[] {
-  const name = join(ROOT, 'manifests.of-this-test.ts')
+  const name = join(HERE, 'manifests.of-this-test.ts')
   const text = manifests
     .map((one, at) => {
       const from = `import type { I${one.kind} as T${at} } from '${moduleOf(one)}'`

@@ -2,7 +2,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { placeInspector } from '../inspector.js'
+import { placeInspector } from '../inspector/place-inspector.js'
 import { partial } from '../partial.js'
 import { createReader, readClientPages } from './client-pages.js'
 import { fillIn, readPage, runCommand } from './commands.js'

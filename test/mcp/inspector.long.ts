@@ -6,7 +6,7 @@ import { tools } from '../../tools/index.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { bundleProgram } from '../bundle-program.js'
 import { insecureApp } from '../contract/insecure-app.js'
-import { placeInspector } from '../inspector.js'
+import { placeInspector } from '../inspector/place-inspector.js'
 import { partial } from '../partial.js'
 
 const { direct: INSPECTOR } = placeInspector(t)

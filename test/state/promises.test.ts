@@ -1,4 +1,7 @@
-/** The ports of schemas/state.ts promise the same whether the state is in a file or in PostgreSQL: one list, run on both. */
+/**
+ * The ports of schemas/state.ts promise the same whether the state is in a file or in PostgreSQL: one list, which `npm test` runs on a file
+ * and `npm run test:postgres` on PostgreSQL.
+ */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
@@ -7,9 +10,9 @@ import type { SealedCredentials, State } from '../../schemas/state.js'
 import { openDatabase } from '../../storage/postgres/open-database.js'
 import { openState } from '../../storage/state/open-state.js'
 import { found, within } from '../edge/support/within.js'
-import { directoryOf } from '../state/support.js'
-import { databaseOf } from './database-of.js'
-import { sharedPostgres } from './start-postgres.js'
+import { directoryOf } from './support.js'
+import { databaseOf } from '../postgres/database-of.js'
+import { sharedPostgres } from '../postgres/start-postgres.js'
 
 const NOW = Date.now()
 const DAY = 24 * 60 * 60 * 1000
@@ -21,15 +24,15 @@ interface Engine {
   forgetOld: (state: State) => Promise<void>
 }
 
-const ENGINES: Record<string, (t: Test) => Promise<Engine>> = {
-  async file(t) {
+const ENGINES = {
+  async file(t: Test): Promise<Engine> {
     const path = join(directoryOf(t), 'state.db')
     return {
       open: async () => openState(path, { now: () => NOW, variable: 'MCP_STATE_PATH' }),
       forgetOld: async ({ usedTokens }) => void (await usedTokens.claim('another', NOW + DAY)),
     }
   },
-  async PostgreSQL(t) {
+  async PostgreSQL(t: Test): Promise<Engine> {
     const database = await (await sharedPostgres()).makeDatabase()
     // What is done now and then is done when the test says so.
     const tending: (() => void)[] = []
@@ -478,13 +481,12 @@ function recordOf(name: string): SealedCredentials {
   }
 }
 
-for (const [name, make] of Object.entries(ENGINES))
-  t.test(name, async (t) => {
-    for (const [promise, keep] of Object.entries(PROMISES))
-      t.test(promise, async (t) => {
-        const engine = await make(t)
-        const [one, other] = [await engine.open(), await engine.open()]
-        t.teardown(() => Promise.all([one.close(), other.close()]))
-        await keep(t, one, other, engine)
-      })
+const engineOf = process.env.SERVICE_STATE === 'postgres' ? ENGINES.PostgreSQL : ENGINES.file
+
+for (const [promise, keep] of Object.entries(PROMISES))
+  t.test(promise, async (t) => {
+    const engine = await engineOf(t)
+    const [one, other] = [await engine.open(), await engine.open()]
+    t.teardown(() => Promise.all([one.close(), other.close()]))
+    await keep(t, one, other, engine)
   })

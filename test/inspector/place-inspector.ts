@@ -14,8 +14,8 @@ interface Test {
  * place with one there; below node_modules, for the packages that it imports.
  */
 export function placeInspector(t: Test): { direct: string; whole: string } {
-  const place = fileURLToPath(new URL(`../node_modules/.cache/inspector-${process.pid}/`, import.meta.url))
-  cpSync(new URL('../node_modules/@modelcontextprotocol/inspector-cli/', import.meta.url), `${place}cli`, {
+  const place = fileURLToPath(new URL(`./node_modules/.cache/inspector-${process.pid}/`, import.meta.url))
+  cpSync(new URL('./node_modules/@modelcontextprotocol/inspector-cli/', import.meta.url), `${place}cli`, {
     recursive: true,
   })
   writeFileSync(`${place}package.json`, JSON.stringify({ name: 'inspector', version: '1.0.3', type: 'module' }))
