@@ -94,7 +94,9 @@ function findTests(argument: string): string[] {
 }
 
 function listTests(folder: string): string[] {
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.test.ts'))
+  // Packages that are installed beside their users bring tests of their own.
+  const isTest = (name: string) => name.endsWith('.test.ts') && !name.includes('node_modules')
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(isTest)
   return names.length === 0 ? refuse(`No tests in ${folder}`) : names.map((name) => relative(root, join(folder, name)))
 }
 

@@ -75,4 +75,4 @@ function listSources(root: string): string[] {
   })
 }
 
-const isSource = (name: string) => name.endsWith('.ts') && !name.endsWith('.d.ts')
+const isSource = (name: string) => name.endsWith('.ts') && !name.endsWith('.d.ts') && !name.includes('node_modules')
