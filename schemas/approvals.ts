@@ -3,12 +3,18 @@ import type { PersonMethod } from './config.js'
 import type { ConfirmedCall } from './confirmations.js'
 import type { ChangeEffect } from './policy-changes.js'
 
-/** On permitted traffic. `undecided`: nobody can tell; `mixed`: more of some and less of other traffic. */
+/**
+ * How a change affects the permitted traffic. `mixed`: some traffic is added and other traffic removed; `undecided`: it
+ * cannot be determined.
+ */
 export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
 
-/** One field of an object. Values are JSON, with the name beside every href that has one; an absent side is one where it is not. */
+/**
+ * One changed field of an object. Values are JSON, and hrefs are accompanied by the object's name if it has one. A
+ * missing side means that the field does not exist there.
+ */
 export interface ShownField {
-  /** Dotted, `name` or `ingress_services.0.port`. */
+  /** Dotted path of the field: `name` or `ingress_services.0.port`. */
   path: string
   before?: unknown
   after?: unknown
@@ -16,78 +22,87 @@ export interface ShownField {
 
 /** One object that the call changes, or a part of one, such as a rule. */
 export interface ShownObject {
-  /** What it is, in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
+  /** The kind in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
   kind: string
   name?: string
   href?: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect?: ShownEffect
-  /** Why it is mixed or undecided: a sentence. */
+  /** A sentence that explains why the effect is mixed or undecided. */
   effect_note?: string
-  /** What to look at, each a sentence. */
+  /** Sentences about what the person should look at. */
   warnings?: string[]
-  /** When its draft was last edited (UTC), and by whom, by name where one is known. */
+  /** Time of the draft's last edit (UTC); `updated_by` is the editor, by name if one is known. */
   updated_at?: string
   updated_by?: string
   fields: ShownField[]
-  /** The rules of a rule set, those that widen first. */
+  /** The rules of a rule set; those that widen the policy come first. */
   parts?: ShownObject[]
-  /** Why there are no differences, or which were left out for size: a sentence. */
+  /** A sentence on why there are no differences, or which were left out to save space. */
   note?: string
 }
 
 /**
- * What a person is shown of a call before they decide. Texts have their hidden characters as visible escapes already (D27), and are text and
- * nothing else: whoever may create objects in a PCE has chosen them.
+ * What a person is shown of a call before deciding. Hidden characters in its texts have already been replaced by
+ * visible escapes (D27). The texts must never be interpreted as markup, because anyone who may create objects in the
+ * PCE can choose them.
  */
 export interface ShownCall {
-  /** As in `confirm_required`. */
+  /** The summary, as in `confirm_required`. */
   summary: string
-  /** Of the whole; absent where the call changes no policy. */
+  /** Effect of the call as a whole; absent if the call changes no policy. */
   effect?: ShownEffect
-  /** What the whole comes to and to look at first, each a sentence: worst first. */
+  /** Sentences about the effect of the whole and what to look at first; the most serious come first. */
   warnings: string[]
-  /** What widens comes first. */
+  /** The changed objects; those that widen the policy come first. */
   objects: ShownObject[]
-  /** How many there are, where more than `objects` has. */
+  /** Total number of changed objects, of which `objects` may hold only some. */
   objects_total: number
-  /** Workloads with a VEN that the PCE counts affected; null where it does not say. Absent where the call enforces nothing. */
+  /**
+   * Workloads with a VEN that are affected, as counted by the PCE; null if it gives no number. Absent if the call
+   * enforces nothing.
+   */
   workloads_affected?: number | null
-  /** Whether that number is an estimate of the PCE's. */
+  /** Whether the number is only an estimate by the PCE. */
   is_rough?: boolean
-  /** Objects that the call did not name, and that what it names needs. */
+  /** Objects that the call did not name but that the named objects depend on. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
-  /** What else is pending and stays so: the first ones. */
+  /** Other pending changes that this call leaves pending; only the first ones are listed. */
   not_included?: { total: number; objects: Pick<ShownObject, 'kind' | 'name' | 'href' | 'change'>[] }
-  /** Of everything in `objects`: its oldest and its newest edit (UTC), and by whom. */
+  /** The oldest and the newest edit (UTC) of everything in `objects`, and the editors. */
   draft?: { first_edit: string; last_edit: string; by: string[] }
-  /** Further facts of the tool, as in `confirm_required`: for a tool that has no objects to show. */
+  /** Further facts from the tool, as in `confirm_required`; for tools that have no objects to show. */
   facts?: Record<string, unknown>
-  /** Where something was left out, so that the whole stays within `MOST_SHOWN_BYTES`. */
+  /** Set if something was left out to stay within `MOST_SHOWN_BYTES`. */
   truncated?: true
 }
 
-/** Bytes of JSON of one `ShownCall`. */
+/** Largest JSON of one `ShownCall`, in bytes. */
 export const MOST_SHOWN_BYTES = 256 * 1024
 
-/** A call that waits for a person, or did. Made from the preview of the call and stored: the page reads nothing anew. */
+/**
+ * A call that waits, or waited, for a person's decision. It is made from the preview of the call and stored, so that
+ * the page shows exactly this and reads nothing anew.
+ */
 export interface ApprovalRequest {
-  /** 256 random bits in base64url: its name in its address, in the audit log and in answers. */
+  /** 256 random bits in base64url. Identifies the request in its URL, in the audit log and in answers. */
   id: string
-  /** Who asks: whose call it is. */
+  /** The caller who asks. */
   owner: Owner
-  /** What the provider calls them, where that is known: to be shown beside `sub`, and to decide nothing. */
+  /** The caller's name according to the identity provider, if known. Shown beside `sub`; never used for decisions. */
   ownerName?: string
   tool: string
   /** Lowercase hex SHA-256 of the canonical arguments (D19). */
   paramsHash: string
-  /** `origin org N` of the PCE that the call would run on; absent for a tool that runs on none. */
+  /** `origin org N` of the PCE that the call would run on; absent if the tool uses no PCE. */
   pce?: string
-  /** `client_id` or `azp` of the asker's access token, else the user agent: what it calls itself, cleaned. */
+  /**
+   * `client_id` or `azp` of the asker's access token, or else the cleaned user agent, which the client chooses itself.
+   */
   client?: string
-  /** Of the call that asked. */
+  /** Request id of the call that asked. */
   requestId: string
-  /** The digest of what the call would do (`Preview.boundTo`). */
+  /** Digest of what the call would do (`Preview.boundTo`). */
   boundTo: string
   shown: ShownCall
   /** Milliseconds since the epoch. */
@@ -98,53 +113,58 @@ export interface ApprovalRequest {
 export interface ApprovalDecision {
   verdict: 'approved' | 'denied'
   by: Identity
-  /** At most `LONGEST_NOTE` characters, on one line, without hidden ones. */
+  /** At most `LONGEST_NOTE` characters, on one line, without hidden characters. */
   note?: string
   /** Milliseconds since the epoch. */
   at: number
 }
 
-/** Characters of the note on a decision. */
+/** Most characters in the note on a decision. */
 export const LONGEST_NOTE = 500
 
-/** `used`: its call was let run once. `void`: what it was for, or who decided, is no longer what it was. */
+/**
+ * `used`: the call has been allowed to run, once. `void`: the call would now do something else, or the person who
+ * decided may no longer do so.
+ */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
 
-/** What the audit log and the metrics tell of approvals. `lost`: a decision that came after another one. */
+/** Events about approvals in the audit log and the metrics. `lost`: a decision that came after another one. */
 export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
-/** A request with what has become of it. */
+/** A request together with its state and the decision. */
 export interface AskedApproval {
   request: ApprovalRequest
   state: ApprovalState
-  /** Kept for all states but `pending`, where somebody decided. */
+  /** The decision, kept in every state after it; null if nobody has decided. */
   decision: ApprovalDecision | null
 }
 
 /**
- * What a person is to a request. `asker` and `admin` may decide; `watching` asked, and somebody else decides (two-person), or their role does
- * not allow the tool any more; `nobody` is shown nothing, as if there were no such request.
+ * A person's relation to a request. `asker` and `admin` may decide. `watching` is the asker when somebody else must
+ * decide (two-person), or when their role no longer allows the tool. `nobody` sees nothing, as if the request did not
+ * exist.
  */
 export type ApprovalPart = 'asker' | 'admin' | 'watching' | 'nobody'
 
 /**
- * Approvals, for the pages. Who somebody is comes from the login of the browser, never from a bearer token. Every method rejects with
- * ToolError `confirm_unavailable` where the store does not answer.
+ * Access to approvals for the web pages. The person is identified by the browser login, never by a bearer token. Every
+ * method rejects with ToolError `confirm_unavailable` if the store does not respond.
  */
 export interface ApprovalDesk {
   readonly method: PersonMethod
-  /** Null where there is none, it is older than it is kept, or it is not this server that wrote it. */
+  /** Finds a request; null if it does not exist, is older than requests are kept, or was not written by this server. */
   find(id: string): Promise<AskedApproval | null>
-  /** Writes into the audit log that this person was shown the request: once for each person and request in a process. */
+  /** Records in the audit log that this person was shown the request, once per person and request in each process. */
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
-  /** The open requests that this person asked or may decide: the newest 100, with how many there are. */
+  /** The open requests that this person made or may decide: the newest 100, and their total number. */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
-   * Decides. Of several decisions, in any tabs and replicas, the first wins and stays; resolves with what stands now, and the audit log has it
-   * on the disk by then. Rejects with ToolError `not_found` for whom the request does not exist, `forbidden` for who may see and not decide,
-   * `approval_expired`, `audit_unavailable` and `confirm_unavailable`.
+   * Records a decision. If there are several, in any tabs and replicas, the first wins and stays. Resolves with the
+   * decision that stands, once the audit log is on disk. Rejects with ToolError `not_found` if the request does not
+   * exist for this person, `forbidden` if they may see it but not decide, `approval_expired`, `audit_unavailable` and
+   * `confirm_unavailable`.
    */
   decide(
     id: string,
@@ -153,22 +173,25 @@ export interface ApprovalDesk {
   ): Promise<{ won: boolean; approval: AskedApproval }>
 }
 
-/** What is asked of a person. */
+/** The question that a person is asked. */
 export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
 
-/** `used`: the caller alone may run the call, once. `void`: it is to be asked again. */
+/** `used`: only this caller may now run the call, once. `void`: the person must be asked again. */
 export type Redemption = 'used' | 'replayed' | 'void'
 
-/** Approvals, for the gate. Every method rejects with ToolError `confirm_unavailable` where the store does not answer. */
+/**
+ * Access to approvals for the gate. Every method rejects with ToolError `confirm_unavailable` if the store does not
+ * respond.
+ */
 export interface Approvals {
   readonly method: PersonMethod
-  /** Where people decide about it. */
+  /** URL of the page where people decide. */
   urlOf(id: string): string
-  /** What was asked last for the call, if it was this server that wrote it. */
+  /** The latest request for the call, if this server wrote it. */
   find(call: ConfirmedCall): Promise<AskedApproval | null>
   /**
-   * Asks, unless the same call is asked already. `instead`: the approval that it takes the place of, which is no answer to what would happen
-   * now. `isNew`: it was this question that was opened.
+   * Opens a request, unless one is already open for the same call. `instead` names an approval that the new request
+   * replaces because the call would now do something else. `isNew` tells whether this call opened the request.
    */
   ask(
     call: ConfirmedCall,
@@ -176,10 +199,10 @@ export interface Approvals {
     instead?: string,
   ): Promise<{ asked: AskedApproval; isNew: boolean }>
   /**
-   * Uses an approved one up: of all attempts in any number of processes exactly one ever resolves with `used`, and then that is on the disk.
-   * `void` where what the call would do is no longer what was shown, or who approved it may not do so any more. `findBinding` may take longer
-   * than the approval lives (D76); what it rejects with comes through, unless the approval turns out to have been used. Rejects with the reason
-   * of `signal` where that is aborted before.
+   * Uses up an approved request. Of all attempts in any number of processes, exactly one resolves with `used`, after
+   * that is on disk. Resolves with `void` if the call would no longer do what was shown, or if the person who approved
+   * it may no longer do so. `findBinding` may take longer than the approval lives (D76); its errors are passed on,
+   * unless the approval has been used in the meantime. Rejects with the reason of `signal` if that aborts first.
    */
   redeem(
     asked: AskedApproval,
@@ -188,7 +211,7 @@ export interface Approvals {
   ): Promise<Redemption>
 }
 
-/** The request that brings a decision, for the audit log. */
+/** The HTTP request that carries a decision, for the audit log. */
 export interface DecisionOrigin {
   requestId: string
   /** The user agent. */
@@ -196,47 +219,55 @@ export interface DecisionOrigin {
   clientAddress?: string
 }
 
-/** Waits for people. */
+/** Waits for people to decide. */
 export interface DecisionWatch {
   /**
-   * Resolves once the approval is no longer pending as far as this process can tell, and when `signal` is aborted. What it has become is for
-   * the repeated call to find out. Never rejects.
+   * Resolves once the approval is no longer pending as far as this process can tell, or when `signal` aborts. The
+   * repeated call then finds out the new state. Never rejects.
    */
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }
 
-/** A no that the person gave in their client: to which call, and to which approval where that is on a page. */
+/**
+ * A refusal that the person gave in their MCP client: the call it is about, and the approval if there is a page for it.
+ */
 export interface DeclinedCall {
   /** Lowercase hex SHA-256 of the canonical arguments (D19). */
   paramsHash: string
   approvalId?: string
 }
 
-/** What the state of a request that asks back is for (MCP 2026-07-28). */
+/** What the state of a request that asks the client back is bound to (MCP 2026-07-28). */
 export interface RequestFacts {
-  /** Null where nobody authenticates. */
+  /** Null if callers are not authenticated. */
   owner: Owner | null
-  /** `tools/call` and so on. */
+  /** The MCP method, such as `tools/call`. */
   method: string
-  /** Of the tool. */
+  /** Name of the tool. */
   name: string
-  /** Of its arguments. */
+  /** Hash of the tool's arguments. */
   paramsHash: string
 }
 
 export interface RequestState extends RequestFacts {
-  /** How often it has asked before. */
+  /** Number of times that the request has asked before. */
   round: number
-  /** What the person was shown (`Consent.boundTo`). */
+  /** Digest of what the person was shown (`Consent.boundTo`). */
   boundTo?: string
-  /** Which approval it waits for. */
+  /** The approval that the request waits for. */
   approvalId?: string
 }
 
-/** What clients are handed to bring back with their answer. They can read it, and neither change it nor use it twice or elsewhere. */
+/**
+ * State that clients receive and send back with their answer. They can read it, but can neither change it nor use it
+ * twice or for another request.
+ */
 export interface RequestStates {
-  /** Lives for 15 minutes. */
+  /** Seals a state for 15 minutes. */
   seal(state: RequestState): string
-  /** Of what `seal` gave for these facts, once; null for anything else. Rejects with ToolError `confirm_unavailable`. */
+  /**
+   * Opens a sealed state once, if it was sealed for these facts; null otherwise. Rejects with ToolError
+   * `confirm_unavailable`.
+   */
   open(sealed: string, facts: RequestFacts): Promise<RequestState | null>
 }

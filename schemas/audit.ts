@@ -2,28 +2,28 @@ import type { ApprovalEvent } from './approvals.js'
 import type { Owner, Role } from './caller.js'
 import type { ErrorCode } from './errors.js'
 
-/** What a gate or a route adds to its entries. */
+/** Facts that gates and routes add to their audit entries. */
 export interface AuditFacts {
   /** SHA-256 of the canonical arguments of a call that needs confirmation. */
   params_hash?: string
-  /** The id inside the confirm token; not a secret, since the token itself is signed. */
+  /** The id inside the confirm token. It is not a secret, since the token itself is signed. */
   confirm_jti?: string
-  /** Which approval by a person it is about, and what has happened to it. */
+  /** The approval by a person that the entry is about, and what has happened to it. */
   approval_id?: string
   approval?: ApprovalEvent
-  /** Whose call it is, in entries about somebody else. */
+  /** The caller who asked, in entries about another person. */
   asked_by?: Owner
-  /** Who let the call run. */
+  /** The person who approved the call. */
   approved_by?: Owner
-  /** What they wrote: on one line, without hidden characters. */
+  /** The person's note: on one line, without hidden characters. */
   note?: string
-  /** The ids that the PCE gave its answers to this call, the first ones. */
+  /** The request ids that the PCE gave its answers to this call; only the first ones. */
   upstream_request_ids?: string[]
 }
 
 /**
- * One line of the audit log: one `decision` per tool call, written before the handler runs, and one `outcome` after it (D25).
- * Arguments and secrets are never part of it.
+ * One line of the audit log. Every tool call has one `decision`, written before its handler runs, and one `outcome`
+ * after it (D25). Arguments and secrets are never recorded.
  */
 export interface AuditEntry extends AuditFacts {
   /** RFC 3339, UTC. */
@@ -34,27 +34,36 @@ export interface AuditEntry extends AuditFacts {
   outcome?: 'success' | 'error'
   tool?: string
   route?: string
-  /** Of svc-mcp-http, run by an operator: `iss` and `sub` are then whom it is about, and `os_user` who ran it. */
+  /**
+   * The svc-mcp-http command that an operator ran. `iss` and `sub` are then the person it is about, and `os_user` is
+   * who ran it.
+   */
   command?: string
   os_user?: string
-  /** What it has removed: how many of each. */
+  /** Number of removed items of each kind. */
   removed?: Record<string, number>
   role: Role | null
   iss: string | null
   sub: string | null
   request_id: string
-  /** Ties the outcome to its decision; absent where there is no tool call. */
+  /** Connects an outcome with its decision; absent if there is no tool call. */
   call_id?: string
   mode: string
   transport: 'stdio' | 'http' | 'command'
-  /** `name/version` of the MCP client where it has said so. */
+  /** `name/version` of the MCP client, if it has given them. */
   client?: string
-  /** Where the client is: by the socket, or by a trusted proxy; absent over stdio, and on a Unix socket whose peer is not trusted. */
+  /**
+   * Address of the client, from the socket or a trusted proxy; absent over stdio, and on a Unix socket whose peer is
+   * not trusted.
+   */
   client_address?: string
   pce_host?: string
   duration_ms?: number
-  /** The client went away, or cancelled, before the outcome; what was written stays written. */
+  /** The client disconnected or cancelled before the outcome. Whatever was written to the PCE stays written. */
   client_gone?: true
-  /** Which process wrote it (MCP_REPLICA_ID). The audit log adds it to every line, a gap's too. */
+  /**
+   * The process that wrote the line (MCP_REPLICA_ID). The audit log adds it to every line, including lines that report
+   * a gap.
+   */
   replica?: string
 }

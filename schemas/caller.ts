@@ -1,11 +1,11 @@
-/** Roles in rising order of power; a group mapping that names several gives the highest. */
+/** Roles from least to most powerful. A caller whose groups map to several roles gets the highest. */
 export const ROLES = ['reader', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** How the process was composed: decides which gates exist, never what one gate does. */
+/** How the process was set up. It decides which gates exist, never what a gate does. */
 export type Mode = 'stdio' | 'insecure' | 'shared' | 'per_user'
 
-/** Who is calling. `iss` and `sub` are null where nobody authenticates (stdio, dev-insecure). */
+/** The caller of a tool. `iss` and `sub` are null if callers are not authenticated (stdio, dev-insecure). */
 export interface Caller {
   mode: Mode
   role: Role | null
@@ -13,20 +13,26 @@ export interface Caller {
   sub: string | null
 }
 
-/** The owner of stored data: the key to everything that belongs to a caller. Two identity providers may use the same `sub`. */
+/**
+ * The owner of stored data. Issuer and subject together form the key, because two identity providers may use the same
+ * `sub`.
+ */
 export interface Owner {
   readonly iss: string
   readonly sub: string
 }
 
-/** A person or a service, as a checked access token names them. */
+/** A person or a service, as identified by a verified access token. */
 export interface Identity extends Owner {
-  /** The values of the groups claim and the roles claim together, strings only, as the token has them. */
+  /** The combined values of the groups claim and the roles claim: strings only, exactly as in the token. */
   readonly groups: readonly string[]
-  /** The provider left the groups out because there are too many (Entra ID: `_claim_names.groups`, `hasgroups`). */
+  /**
+   * The identity provider left the groups out because there are too many (Entra ID: `_claim_names.groups`,
+   * `hasgroups`).
+   */
   readonly hasGroupsOverage: boolean
-  /** What the provider calls them, where it says so: to be shown beside `sub`, and to decide nothing. */
+  /** The name according to the identity provider, if it gives one. Shown beside `sub`; never used for decisions. */
   readonly name?: string
-  /** The client that the access token was issued to: to be shown, and to decide nothing. */
+  /** The client that the access token was issued to. Shown only; never used for decisions. */
   readonly clientId?: string
 }

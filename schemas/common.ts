@@ -1,15 +1,18 @@
 import { Type, type TSchema } from '@sinclair/typebox'
 
-/** A PCE reference: a path without `/api/v2`, already carrying its organisation (`/orgs/1/labels/14`). */
+/** A PCE reference: a path without `/api/v2` that already includes its organisation (`/orgs/1/labels/14`). */
 export const Href = (description: string) => Type.String({ description, maxLength: 1024 })
 
-/** `T | null`: the PCE sends null where other APIs would leave a field out (P43). A description of `schema` moves to the whole. */
+/**
+ * `T | null`: the PCE sends null where other APIs would leave a field out (P43). The description of `schema` is moved
+ * to the union.
+ */
 export const Nullable = <T extends TSchema>(schema: T) => {
   const { description, ...bare } = schema
   return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description })
 }
 
-/** A string enumeration as JSON Schema `enum`, which is shorter on the wire than `anyOf` of constants. */
+/** A string enumeration as JSON Schema `enum`, which is shorter in transit than `anyOf` of constants. */
 export const StringEnum = <const T extends readonly string[]>(
   values: T,
   options: { description?: string; default?: T[number] } = {},
@@ -19,12 +22,12 @@ export const StringEnum = <const T extends readonly string[]>(
 export const DetailLevel = (description: string) =>
   Type.Optional(StringEnum(['standard', 'full'] as const, { default: 'standard', description }))
 
-/** Properties of an answer, each with what it means. */
+/** Output properties with a description. */
 export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })
 export const Flag = (description: string) => Type.Boolean({ description })
 export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
-/** Of a list that an answer may show shorter than it is. */
+/** The total of a list that an answer may show only in part. */
 export const Total = Count('All there are, shown or not')
 
 export type PolicyVersionSelector = 'draft' | 'active' | number

@@ -1,8 +1,8 @@
 import type { Role } from './caller.js'
 
-/** A PCE reached with one key from the environment. */
+/** A PCE that is reached with a single key from the environment. */
 export interface PceFromEnvironment {
-  /** PCE address as given, scheme included where there was one. */
+  /** The PCE's address as given, including the scheme if there was one. */
   url: string
   port: string
   orgId: string
@@ -15,75 +15,81 @@ export interface PceFromEnvironment {
     clientKeyFile?: string
   }
   proxyUrl?: string
-  /** Absent: as the client has it by default. */
+  /** If absent, the client's defaults apply. */
   bounds?: PceBounds
 }
 
-/** How much of what a PCE answers is taken, and how long it may take (D74). */
+/** Limits for the size of a PCE's answers and the time they may take (D74). */
 export interface PceBounds {
-  /** One answer, unpacked: MiB. */
+  /** Largest single answer, in MiB of uncompressed data. */
   answerMib: number
-  /** A list that is collected from a job, or a file: MiB. */
+  /** Largest list that is collected from a job, and largest file, in MiB. */
   listMib: number
-  /** One request with its retries and waits. */
+  /** Time-out of one request with its retries and waits. */
   timeoutSeconds: number
 }
 
 export interface Limits {
-  /** JSON text of one answer, in bytes. */
+  /** Largest JSON text of one answer, in bytes. */
   responseBudgetBytes: number
   trafficQueryTimeoutSeconds: number
-  /** Parts that an analysis of all traffic may be read in. */
+  /** Most parts into which a query is split when all traffic is analysed. */
   trafficMaxParts: number
 }
 
-/** Calls of heavy tools, which run in worker threads (D61). */
+/** Limits for calls of heavy tools, which run in worker threads (D61). */
 export interface HeavyConfig {
-  /** At a time: so many threads. */
+  /** Calls that run at the same time, each in a thread of its own. */
   max: number
-  /** Of these, one caller's. */
+  /** Running calls of one caller. */
   perCaller: number
-  /** Calls that wait for a place. */
+  /** Calls that may wait for a free place. */
   queue: number
-  /** Of these, one caller's. */
+  /** Waiting calls of one caller. */
   queuePerCaller: number
   /** Heap of one thread, in MiB. */
   memoryMb: number
 }
 
-/** Which tools are offered (D121); what is absent leaves nothing out. Names are checked against the tools at start-up. */
+/**
+ * Which tools are offered (D121). An absent setting excludes nothing. Names are checked against the existing tools at
+ * start-up.
+ */
 export interface OfferConfig {
-  /** Only tools that read. */
+  /** Offer only tools that read. */
   readOnly?: boolean
-  /** Names of toolsets, `default` and `all`. Absent: `default`, or `all` where `tools` are named. */
+  /** Names of toolsets, including `default` and `all`. If absent: `default`, or `all` if `tools` is given. */
   toolsets?: readonly string[]
-  /** Of what the toolsets offer, these tools only. */
+  /** Offer only these of the tools in the toolsets. */
   tools?: readonly string[]
-  /** Tools that are taken away. */
+  /** Tools that are not offered. */
   excluded?: readonly string[]
-  /** Callers are shown only what their role may call. */
+  /** Show callers only the tools that their role may call. */
   hideForbidden?: boolean
 }
 
 interface CommonConfig {
   logLevel: string
   auditLogPath?: string
-  /** What this process is called; absent, the name of the host. */
+  /** Name of this process; the host name if absent. */
   replicaId?: string
-  /** Spans are sent where OTEL_EXPORTER_OTLP_ENDPOINT says. */
+  /** Set if traces are recorded. They are sent to OTEL_EXPORTER_OTLP_ENDPOINT. */
   tracing?: true
   limits: Limits
-  /** Absent: the default offer. */
+  /** If absent, the default tools are offered. */
   offer?: OfferConfig
   heavy: HeavyConfig
-  /** Sentences for the operator, shown once at start-up. */
+  /** Sentences for the operator, printed once at start-up. */
   warnings: readonly string[]
 }
 
 export interface StdioConfig extends CommonConfig {
   mode: 'stdio'
   pce: PceFromEnvironment
-  /** The person at the client is asked before a tool runs that needs confirmation. Absent, it runs at once. */
+  /**
+   * If set, the person at the client is asked before a tool that needs confirmation runs. If absent, such tools run at
+   * once.
+   */
   confirm?: Pick<ConfirmConfig, 'tools'>
 }
 
@@ -91,112 +97,130 @@ export interface StdioConfig extends CommonConfig {
 export interface InsecureHttpConfig extends CommonConfig {
   mode: 'insecure'
   http: HttpListen
-  /** Absent when PCE_HOST is not set: the server starts and tools that need a PCE say so (D9). */
+  /** Absent if PCE_HOST is not set: the server then starts anyway, and tools that need a PCE report this (D9). */
   pce?: PceFromEnvironment
 }
 
-/** How access tokens are checked (S10). */
+/** How access tokens are verified (S10). */
 export interface OAuthConfig {
   issuer: string
-  /** `iss` of access tokens, where the provider calls itself otherwise there (AD FS); only a name, never fetched. */
+  /**
+   * The `iss` of access tokens, if the provider uses another name there (AD FS). It is only compared, never fetched.
+   */
   tokenIssuer?: string
   jwksUrl: string
   audience: string
   requiredScope: string
-  /** What clients request to get it, where the provider names it differently (Entra ID: prefixed with the App ID URI). */
+  /**
+   * The scope that clients must request to get it, if the provider names it differently (Entra ID: prefixed with the
+   * App ID URI).
+   */
   requestedScope?: string
-  /** Claims whose values are groups; their union counts. */
+  /** Claims that contain groups; the values of all of them count. */
   groupsClaims: readonly string[]
 }
 
 /** Group identifiers by role, compared exactly (S13). */
 export interface RoleMapping {
   groups: Readonly<Record<Role, readonly string[]>>
-  /** For callers whose groups are on no list; null refuses them. */
+  /** Role of callers whose groups are not listed; null refuses them. */
   otherwise: Role | null
 }
 
 export interface ConfirmConfig {
   /** 32 bytes. */
   hmacKey: Buffer
-  /** Still accepted, never used to sign. */
+  /** The previous key: its signatures are still accepted, but it no longer signs. */
   previousHmacKey?: Buffer
   ttlSeconds: number
-  /** Names of tools that ask for confirmation beside those that always do; checked against the tools at start-up. */
+  /**
+   * Names of tools that need confirmation in addition to those that always do; checked against the existing tools at
+   * start-up.
+   */
   tools?: readonly string[]
-  /** Absent, a token that the client fetches is enough. */
+  /** If absent, a token that the client itself fetches is enough. */
   approval?: ApprovalConfig
 }
 
-/** What releases a call that needs confirmation: a token that its client fetches, a page for whoever asks, or one for another admin. */
+/**
+ * What releases a call that needs confirmation: a token that the client fetches, a page on which the asker decides, or
+ * a page on which another admin decides.
+ */
 export const APPROVAL_METHODS = ['token', 'page', 'two-person'] as const
-/** Those where a person decides on a page. */
+/** The methods with which a person decides on a page. */
 export type PersonMethod = Exclude<(typeof APPROVAL_METHODS)[number], 'token'>
 
-/** Calls that need confirmation wait for a person, who decides on a page. */
+/** Settings for calls that wait until a person decides on a page. */
 export interface ApprovalConfig {
   method: PersonMethod
-  /** From the question to the end of its answer's use. */
+  /** Seconds from the question until the approval can no longer be used. */
   ttlSeconds: number
-  /** How long ago a login may be for a decision; 0 for as long as its session lasts. */
+  /** Most seconds between a login and a decision; 0 accepts a login for as long as its session lasts. */
   maxAgeSeconds: number
 }
 
-/** Per minute unless said otherwise; 0 for no limit. */
+/** Limits per minute, unless a field says otherwise; 0 means no limit. */
 export interface RateLimits {
-  /** Requests of one caller at a time. */
+  /** Simultaneous requests of one caller. */
   inFlightPerCaller: number
   perCaller: number
   confirmPerCaller: number
   refusedTokensPerAddress: number
 }
 
-/** The browser login's own client at the identity provider. */
+/** The client registration at the identity provider that the browser login uses. */
 export interface BrowserLoginConfig {
   clientId: string
   clientSecret?: string
 }
 
-/** Which PCE a user may register, and how it is reached. */
+/** Which PCEs users may register, and how they are reached. */
 export interface UserPceConfig {
-  /** Hosts, with or without a port; empty admits every host that the guard does not refuse. */
+  /**
+   * Permitted hosts, with or without a port. If empty, every host is permitted that the address check does not refuse.
+   */
   allowedHosts: readonly string[]
-  /** Whether users may turn off verification of the PCE's certificate. */
+  /** Whether users may turn off the verification of their PCE's certificate. */
   allowInsecureTls: boolean
   tls: { verify: boolean; caFile?: string; clientCertFile?: string; clientKeyFile?: string }
   proxyUrl?: string
   bounds?: PceBounds
 }
 
-/** A PostgreSQL database that holds the state in place of a file (MCP_STATE_URL). */
+/** A PostgreSQL database that holds the state instead of a file (MCP_STATE_URL). */
 export interface DatabaseConfig {
-  /** `host` that begins with a slash is the folder of a Unix socket. */
+  /** A `host` that begins with a slash is the directory of a Unix socket. */
   connection: { host: string; port: number; user: string; password?: string; database: string }
-  /** Absent, connections are not encrypted. Otherwise the certificate and the name of the database are checked. */
+  /**
+   * If absent, connections are not encrypted. Otherwise the certificate and host name of the database server are
+   * verified.
+   */
   tls?: { rootCertFile?: string; certFile?: string; keyFile?: string }
-  /** Host, port and database, for messages. */
+  /** Host, port and database name, for messages. */
   where: string
-  /** How long a start waits for a database that does not answer. */
+  /** How long a start waits for a database that does not respond. */
   connectTimeoutSeconds: number
-  /** Connections of one process. */
+  /** Most connections of one process. */
   poolSize: number
-  /** Whether limits per caller hold over all replicas, or are counted by each. */
+  /** Whether limits per caller apply to all replicas together or to each one separately. */
   limits: 'shared' | 'replica'
 }
 
 interface AuthenticatedConfig extends CommonConfig {
-  /** Absent, the state is in the file of the mode. */
+  /** If absent, the state is kept in the file of the mode. */
   database?: DatabaseConfig
   http: HttpListen & { publicUrl: string }
   oauth: OAuthConfig
   roles: RoleMapping
   confirm: ConfirmConfig
   rates: RateLimits
-  /** Absent without MCP_OAUTH_CLIENT_ID: /setup then takes bearer tokens only. In shared mode only approvals need it. */
+  /**
+   * Absent without MCP_OAUTH_CLIENT_ID: /setup then accepts bearer tokens only. In shared mode, only approvals need it.
+   */
   login?: BrowserLoginConfig
 }
 
-/** HTTP with bearer tokens, every user with a PCE key of their own. */
+/** HTTP with bearer tokens, in which every user has their own PCE key. */
 export interface PerUserConfig extends AuthenticatedConfig {
   mode: 'per_user'
   keystore: {
@@ -208,23 +232,26 @@ export interface PerUserConfig extends AuthenticatedConfig {
   userPce: UserPceConfig
 }
 
-/** HTTP with bearer tokens, one PCE key for all. */
+/** HTTP with bearer tokens, in which all users share one PCE key. */
 export interface SharedConfig extends AuthenticatedConfig {
   mode: 'shared'
   pce: PceFromEnvironment
   statePath: string
 }
 
-/** Which PCE mode authenticated HTTP runs in. */
+/** The PCE mode of authenticated HTTP. */
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
-/** What a command needs that works on the state beside the servers: no secret but what the URL of a database has in it. */
+/**
+ * What a command needs to work on the state while servers may be running. It contains no secret except a password in
+ * the database URL.
+ */
 export interface StateFileConfig {
   mode: PceMode
   path: string
-  /** The variable that names the path. */
+  /** The environment variable that names the path. */
   variable: string
-  /** Where the state is instead. */
+  /** The database that holds the state instead, if there is one. */
   database?: DatabaseConfig
   auditLogPath?: string
   replicaId?: string
@@ -232,9 +259,9 @@ export interface StateFileConfig {
   issuer?: string
 }
 
-/** Whose X-Forwarded-For is believed (MCP_TRUSTED_PROXIES). */
+/** The peers whose X-Forwarded-For header is trusted (MCP_TRUSTED_PROXIES). */
 export interface TrustedProxies {
-  /** Addresses without a zone, with the length of their prefix in bits: 32 or 128 for a single one. */
+  /** Addresses without a zone, and the length of their prefix in bits: 32 or 128 for a single address. */
   networks: readonly { address: string; prefix: number }[]
   /** Whether the peer of a Unix socket is trusted. */
   unix: boolean
@@ -246,37 +273,40 @@ export interface HttpListen {
   socket?: string
   publicUrl?: string
   allowedHosts: string[]
-  /** Absent, X-Forwarded-For is ignored. */
+  /** If absent, X-Forwarded-For is ignored. */
   trustedProxies?: TrustedProxies
   maxInFlight: number
-  /** Absent: no metrics. On a Unix socket they are at this port of 127.0.0.1, otherwise of `host`. */
+  /**
+   * If absent, there are no metrics. They are served on this port of `host`, or of 127.0.0.1 if the server listens on a
+   * Unix socket.
+   */
   metricsPort?: number
 }
 
-/** What the command line of svc-mcp-http says about where to listen. */
+/** The listen address from the command line of svc-mcp-http. */
 export type ListenOptions = Pick<HttpListen, 'host' | 'port' | 'socket'>
 
 export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
 
-/** A tagged union, so that a key exists only in the mode that needs it. */
+/** A tagged union, so that each key exists only in the modes that need it. */
 export type Config = StdioConfig | HttpConfig
 
-/** One thing that keeps a program from starting. */
+/** One problem that keeps a program from starting. */
 export interface Fault {
-  /** What is wrong, and of which setting: one line. Where the specification has words for it, exactly those. */
+  /** What is wrong, and with which setting, in one line. Uses the specification's wording exactly where it has one. */
   problem: string
-  /** What to do, or to write instead: one line. */
+  /** What to do, or what to write instead, in one line. */
   remedy: string
 }
 
 /**
- * Raised at start-up; the process exits 1. `message` is the text for standard error: every fault that was found, each on a line of its own
- * with its remedy indented below it.
+ * Thrown at start-up; the process exits with 1. `message` is the text for standard error: each fault that was found on
+ * a line of its own, with its remedy indented below it.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError'
   readonly faults: readonly Fault[]
-  /** What the operator should know beside the faults, and what may well explain one of them. */
+  /** Warnings that the operator should see beside the faults; they often explain a fault. */
   warnings: readonly string[] = []
 
   constructor(...faults: readonly Fault[]) {
@@ -284,14 +314,14 @@ export class StartupError extends Error {
     this.faults = faults
   }
 
-  /** The same refusal, with these warnings. */
+  /** A copy of this error with these warnings. */
   with(warnings: readonly string[]): this {
     this.warnings = warnings
     return this
   }
 }
 
-/** What the codes of the system say to people. */
+/** Explanations of system error codes. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'another program listens there',
@@ -315,7 +345,10 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   ESTALE: 'the network mount is gone',
 }
 
-/** An error of the system for people, its code included: `permission denied (EACCES)`. Never its text, which may say more. */
+/**
+ * Describes a system error for people, with its code: `permission denied (EACCES)`. Its own message is not used, since
+ * it may reveal more.
+ */
 export function inWords(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException
   if (typeof code !== 'string') return 'failed'

@@ -1,83 +1,99 @@
 import type { Owner } from './caller.js'
 import type { SealedCredentials } from './state.js'
 
-/** One PCE key of one user, with the PCE that it is for. Decrypted it lives in memory only. */
+/** One user's PCE key, and the PCE that it is for. In decrypted form it exists in memory only. */
 export interface PceCredentials {
-  /** Host name or IP address, without scheme, port and brackets. */
+  /** Host name or IP address, without scheme, port or brackets. */
   host: string
   port: number
   orgId: number
   apiKey: string
   apiSecret: string
   tlsVerify: boolean
-  /** The owner's name for it. */
+  /** A name that the owner chose. */
   label?: string
 }
 
-/** What may be shown of credentials. `tlsVerify` is whether the certificate is checked in the end, whatever was registered. */
+/**
+ * The part of credentials that may be shown. `tlsVerify` tells whether the certificate is actually verified, regardless
+ * of what was registered.
+ */
 export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
 
-/** The result of trying the PCE with fresh credentials. `error` is one of our codes with a message for people. */
+/**
+ * The result of trying the PCE with new credentials. `error` is one of this server's error codes, with a message for
+ * people.
+ */
 export interface ConnectionReport {
   ok: boolean
   error?: { code: string; message: string }
 }
 
-/** When the PCE was last tried with stored credentials, and what came of it. */
+/** The last attempt to use stored credentials at the PCE, and its result. */
 export interface LastCheck {
   /** Milliseconds since the epoch. */
   at: number
   ok: boolean
-  /** Why not, in words of ours: no text of the PCE. */
+  /** Why it failed, in this server's own words, without text from the PCE. */
   message?: string
 }
 
 /** The PCE credentials of one caller, for the tools that manage them. */
 export interface CredentialsPort {
   /**
-   * What the caller has. `facts` only where the caller has credentials of their own, `lastCheck` where these have been tried. Rejects with
-   * ToolError `credentials_unreadable` or `keystore_unavailable`.
+   * What the caller has registered. `facts` is present only if the caller has credentials of their own, `lastCheck`
+   * only if these have been tried. Rejects with ToolError `credentials_unreadable` or `keystore_unavailable`.
    */
   status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts; lastCheck?: LastCheck }>
   /**
-   * Stores the caller's first credentials, then tries the PCE with them (D18). Where others are stored the PCE is tried first, and only
-   * what it accepts takes their place (D110); `replaceAnyway` stores as for the first time. Rejects with ToolError `pce_error` or
-   * `pce_unreachable` with `kept: true` for what it does not accept, `invalid_argument` with `problems` for a host that the policy does
-   * not admit, `shared_mode`, or `keystore_unavailable`; in all these cases nothing is stored.
+   * Registers credentials. The caller's first credentials are stored and then tried at the PCE (D18). If others are
+   * already stored, the PCE is tried first, and only credentials that it accepts replace them (D110); `replaceAnyway`
+   * stores them as if they were the first. Nothing is stored when it rejects: with ToolError `pce_error` or
+   * `pce_unreachable` with `kept: true` if the PCE does not accept them, `invalid_argument` with `problems` for a host
+   * that is not permitted, `shared_mode`, or `keystore_unavailable`.
    */
   register(
     credentials: PceCredentials,
     options?: { replaceAnyway?: boolean },
   ): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
-  /** Remembers how a try of the caller's PCE went; `problem` says why it failed. Never rejects. */
+  /** Records how an attempt to use the caller's PCE went; `problem` says why it failed. Never rejects. */
   noteCheck(problem?: string): Promise<void>
-  /** Resolves with whether there was something to remove. Rejects with ToolError `shared_mode` or `keystore_unavailable`. */
+  /**
+   * Removes the credentials, and resolves with whether there were any. Rejects with ToolError `shared_mode` or
+   * `keystore_unavailable`.
+   */
   remove(): Promise<boolean>
 }
 
-/** What an owner has stored. */
+/** The stored credentials of an owner. */
 export interface StoredCredentials {
-  /** New with every registration: names this one, also for a client that was made from it. */
+  /** Changes with every registration. It identifies this registration, and also a client that was created from it. */
   version: string
-  /** Decrypts at every call. Throws ToolError `credentials_unreadable`. */
+  /** Decrypts the credentials, anew for every call. Throws ToolError `credentials_unreadable`. */
   readonly open: () => PceCredentials
 }
 
-/** The last check of each user's credentials, beside them. Everything rejects when the store cannot be used. */
+/** The last check of each user's credentials, stored beside them. Every method rejects if the store cannot be used. */
 export interface LastChecks {
-  /** Null where these credentials, by the version of their registration, have not been tried. */
+  /** Null if the credentials of this version have not been tried yet. */
   readonly find: (owner: Owner, version: string) => Promise<LastCheck | null>
   readonly put: (owner: Owner, version: string, check: LastCheck) => Promise<void>
   /** Resolves with whether there was one. */
   readonly remove: (owner: Owner) => Promise<boolean>
 }
 
-/** The encrypted credentials of all users. Everything rejects with ToolError `keystore_unavailable` when the store cannot be used. */
+/**
+ * The encrypted credentials of all users. Every method rejects with ToolError `keystore_unavailable` if the store
+ * cannot be used.
+ */
 export interface Keystore {
-  /** Only reads; null where the owner has none. `fetched` is the owner's record where it has just been read with something else. */
+  /**
+   * Reads only; null if the owner has no credentials. `fetched` passes the owner's record if the caller has just read
+   * it together with something else.
+   */
   readonly find: (owner: Owner, fetched?: SealedCredentials | null) => Promise<StoredCredentials | null>
-  /** Replaces earlier ones; resolves with the new version once they are on the disk. */
+  /** Replaces earlier credentials. Resolves with the new version, once they are on disk. */
   readonly write: (owner: Owner, credentials: PceCredentials) => Promise<string>
-  /** Resolves with whether there was something to remove, once that is on the disk and known to every process. */
+  /** Resolves with whether there was something to remove, once the removal is on disk and known to every process. */
   readonly remove: (owner: Owner) => Promise<boolean>
 }

@@ -1,6 +1,6 @@
 /**
- * The error codes of this server. The first six are the specification's (S20); the rest belong to the tools and the transport. What
- * each means to HTTP, to a person and to the log is the table in `plugins/errors/table.ts`.
+ * The error codes of this server. The first six are the specification's (S20); the others belong to the tools and the
+ * transport. The table in `plugins/errors/table.ts` says what each means for HTTP, for people and for the log.
  */
 export const ERROR_CODES = [
   'forbidden_no_role',
@@ -101,19 +101,22 @@ const CONNECTION_HINTS: Readonly<Record<string, string>> = {
   SCHEME_MISMATCH: 'Nothing was changed. Correct PCE_HOST and PCE_PORT, or what was registered.',
 }
 
-/** What a person can do about a connection to a PCE that failed with this error of the client; undefined where that is not known. */
+/**
+ * What a person can do about a failed connection to a PCE, derived from the client's error; undefined if that is not
+ * known.
+ */
 export function connectionHint({ reason = '', message }: { reason?: string; message: string }): string | undefined {
   if (reason === 'ECONNREFUSED' && message.includes(' through the proxy '))
     return 'Nothing was changed. Check PCE_PROXY_URL, and whether the proxy reaches the PCE.'
   return CONNECTION_HINTS[reason]
 }
 
-/** Machine-readable facts beside the message. They stand at the top level of the error body (D3). */
+/** Machine-readable facts beside the message, at the top level of the error body (D3). */
 export type ErrorDetails = Record<string, unknown>
 
 /**
- * The one error a tool, a gate or a resolver throws on purpose. `message` and `details` reach the caller as they are,
- * so neither may hold a secret; anything else that is thrown becomes `internal` with fixed text.
+ * The only error that tools, gates and resolvers throw on purpose. `message` and `details` reach the caller unchanged,
+ * so neither may contain a secret. Any other error becomes `internal` with a fixed text.
  */
 export class ToolError extends Error {
   override readonly name = 'ToolError'
@@ -128,19 +131,22 @@ export class ToolError extends Error {
     this.ask = options?.ask
   }
   readonly hint: string | undefined
-  /** What to ask the person at the client, for a transport that can: no part of the error that is sent. */
+  /**
+   * The question for the person at the client, for transports that can ask one. It is not part of the error that is
+   * sent.
+   */
   readonly ask: FormQuestion | undefined
 }
 
-/** A question that is answered by yes or no. */
+/** A question to be answered with yes or no. */
 export interface FormQuestion {
-  /** The digest of what it shows (`Preview.boundTo`); a yes to it is a consent to exactly that. */
+  /** Digest of what the question shows (`Preview.boundTo`). A yes is a consent to exactly that. */
   boundTo: string
   /** Text for the person. */
   message: string
 }
 
-/** An error as clients read it, over MCP and HTTP alike: details stand at the top level beside these (D3). */
+/** An error as clients see it, over MCP and HTTP alike. Details stand at the top level beside these fields (D3). */
 export interface ErrorBody extends ErrorDetails {
   error: ErrorCode
   message: string

@@ -1,13 +1,13 @@
 import { Type } from '@sinclair/typebox'
 import { TextOrObject } from './label-reference.js'
 
-/** An end of a flow: one reference in text or as an object, or labels that are ANDed. */
+/** One end of a flow: a single reference as text or object, or labels that must all match. */
 const EndInput = (description: string) => {
   const one = TextOrObject<{ key?: string; value?: string; href?: string }>()
   return Type.Union([...one.anyOf, Type.Array(one, { minItems: 1, maxItems: 20 })], { description })
 }
 
-/** The arguments of every tool that is asked about one flow. */
+/** The arguments of every tool that answers about a single flow. */
 export const FlowInput = {
   source: EndInput('Workload name or href, IP, key=value (a list is ANDed), or iplist:NAME'),
   destination: EndInput('As source'),

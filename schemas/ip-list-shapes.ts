@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Nullable } from './common.js'
 import { TextOrObject } from './label-reference.js'
 
-/** A range to write: an address, a CIDR, or two addresses. */
+/** An IP range as input: an address, a CIDR, or two addresses. */
 export const IpRangeInput = Type.Object(
   {
     from_ip: Type.String({ minLength: 1, description: 'Address or CIDR' }),
@@ -14,11 +14,11 @@ export const IpRangeInput = Type.Object(
 )
 export type IpRangeInput = Static<typeof IpRangeInput>
 
-/** A domain name, bare or as `{fqdn, description?}`; `planFqdns` checks the form. */
+/** A domain name, as text or as `{fqdn, description?}`; `planFqdns` checks its form. */
 const FqdnReference = TextOrObject<{ fqdn: string; description?: string }>()
 export type FqdnReference = Static<typeof FqdnReference>
 
-/** The names of an IP list, in the one form of the contract and in the list form the PCE has. */
+/** The domain names of an IP list, either as the specification passes them or as the list that the PCE stores. */
 export const FqdnInput = {
   fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Or *.example.com' })),
   fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Texts or {fqdn, description}' })),
@@ -45,7 +45,7 @@ export const IpListOut = Type.Object({
 })
 export type IpListOut = Static<typeof IpListOut>
 
-/** An IP list after a write: what is left out, the list does not have. */
+/** An IP list after a write. Absent fields do not exist in the list. */
 export const IpListWrittenOut = Type.Object({
   ...Type.Pick(IpListOut, ['href', 'name', 'description', 'update_type', 'omitted']).properties,
   ip_ranges: Type.Array(

@@ -2,16 +2,16 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
- * A reference in text, or as an object whose form its resolver checks. The resolver can say what would have been right there;
- * written out in every place it may stand, the form would be a third of what a model reads of some tools.
+ * A reference as text, or as an object that its resolver checks. The resolver can explain what would have been right; a
+ * full schema, repeated wherever a reference may stand, would be a third of what a model reads of some tools.
  */
 export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
 
-/** A label in any of its forms: `"key=value"`, an href, `{key, value}` or `{href}`. */
+/** A label in any form: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
 
-/** An application as `app|env` or `{app, env}`, or an app or env label in any of its forms. */
+/** An application as `app|env` or `{app, env}`, or an app or env label in any form. */
 export const ApplicationReference = TextOrObject<
   { key?: string; value?: string; href?: string } | { app: string; env: string }
 >()
@@ -22,9 +22,9 @@ export const LabelOut = Type.Object(
   { description: 'Label' },
 )
 
-/** Labels in a list: each as `key=value`, and as an object in full detail. */
+/** Labels in a list: each as `key=value`, or as an object in full detail. */
 export const LabelsOut = <T extends TObject>(full: T, description: string) =>
   Type.Array(Type.Union([Type.String(), full]), { description })
 
-/** A label as it is referred to. */
+/** Writes a label in the form that references use. */
 export const writeLabel = ({ key, value }: { key: string; value: string }): string => `${key}=${value}`

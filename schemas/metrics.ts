@@ -2,43 +2,43 @@ import type { ApprovalEvent } from './approvals.js'
 import type { ErrorCode } from './errors.js'
 import type { StatePoolFigures } from './state.js'
 
-/** One tool call that is over. */
+/** One finished tool call. */
 export interface MeasuredCall {
-  /** Undefined for a name that the caller is not offered: names are the client's to make up. */
+  /** Undefined for a name that the caller is not offered, because clients can make up names. */
   tool: string | undefined
   outcome: 'success' | 'error' | 'denied'
-  /** Which gate refused it, or `handler`. */
+  /** The gate that refused the call, or `handler`. */
   gate: string
   code: ErrorCode | null
   seconds: number
 }
 
-/** One request to a PCE that is over, with its retries. */
+/** One finished request to a PCE, with its retries. */
 export interface MeasuredRequest {
-  /** Method and path template, of a fixed set. */
+  /** Method and path template, from a fixed set. */
   operation: string
-  /** Of the last answer; undefined where there was none. */
+  /** Status of the last answer; undefined if there was none. */
   status: number | undefined
-  /** Why it failed; undefined where it did not. */
+  /** Why it failed; undefined if it succeeded. */
   failure: string | undefined
   retries: number
-  /** Between the attempts. */
+  /** Seconds spent waiting between the attempts. */
   waitedSeconds: number
   seconds: number
 }
 
-/** Figures that are read when somebody asks for them. */
+/** Figures that are read whenever metrics are requested. */
 export interface MeasuredFigures {
   requestsInFlight: number
   heavyRunning: number
   heavyWaiting: number
-  /** Where the state is in a database. */
+  /** Present if the state is in a database. */
   pool?: StatePoolFigures
 }
 
 /**
- * What the rooms tell of what happens in them, for the metrics; they are given none where those are off. Every text is of a fixed set:
- * none is a client's, a person's or a host's.
+ * Where the parts of the server report what happens, for the metrics. Without metrics, they are not given a meter. All
+ * texts come from fixed sets: none is chosen by a client, a person or a host.
  */
 export interface Meter {
   readonly toolCall: (call: MeasuredCall) => void
@@ -48,8 +48,11 @@ export interface Meter {
   readonly approval: (event: ApprovalEvent) => void
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
-  /** What has to work before the process takes calls, and who says which of it does not; null while all does. */
+  /**
+   * Registers what must work before the process accepts calls, and a function that returns the name of a failed check,
+   * or null if all is well.
+   */
   readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
-  /** Where the figures come from, once that is known. */
+  /** Registers the source of the figures, once it is known. */
   readonly readFrom: (figures: () => MeasuredFigures) => void
 }

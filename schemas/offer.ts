@@ -1,10 +1,10 @@
-/** Names of the tools that one request is offered (D121). What is listed may be called, as far as the gates of a call permit it. */
+/** The tools that one request is offered (D121). Listed tools may be called, subject to the gates of a call. */
 export interface Offer {
-  /** What tools/list has. */
+  /** The tools that tools/list returns. */
   readonly listed: ReadonlySet<string>
   /**
-   * What a call may name; any other name is that of an unknown tool. Beside what is listed it has what is hidden because of the caller's
-   * role alone, so that the role gate refuses it in its own words (D124).
+   * The tools that a call may name; any other name counts as unknown. In addition to the listed tools, it has those
+   * that are hidden only because of the caller's role, so that the role gate can refuse them in its own words (D124).
    */
   readonly callable: ReadonlySet<string>
 }

@@ -2,11 +2,11 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
-/** What a change does to the traffic that policy permits, whatever other rules there are. */
+/** How a change affects the traffic that the policy permits, regardless of other rules. */
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
-/** The words for effects, as answers explain them. */
+/** Explanations of the effects, for answers. */
 export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'mixed', string>> = {
   widening: 'may permit more traffic than today and never less',
   narrowing: 'may permit less traffic than today and never more',
@@ -14,11 +14,11 @@ export const EFFECT_MEANINGS: Readonly<Record<ChangeEffect | 'mixed', string>> =
   mixed: 'permits some traffic that is not permitted today, and stops some that is',
 }
 
-/** What to review about a change, the worst first. */
+/** Risks of a change that deserve a review, the most serious first. */
 export const RISKS = ['any_to_any_all_services', 'override_deny', 'any_address', 'scope_removed'] as const
 export type Risk = (typeof RISKS)[number]
 
-/** What they mean, as answers explain it. */
+/** Explanations of the risks, for answers. */
 export const RISK_MEANINGS: Readonly<Record<Risk, string>> = {
   any_to_any_all_services: 'an allow rule that no scope limits opens all services between everything and everything',
   override_deny: 'an override deny rule blocks more: no allow rule outweighs it',
@@ -33,7 +33,7 @@ const EffectOut = Type.Optional(
     description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: effect_note says why`,
   }),
 )
-/** In place of an effect. */
+/** Answered instead of an effect if there is none. */
 export const NO_EFFECT = {
   mixed: `Mixed: it ${EFFECT_MEANINGS.mixed}.`,
   apart: 'Mixed: its allow rules and its deny rules pull in different directions (effect_by_rule_type).',
@@ -41,7 +41,7 @@ export const NO_EFFECT = {
   unjudged: 'Undecided: changes of this type of object are not analysed.',
 } as const
 
-/** Beside the effect of a rule set where that of one of its rules is another. */
+/** Note beside the effect of a rule set when one of its rules has a different effect. */
 export const ALONE_NOTE = 'Of all its rules together; the effect of each rule is of that rule alone.'
 
 const DirectionOut = StringEnum(['widening', 'narrowing', 'mixed'] as const)
@@ -63,7 +63,7 @@ const FieldOut = Type.Object({
 })
 export type FieldChange = Static<typeof FieldOut>
 
-/** Who changed something, and when. */
+/** Who changed an object, and when. */
 const STAMPS = {
   updated_by: Type.Optional(
     Type.Object(
@@ -125,7 +125,7 @@ const BeforeAfterOut = Type.Object({
   after: Type.Unknown({ description: 'In the later version' }),
 })
 
-/** One object with its differences between two versions of the policy. */
+/** One object with its differences between two policy versions. */
 export const VersionChangeOut = Type.Object({
   ...PolicyChangeOut.properties,
   change: StringEnum(['created', 'updated', 'deleted'] as const, {
@@ -155,7 +155,7 @@ export const VersionChangeOut = Type.Object({
 })
 export type VersionChange = Static<typeof VersionChangeOut>
 
-/** A pending change, as the tools that lose or leave some name it. */
+/** A pending change, as listed by tools that discard some changes or leave some out. */
 export const PendingOut = Type.Object({
   href: Type.String(),
   type: Type.String({ description: 'Object type' }),

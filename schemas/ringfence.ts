@@ -15,7 +15,9 @@ const DependsOn = Text('What possibly_cut depends on')
 const PlannedFor = Text('Its allow rule: new, existing, excluded or none')
 
 const application = { app: Plain, env: Plain }
-/** `app`, `env` and `coverage` are of the source that an extra-scope rule is for. */
+/**
+ * The type of a rule; for an extra-scope rule also its source application (`app`, `env`) and that source's `coverage`.
+ */
 const standing = {
   type: Text('intra-scope, extra-scope allow (inbound) or deny (block all inbound)'),
   app: Maybe(Plain),
@@ -23,7 +25,7 @@ const standing = {
   coverage: Maybe(Coverage),
 }
 
-/** A rule of the ringfence, as planned or written. */
+/** A rule of the ringfence, planned or written. */
 const rule = {
   ...standing,
   description: Maybe(Plain),
@@ -38,7 +40,7 @@ const rule = {
   differences: DifferencesOut,
 }
 
-/** Of one peer; inbound ports have an effect. */
+/** The traffic of one peer; only inbound ports have an effect. */
 const traffic = {
   connections: Connections,
   ports_total: Total,
@@ -65,7 +67,7 @@ export const SourcesInput = {
   environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Let in only these env labels' })),
 }
 
-/** What create-ringfence answers of a plan, written or not (T15). */
+/** The output of create-ringfence for a plan, whether written or not (T15). */
 export const RingfenceOutput = {
   message: Plain,
   app: Plain,

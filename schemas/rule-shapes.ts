@@ -4,7 +4,7 @@ import { TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
-/** One end of a rule in answers, whole. */
+/** One end of a rule in answers, in full. */
 export const ActorOut = Type.Object({
   type: Type.String({ description: 'ams, label, ip_list …' }),
   href: Type.Optional(Type.String()),
@@ -27,10 +27,13 @@ export type ScopeOut = Static<typeof ScopeOut>
 
 export const RuleTypeOut = StringEnum(RULE_TYPES)
 
-/** An end of a rule, a condition of a scope or a service as callers write it; whole, with its href, where a text would not name it again. */
+/**
+ * An end of a rule, a scope condition or a service in the form that callers write. It is an object with an href if the
+ * text alone would not identify it again.
+ */
 export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
 
-/** A rule that names Windows programs, and admits more than that from consumers that cannot check them. */
+/** A rule that names Windows programs, but permits more than these from consumers that cannot check them. */
 export const WideningOut = Type.Optional(
   Type.Object(
     {
@@ -44,7 +47,7 @@ export const WideningOut = Type.Optional(
   ),
 )
 
-/** A rule in answers; `resolve_labels_as` is of allow rules. */
+/** A rule in answers; only allow rules have `resolve_labels_as`. */
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
   href: Type.String(),
@@ -65,9 +68,9 @@ export const StoredRuleOut = Type.Object(
   { description: 'As stored, in the words of callers' },
 )
 
-/** Services that a caller named, as resolved: `{href, resolved_name}` or ports. */
+/** The services that a caller named, after resolving: `{href, resolved_name}` or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
-/** A label or label group in a scope, or an end of a rule, as callers write it. */
+/** A label or label group in a scope, or one end of a rule, in the form that callers write. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
 
 export interface ServiceObject {
@@ -78,17 +81,17 @@ export interface ServiceObject {
   service?: string
 }
 
-/** One service in any of its forms. */
+/** One service in any form. */
 export const ServiceInput = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
 
-/** A list of services; one service stands for a list of one, and a string for a service's name (T5). */
+/** A list of services. A single service counts as a list of one, and a string as a service's name (T5). */
 export const ServicesInput = (description: string) => {
   return Type.Union([Type.Array(ServiceInput, { maxItems: 100 }), ...ServiceInput.anyOf], { description })
 }
 
 /** One end of a rule. */
 export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
-/** What a rule says, in the words of its callers. */
+/** The parts of a rule, as callers name them. */
 export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
   consumers: ActorsInput('Sources'),
@@ -112,7 +115,10 @@ export const RuleInput = Type.Object(
   { additionalProperties: false },
 )
 
-/** Fields that replace those of a rule. A default would change what the caller did not mention. */
+/**
+ * Fields that replace those of an existing rule. They have no defaults, because a default would change fields that the
+ * caller did not mention.
+ */
 export const RuleChangeInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
   providers: Type.Optional(ActorsInput('Destinations')),

@@ -8,8 +8,8 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(Type.Array(Type.Object(properties), { maxItems: 1000, description }))
 
 /**
- * The three lists a service may have, one of them at a time. Their entries are open here: `planService` reports what does not
- * belong in a list, because it can say where it does.
+ * The three lists of a service, of which only one may be used. Their entries are open objects here, because
+ * `planService` reports misplaced fields and can say where they belong.
  */
 export const ServiceListsInput = {
   service_ports: Entries(
@@ -32,7 +32,7 @@ export const ServiceListsInput = {
   ),
 }
 
-/** Entries as stored, in the words of the input. */
+/** The stored entries, named as in the input. */
 const EntriesOut = Type.Optional(
   Type.Array(
     Type.Object({

@@ -1,63 +1,76 @@
 import type { Owner } from './caller.js'
 
-/** Credentials at rest: a data key wrapped by the key-encryption key, and what that data key has sealed. */
+/** Encrypted credentials: a data key that is wrapped by the key-encryption key, and the data that it has sealed. */
 export interface SealedCredentials {
-  /** Random, new with every registration: names this registration, so that a client made for an older one is never used again. */
+  /**
+   * A random value, new with every registration. A client that was created for an older registration is never used
+   * again.
+   */
   version: string
-  /** Which key-encryption key wrapped the data key: a fingerprint, not the key. */
+  /** Fingerprint of the key-encryption key that wrapped the data key; not the key itself. */
   kekId: string
   wrappedKey: Uint8Array
   sealed: Uint8Array
 }
 
-/** A condition on notes of the same file; `isMet` is given their values in the same order, null where there is none. */
+/** A condition on notes in the same store. `isMet` receives their values in the same order, null for missing ones. */
 export interface PutCondition {
   notes: readonly string[]
   isMet: (values: readonly (string | null)[]) => boolean
 }
 
-/** The records of the keystore. A promise that resolves is on the disk. Rejects with an Error when the file cannot be read or written. */
+/**
+ * The records of the keystore. Promises resolve once the data is on disk, and reject with an Error if the store cannot
+ * be read or written.
+ */
 export interface CredentialRecords {
   get(owner: Owner): Promise<SealedCredentials | null>
-  /** With `only`, nothing is put unless the notes meet it at that very moment. Resolves with whether it was put. */
+  /**
+   * Stores a record. With `only`, it is stored only if the notes meet the condition at that moment. Resolves with
+   * whether it was stored.
+   */
   put(owner: Owner, record: SealedCredentials, only?: PutCondition): Promise<boolean>
-  /** Puts `record` only while the stored wrapped key is still `wrappedKey`; resolves with whether it did. */
+  /** Stores `record` only if the stored wrapped key is still `wrappedKey`. Resolves with whether it was stored. */
   replace(owner: Owner, wrappedKey: Uint8Array, record: SealedCredentials): Promise<boolean>
   remove(owner: Owner): Promise<boolean>
-  /** Up to `limit` records after `after` in a stable order; null for the first page. */
+  /** Returns up to `limit` records that follow `after` in a stable order; null starts from the beginning. */
   page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
 }
 
-/** Which confirm tokens have been used. */
+/** The confirm tokens that have been used. */
 export interface UsedTokens {
   /**
-   * Of all the calls for one id, in any number of processes, exactly one ever resolves with true; then it is on the disk.
-   * `expiresAt`, in milliseconds since the epoch, is when the token itself expires: some time after it the id may be forgotten.
+   * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, after that is on
+   * disk. `expiresAt`, in milliseconds since the epoch, is when the token itself expires; some time after that, the id
+   * may be forgotten.
    */
   claim(id: string, expiresAt: number): Promise<boolean>
-  /** Whether the id has been claimed, in any process. Only reads. */
+  /** Whether any process has claimed the id. Reads only. */
   isUsed(id: string): Promise<boolean>
 }
 
-/** Whose question it is and of which call: 64 hex digits each. */
+/** The owner of a question and the call it is about: 64 hex digits each. */
 export interface ChallengeKey {
   owner: string
   call: string
 }
 
-/** What callers have been asked to confirm, for as long as a token for it would live. */
+/** What callers have been asked to confirm, kept for as long as a token for it would be valid. */
 export interface Challenges {
-  /** Beyond what one owner, or all of them, may have open, the challenges that expire first are forgotten. */
+  /**
+   * Stores a challenge. If an owner, or all owners together, have too many open challenges, those that expire first are
+   * forgotten.
+   */
   put(key: ChallengeKey, boundTo: string, expiresAt: number): Promise<void>
   get(key: ChallengeKey): Promise<string | null>
-  /** Forgets all of one owner; resolves with how many there were, expired ones included. */
+  /** Forgets all challenges of one owner. Resolves with their number, including expired ones. */
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
-/** How an approval ended: its call was let run, or it was for something else, or its time was over. */
+/** How an approval ended: its call was allowed to run, the call had changed, or its time ran out. */
 export type ApprovalEnding = 'used' | 'void' | 'expired'
 
-/** One question to a person, as it is stored. What it is about is sealed, and nothing to the store. */
+/** A stored question to a person. Its contents are sealed, so the store cannot read them. */
 export interface ApprovalRow {
   id: string
   key: ChallengeKey
@@ -69,94 +82,119 @@ export interface ApprovalRow {
   expiresAt: number
 }
 
-/** Calls that wait for a person, and what was decided about them. Rows stay for a day after they have expired, for an hour where nobody decided. */
+/**
+ * Calls that wait for a person, and the decisions about them. Rows are kept for a day after they have expired, or for
+ * an hour if nobody decided.
+ */
 export interface Approvals {
   /**
-   * Opens a question for its call, unless one is open: of several at a time, in any number of processes, one opens, and all resolve with that.
-   * A question of the same call that has ended or expired makes room, and so does `instead`. Of one owner, and of all, those that nobody has
-   * decided are bounded: the ones that expire first expire at once.
+   * Opens a question about a call, unless one is already open. Of several attempts, in any number of processes, one
+   * opens the question, and all resolve with it. An earlier question about the same call is replaced if it has ended or
+   * expired, or if it is `instead`. The number of undecided questions is limited per owner and in total; beyond that,
+   * those that expire first are expired at once.
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
-  /** What was opened last for the call. */
+  /** The latest question about the call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
-  /** Those that nobody has decided and that have neither ended nor expired, of one owner or of all: the newest, and how many there are. */
+  /**
+   * The newest questions that are undecided and have neither ended nor expired, and the number of all of them; of one
+   * owner, or of all if `owner` is null.
+   */
   waiting(owner: ChallengeKey['owner'] | null, limit: number): Promise<{ total: number; rows: ApprovalRow[] }>
-  /** Keeps the first decision about a question that is open; resolves with whether this was it. It is on the disk then. */
+  /**
+   * Stores the first decision about an open question. Resolves, once it is on disk, with whether this decision was the
+   * first.
+   */
   decide(id: string, decision: string): Promise<boolean>
-  /** Of all the calls for one id, in any number of processes, exactly one ever resolves with true; then it is on the disk. */
+  /**
+   * Ends an approval. Of all calls for one id, in any number of processes, exactly one resolves with true, after that
+   * is on disk.
+   */
   end(id: string, ending: ApprovalEnding): Promise<boolean>
   /**
-   * Ends what has expired: questions at once, and decided ones an hour later, since a call that came in time may still be at work. Resolves with
-   * those that it ended, in any number of processes each once; at most a hundred at a time. Forgets what expired a day ago, and after an hour what nobody decided.
+   * Ends what has expired: undecided questions at once, decided ones an hour later, because a call that came in time
+   * may still be running. Resolves with the rows it ended, at most a hundred; each row is returned only once across all
+   * processes. Deletes rows that expired a day ago, and undecided ones that expired an hour ago.
    */
   expire(): Promise<ApprovalRow[]>
-  /** Forgets all of one owner; resolves with how many there were. */
+  /** Forgets all approvals of one owner. Resolves with their number. */
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
-/** Small facts about the file itself. */
+/** Small facts about the store itself. */
 export interface Notes {
   get(name: string): Promise<string | null>
   set(name: string, value: string): Promise<void>
-  /** Resolves with whether it was there. */
+  /** Resolves with whether the note existed. */
   remove(name: string): Promise<boolean>
-  /** Writes `value` only where there is none yet; of several processes one succeeds. Resolves with what stands there now. */
+  /**
+   * Writes `value` only if there is none yet; of several processes, one succeeds. Resolves with the value that is now
+   * stored.
+   */
   setOnce(name: string, value: string): Promise<string>
 }
 
-/** Whose request it is, and what one such caller may have. */
+/** The caller of a request, and the limits for each such caller. */
 export interface AdmissionQuestion {
   owner: Owner
-  /** Requests per minute; 0 for no limit. */
+  /** Requests per minute; 0 means no limit. */
   perMinute: number
-  /** Requests at a time; 0 for no limit. */
+  /** Simultaneous requests; 0 means no limit. */
   atATime: number
-  /** False where the request is counted elsewhere and only takes a place. */
+  /** False if the request is counted elsewhere and only needs a place. */
   isCounted?: boolean
 }
 
-/** A request that has been counted and has its place. */
+/** A request that has been counted and has been given a place. */
 export interface Admission {
-  /** What the keystore has of the caller, as of now. */
+  /** The caller's keystore record at this moment. */
   record: SealedCredentials | null
-  /** Gives the place back, or takes it again for work that goes on. Never rejects; what fails is repeated later. */
+  /**
+   * Gives the place back, or takes it again for work that continues. Never rejects; a failed attempt is repeated later.
+   */
   readonly holdPlace: (isHeld: boolean) => void
 }
 
-/** Limits that hold over all replicas. Everything rejects with Error where the store does not answer. */
+/** Limits that apply across all replicas. Every method rejects with an Error if the store does not respond. */
 export interface Admissions {
   /**
-   * Counts a request, takes a place for it and reads its caller's record, in one round trip.
+   * Counts a request, gives it a place and reads its caller's keystore record, all in one round trip.
    *
    * @throws {ToolError} `rate_limited {retry_after}` and `overloaded`.
    */
   admit(question: AdmissionQuestion): Promise<Admission>
-  /** Counts `times` against a limit of its own. Rejects with ToolError `rate_limited {retry_after}`. */
+  /** Counts `times` events against a separate limit. Rejects with ToolError `rate_limited {retry_after}`. */
   readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>
 }
 
-/** The connections to a database: how many there are, how many of them are free, and how many queries wait for one. */
+/** The connections to a database: how many exist, how many are free, and how many queries wait for one. */
 export interface StatePoolFigures {
   total: number
   idle: number
   waiting: number
 }
 
-/** What outlives a request in the authenticated modes (D24): behind ports, so that another store can take their place. */
+/**
+ * The state that outlives a request in the authenticated modes (D24), behind interfaces so that the store can be
+ * replaced.
+ */
 export interface State {
   readonly credentials: CredentialRecords
   readonly usedTokens: UsedTokens
   readonly challenges: Challenges
   readonly approvals: Approvals
   readonly notes: Notes
-  /** Absent where one process has the state to itself: it counts by itself. */
+  /** Absent if only this process uses the state; it then counts by itself. */
   readonly admissions?: Admissions
-  /** Rejects when nothing can be written now. */
+  /** Rejects if nothing can be written at the moment. */
   checkWritable(): Promise<void>
-  /** Why the store cannot be used now, as far as that is known without asking it; absent for a file, which is asked. */
+  /**
+   * Why the store cannot be used now, as far as that is known without a query. Absent for a file, which is simply
+   * queried.
+   */
   readonly findProblem?: () => Error | null
-  /** Where the state is in a database with several connections. */
+  /** Present if the state is in a database with several connections. */
   readonly pool?: () => StatePoolFigures
   close(): void | Promise<void>
 }

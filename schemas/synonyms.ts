@@ -1,7 +1,7 @@
 /**
- * What arguments are also called: the words that answers, other tools and the PCE have for the same. A tool that has an argument of the
- * first name takes it as that argument, unless this one is given as well; where it has arguments of several of the names on the right, the
- * word could mean either and stays unknown.
+ * Other names of arguments, used in answers, in other tools and by the PCE. A tool that has the argument on the left
+ * accepts these names for it, unless that argument is given as well. If a name could stand for several of the tool's
+ * arguments, it remains unknown.
  */
 export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   app: ['app_name'],
@@ -42,7 +42,10 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   href: ['profile_href', 'ruleset_href'],
 }
 
-/** Values of enumerations that other tools, the PCE's interface or people spell otherwise; case, spaces and hyphens do not matter. */
+/**
+ * Enumeration values that other tools, the PCE's interface or people spell differently. Case, spaces and hyphens are
+ * ignored.
+ */
 export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   rulesets: 'rule_sets',
   iplists: 'ip_lists',
@@ -50,7 +53,7 @@ export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   ruleset: 'rule_set',
   iplist: 'ip_list',
   labelgroup: 'label_group',
-  // Some tools name a kind in the singular, others in the plural.
+  // Some tools name kinds in the singular, others in the plural.
   rule_set: 'rule_sets',
   rule_sets: 'rule_set',
   ip_list: 'ip_lists',
@@ -74,5 +77,5 @@ export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   failed: 'failure',
 }
 
-/** On a schema of an open object: the names of its fields, which the schema does not give. */
+/** Marks the schema of an open object and lists its field names, which the schema itself does not contain. */
 export const OPEN_FIELDS = Symbol('fields of an open object')

@@ -1,56 +1,60 @@
 type Facts = Readonly<Record<string, string | number>>
 
-/** Where a message says that it comes from. */
+/** The trace that a message says it belongs to. */
 export interface TraceOrigin {
   traceparent: string
   tracestate?: string
 }
 
-/** A span that is under way. */
+/** A running span. */
 export interface OpenSpan {
-  /** It ends in an error with this code. */
+  /** Marks the span as failed with this code. */
   readonly fail: (code: string) => void
 }
 
-/** A request whose answer is awaited. */
+/** A request whose answer is pending. */
 export interface SentRequest {
-  /** What hands the trace on to the other end. */
+  /** Headers that pass the trace on to the other end. */
   readonly headers: Readonly<Record<string, string>>
   readonly end: (status: number | undefined, failure: string | undefined) => void
 }
 
-/** A request that is being answered. */
+/** A request that this server is answering. */
 export interface ServedRequest {
-  /** Runs a part of its work in its trace. */
+  /** Runs a part of the work within the request's trace. */
   readonly run: <T>(work: () => T) => T
   readonly end: (status: number) => void
 }
 
 /**
- * Where the rooms leave spans, without seeing who collects them; they are given none where tracing is off. Names and facts are of fixed
- * sets: no arguments, no people, no hosts.
+ * Where the parts of the server create spans without knowing who collects them. Without tracing, they are not given
+ * this object. Names and facts come from fixed sets: no arguments, people or hosts.
  */
 export interface Tracing {
   /**
-   * Runs `work` in a span of its own, which ends with it, in an error where it rejects. `from`: the trace that it belongs to where that is not
-   * the one of what runs now, which it is then linked with (W3C Trace Context; what cannot be read is as good as none).
+   * Runs `work` in its own span, which ends with it, as an error if it rejects. `from` is the trace that the span
+   * belongs to if that is not the current one; the span is then linked with the current one (W3C Trace Context). An
+   * unreadable `from` counts as absent.
    */
   readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>, from?: TraceOrigin) => Promise<T>
-  /** A request to a PCE, as part of what runs now. */
+  /** Opens a span for a request to a PCE, as part of the current trace. */
   readonly send: (method: string, operation: string) => SentRequest
-  /** A request of a client, as part of the trace that its headers name (W3C Trace Context). `route`: undefined for none of ours. */
+  /**
+   * Opens a span for a client's request, as part of the trace in its headers (W3C Trace Context). `route` is undefined
+   * if the path is not one of this server's routes.
+   */
   readonly serve: (
     headers: Readonly<Record<string, string | string[] | undefined>>,
     method: string,
     route: string | undefined,
   ) => ServedRequest
-  /** Sends what has not been sent; waits for it no longer than a moment. Never rejects. */
+  /** Sends the remaining spans, but does not wait long for that. Never rejects. */
   readonly close: () => Promise<void>
 }
 
-/** Runs a stage of the pipeline, in a span where there is tracing. */
+/** Runs a stage of the pipeline, in a span if tracing is on. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T>
-/** The same for a stage that may be over at once: without tracing it is then. */
+/** The same for a stage that may be synchronous; without tracing, it stays synchronous. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T>
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T> {
   return tracing === undefined ? work() : tracing.span(stage, {}, async () => work())

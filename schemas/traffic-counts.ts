@@ -2,7 +2,7 @@ import { Type } from '@sinclair/typebox'
 import { Count } from './common.js'
 import type { PolicyDecision } from './pce/words.js'
 
-/** What the policy decisions of the PCE mean (P52). */
+/** Explanations of the PCE's policy decisions (P52). */
 export const DECISION_MEANINGS: Readonly<Record<PolicyDecision, string>> = {
   allowed: 'Allowed by the active policy; for a workload in selective mode maybe only as no deny rule matched',
   potentially_blocked: 'No rule allows it, and nobody enforces that yet: blocked once the workload does',
@@ -10,7 +10,7 @@ export const DECISION_MEANINGS: Readonly<Record<PolicyDecision, string>> = {
   unknown: 'Nobody decided, as on idle workloads: in no total and no percentage of what is allowed',
 }
 
-/** Completeness of an answer about traffic, the same words in every tool (D4). */
+/** How complete an answer about traffic is, in the same words in every tool (D4). */
 export const TrafficCounts = {
   window: Type.Object(
     { start: Type.String(), end: Type.String() },
@@ -41,7 +41,7 @@ export const TrafficCounts = {
   }),
 }
 
-/** The sums of a row, wherever rows are shown. */
+/** The sums in a row, wherever rows are shown. */
 export const TrafficSums = {
   connections: Count('Sum of the connections of its rows'),
   bytes_in: Count('Into the destination'),

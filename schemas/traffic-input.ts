@@ -3,7 +3,7 @@ import { StringEnum } from './common.js'
 import { LabelReference } from './label-reference.js'
 import { POLICY_DECISIONS } from './pce/words.js'
 
-/** Entries of one filter list. */
+/** Most entries in one filter list. */
 const MAX_FILTER_ENTRIES = 200
 
 const include = (description: string) =>
@@ -15,7 +15,7 @@ const include = (description: string) =>
   )
 const exclude = (description: string) =>
   Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description }))
-/** Bounds of ports and empty names are checked where the entries are read (parseTrafficServices). */
+/** Port ranges and empty names are checked when the entries are read (parseTrafficServices). */
 const services = (description: string) =>
   Type.Optional(
     Type.Array(
@@ -33,19 +33,22 @@ const services = (description: string) =>
     ),
   )
 
-/** Policy decisions to ask for. */
+/** The policy decisions to query. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] is all' }))
 
-/** Divides queries that reach the PCE's row limit (D136). */
+/** Lets queries that reach the PCE's row limit be split (D136). */
 export const CompleteInput = {
   complete: Type.Optional(Type.Boolean({ description: 'Past the row limit, in parts' })),
 }
 
-/** How ends of flows are named; the tool that says it in full is the one others refer to. */
+/** How ends of flows can be named; the tool that describes it in full is the one that the others refer to. */
 export const FILTER_FORMS =
   'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists are ORed blocks'
 
-/** Arguments of every tool that runs a traffic query of the caller's making (T6, T7); `forms`: of references. */
+/**
+ * Arguments of every tool that runs a traffic query defined by its caller (T6, T7). `forms` describes the forms of
+ * references.
+ */
 export const trafficInput = (forms: string) => ({
   start_date: Type.String({ description: 'Date or time' }),
   end_date: Type.String({ description: 'Inclusive' }),

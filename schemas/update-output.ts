@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { DryRunOutput } from './dry-run.js'
 
-/** What the PCE dropped or changed, found by reading the object back. */
+/** Fields that the PCE dropped or changed, found by reading the object back. */
 export const DifferencesOut = Type.Optional(
   Type.Array(
     Type.Object({
@@ -13,7 +13,10 @@ export const DifferencesOut = Type.Optional(
   ),
 )
 
-/** What every tool that changes one object answers, beside the object, with its href, as it is now or after a dry run would be. */
+/**
+ * What every tool that changes one object returns, in addition to the object with its href, in its current state or the
+ * state after the dry run's change.
+ */
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),
   updated_fields: Type.Optional(Type.Array(Type.String(), { description: 'Fields sent; [] if unchanged' })),
@@ -23,7 +26,7 @@ export const UpdateOutput = {
   ...DryRunOutput,
 }
 
-/** What a dry run of a change of enforcement mode says of it (D78). */
+/** What a dry run says about a change of enforcement mode (D78). */
 export const EffectOut = Type.Optional(
   Type.Unsafe<object>({
     type: 'object',
@@ -31,7 +34,7 @@ export const EffectOut = Type.Optional(
   }),
 )
 
-/** What every tool that deletes one object answers. */
+/** What every tool that deletes one object returns. */
 export const DeleteOutput = {
   message: UpdateOutput.message,
   href: Type.Optional(Type.String()),

@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 
-/** Workloads named one by one, at most: each is looked up. */
+/** Most workloads that can be named one by one, since each is looked up. */
 export const MOST_NAMED_WORKLOADS = 100
 
-/** Which workloads: an application, or a list of them. */
+/** Selects workloads: those of an application, or a list. */
 export const WorkloadChoiceInput = {
   app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label; with env_name, all its workloads' })),
   env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),

@@ -4,7 +4,7 @@ import { LabelReference } from './label-reference.js'
 import { ENFORCEMENT_MODES } from './pce/words.js'
 import { ExactInput, Part } from './search-filters.js'
 
-/** Which workloads: the filters of get-workloads, and of the tools that change or judge a selection. */
+/** Selects workloads by filters, for get-workloads and for the tools that change or assess a selection. */
 export const WorkloadSelection = {
   name: Part(),
   hostname: Part(),
@@ -22,6 +22,6 @@ export const WorkloadSelection = {
 }
 export type WorkloadSelection = Static<TObject<typeof WorkloadSelection>>
 
-/** Keys of labels. */
+/** A list of label keys. */
 export const LabelKeys = (description: string) =>
   Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 20, description }))

@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { LabelOut, LabelsOut } from './label-reference.js'
 
-/** A workload in the answers of the tools that write one. */
+/** A workload in the answers of tools that write one. */
 export const WorkloadOut = Type.Object(
   {
     href: Type.String(),
@@ -32,6 +32,6 @@ const LabelObject = Type.Object(
   { additionalProperties: false },
 )
 
-/** Labels to put on a workload, or on the workloads of a profile. */
+/** Labels to assign to a workload, or to the workloads of a profile. */
 export const WorkloadLabelsInput = (description: string) =>
   Type.Optional(Type.Array(Type.Union([Type.String(), LabelObject]), { maxItems: 50, description }))

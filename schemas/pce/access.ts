@@ -18,7 +18,7 @@ import {
 } from './reference.js'
 import { ProductVersion } from './status.js'
 
-/** Addresses that users and keys may come from. */
+/** Addresses from which users and API keys may connect. */
 export const AccessRestriction = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),
@@ -28,7 +28,7 @@ export const AccessRestriction = Type.Object({
 })
 export type AccessRestriction = Read<typeof AccessRestriction>
 
-/** A user or group that permissions are given to. */
+/** A user or group that permissions can be given to. */
 export const AuthSecurityPrincipal = Type.Object({
   ...OBJECT_FIELDS,
   type: OneOf('user', 'group', 'service_account'),
@@ -39,12 +39,12 @@ export const AuthSecurityPrincipal = Type.Object({
 })
 export type AuthSecurityPrincipal = Read<typeof AuthSecurityPrincipal>
 
-/** What a permission is limited to; an empty list is everything. */
+/** What a permission is limited to; an empty list means everything. */
 export const PermissionScope = Type.Array(
   Type.Object({ label: Type.Optional(LabelRef), label_group: Type.Optional(LabelGroupRef) }),
 )
 
-/** A role, within a scope, of one principal. */
+/** Gives one principal a role within a scope. */
 export const Permission = Type.Object({
   ...OBJECT_FIELDS,
   role: Reference,
@@ -53,11 +53,11 @@ export const Permission = Type.Object({
 })
 export type Permission = Read<typeof Permission>
 
-/** Known by its href alone, which ends in the role's name. */
+/** A role. It has only an href, which ends in the role's name. */
 export const Role = Type.Object(OBJECT_FIELDS)
 export type Role = Read<typeof Role>
 
-/** A Windows user group, by its SID; rules name them as consumers. */
+/** A Windows user group, identified by its SID; rules can name it as a consumer. */
 export const SecurityPrincipal = Type.Object({
   ...OBJECT_FIELDS,
   id: MaybeNumber,
@@ -78,7 +78,10 @@ const AccountKey = Type.Object({
   last_login_on: MaybeText,
 })
 
-/** An account for programs. The secret of its first key is answered once, on creation, in `api_key`. */
+/**
+ * An account for programs. The secret of its first key is returned only once, in `api_key`, when the account is
+ * created.
+ */
 export const ServiceAccount = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),
@@ -90,7 +93,7 @@ export const ServiceAccount = Type.Object({
 })
 export type ServiceAccount = Read<typeof ServiceAccount>
 
-/** A person. A caller who may not see the rest gets href, display_name and permissions. */
+/** A person. A caller who may not see everything gets only href, display_name and permissions. */
 export const User = Type.Object({
   ...OBJECT_FIELDS,
   id: MaybeNumber,
@@ -113,19 +116,19 @@ export type User = Read<typeof User>
 const KEY_FIELDS = {
   href: Type.String(),
   key_id: Type.String(),
-  /** The user part of Basic credentials. */
+  /** The user name of Basic credentials. */
   auth_username: Type.String(),
   description: MaybeText,
 }
 
-/** A key as its owner lists it; no list has secrets. */
+/** An API key in the list of its owner; no list contains secrets. */
 export const UserApiKey = Type.Object({ ...KEY_FIELDS, name: Type.String(), created_at: Type.String() })
 export type UserApiKey = Read<typeof UserApiKey>
 
-/** A key as the organisation lists it, with the account it belongs to. */
+/** An API key in the organisation's list, with the account it belongs to. */
 export const OrgApiKey = Type.Object({
   ...KEY_FIELDS,
-  /** Keys of service accounts have none. */
+  /** Keys of service accounts have no name. */
   name: Maybe(Type.String()),
   state: Type.Optional(Type.String()),
   expires_in_seconds: MaybeNumber,
@@ -146,7 +149,7 @@ export const OrgApiKey = Type.Object({
 })
 export type OrgApiKey = Read<typeof OrgApiKey>
 
-/** A new key. Its secret is answered here and never again. */
+/** A new API key. Its secret is returned here and never again. */
 export const CreatedApiKey = Type.Object({
   key_id: Type.String(),
   auth_username: Type.String(),
@@ -157,7 +160,10 @@ export const CreatedApiKey = Type.Object({
 })
 export type CreatedApiKey = Read<typeof CreatedApiKey>
 
-/** A logged-in user: `auth_username` and `session_token` are Basic credentials until the session has been idle too long. */
+/**
+ * A logged-in user: `auth_username` and `session_token` serve as Basic credentials until the session has been idle too
+ * long.
+ */
 export const LoginSession = Type.Object({
   href: Type.Optional(Type.String()),
   auth_username: Type.Optional(Type.String()),
@@ -178,7 +184,7 @@ const AUTHORS = { created_by: Maybe(Author), updated_by: Maybe(Author) }
 export const AuthenticationSettings = Type.Object({ ...AUDIT_FIELDS, authentication_type: Type.String() })
 export type AuthenticationSettings = Read<typeof AuthenticationSettings>
 
-/** A directory server; its bind password is never answered. */
+/** A directory server. The PCE never returns its bind password. */
 export const LdapConfig = Type.Object({
   ...OBJECT_FIELDS,
   ...AUTHORS,
@@ -221,7 +227,7 @@ export const SamlConfig = Type.Object({
 })
 export type SamlConfig = Read<typeof SamlConfig>
 
-/** What passwords of local users must look like and how long they live. */
+/** The rules for passwords of local users, and for how long they are valid. */
 export const PasswordPolicy = Type.Object({
   ...AUDIT_FIELDS,
   updated_by: Maybe(Author),

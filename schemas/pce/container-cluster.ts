@@ -16,7 +16,10 @@ import {
 import { LabelRef } from './label.js'
 import { VirtualService } from './virtual-service.js'
 
-/** Kubernetes or OpenShift as Kubelink reports it. The token that Kubelink joins with is answered once, on creation. */
+/**
+ * A Kubernetes or OpenShift cluster, as reported by Kubelink. The token with which Kubelink joins is returned only
+ * once, on creation.
+ */
 export const ContainerCluster = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,
@@ -49,7 +52,7 @@ export const ContainerWorkloadProfile = Type.Object({
   name: MaybeText,
   namespace: MaybeText,
   description: MaybeText,
-  /** Per key, the label that is given, or the ones that the workload may choose from. */
+  /** For each label key, the label that is assigned, or the labels that the workload may choose from. */
   labels: MaybeList(
     Type.Union([
       Type.Object({ key: Type.String(), assignment: ProfileLabelValue }),
@@ -64,7 +67,7 @@ export const ContainerWorkloadProfile = Type.Object({
 })
 export type ContainerWorkloadProfile = Read<typeof ContainerWorkloadProfile>
 
-/** How far the pods of a workload have taken over its policy. */
+/** How many pods of a workload have adopted its policy. */
 export const Convergence = Type.Object({
   total_pods_count: MaybeNumber,
   success_pods_count: MaybeNumber,
@@ -82,7 +85,7 @@ export const Convergence = Type.Object({
   ),
 })
 
-/** A deployment or the like, as Kubelink reports it (P24). */
+/** A deployment or similar resource, as reported by Kubelink (P24). */
 export const KubernetesWorkload = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),
@@ -104,7 +107,7 @@ export const KubernetesWorkload = Type.Object({
 })
 export type KubernetesWorkload = Read<typeof KubernetesWorkload>
 
-/** What stands behind a service of a container cluster. */
+/** A backend of a container cluster's service. */
 export const ServiceBackend = Type.Object({
   name: Type.String(),
   kind: Type.String(),

@@ -12,7 +12,7 @@ import {
   type Read,
 } from './reference.js'
 
-/** Who did it: exactly one of them is given. */
+/** Who caused the event; exactly one field is set. */
 const EventActor = Type.Object({
   user: Type.Optional(Type.Object({ href: Type.String(), username: MaybeText })),
   agent: Type.Optional(Type.Object({ href: MaybeText, hostname: MaybeText })),
@@ -34,9 +34,9 @@ const EventAction = Type.Object({
 
 const ResourceChange = Type.Object({
   uuid: MaybeText,
-  /** One field, named after the kind, with the object as it is. */
+  /** A single field, named after the object's kind, that contains the object. */
   resource: AnyFields,
-  /** Per field, before and after. */
+  /** The changed fields, each with its value before and after. */
   changes: Maybe(AnyFields),
   change_type: Type.String(),
 })
@@ -48,7 +48,7 @@ const Notification = Type.Object({
   info: Maybe(AnyFields),
 })
 
-/** What happened, of one organisation or of the whole PCE (P26). */
+/** An event of one organisation or of the whole PCE (P26). */
 export const PceEvent = Type.Object({
   href: Type.String(),
   event_type: Type.String(),
@@ -66,7 +66,7 @@ export const PceEvent = Type.Object({
 })
 export type PceEvent = Read<typeof PceEvent>
 
-/** A syslog server, or the PCE's own syslog, that events are sent to. */
+/** A syslog server, or the PCE's own syslog, to which events are sent. */
 export const SyslogDestination = Type.Object({
   ...OBJECT_FIELDS,
   pce_scope: List(Type.String()),

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { EXTERNAL_FIELDS, Maybe, MaybeFlag, MaybeList, MaybeText, VERSIONED_FIELDS, type Read } from './reference.js'
 
 export const IpRange = Type.Object({
-  /** An address or a network; with `to_ip` both are addresses. */
+  /** An address or a network. If `to_ip` is set, both are addresses. */
   from_ip: Type.String(),
   to_ip: MaybeText,
   exclusion: MaybeFlag,
@@ -10,14 +10,14 @@ export const IpRange = Type.Object({
 })
 export type IpRange = Static<typeof IpRange>
 
-/** Addresses and names outside the workloads (P17). */
+/** Addresses and domain names outside the workloads (P17). */
 export const IpList = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
   name: Type.String(),
   description: MaybeText,
   ip_ranges: MaybeList(IpRange),
-  /** What the list was made from, where the PCE keeps lists of its own. */
+  /** The source of the list, if the PCE maintains it itself. */
   ip_list_attribute: Maybe(Type.Object({ id: MaybeText, href: MaybeText, name: Type.String(), ...EXTERNAL_FIELDS })),
   fqdns: MaybeList(Type.Object({ fqdn: Type.String(), description: MaybeText })),
 })

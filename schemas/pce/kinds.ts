@@ -35,7 +35,10 @@ import { DiscoveredVirtualServer, Slb, VirtualServer, ServiceBinding, VirtualSer
 import { Vulnerability, VulnerabilityReport } from './vulnerability.js'
 import { Workload } from './workload.js'
 
-/** The read shape of one object of every kind, under the kind's attribute: `client[attribute].get()` answers a list of it. */
+/**
+ * The schema of one object of every kind, by the kind's attribute: `client[attribute].get()` returns a list of these
+ * objects.
+ */
 export const KIND_SCHEMAS = {
   accessRestrictions: AccessRestriction,
   appGroupSummary: AppGroupSummary,

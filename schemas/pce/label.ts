@@ -15,7 +15,7 @@ import {
   type Read,
 } from './reference.js'
 
-/** A label as other objects carry it; older releases give the href alone. */
+/** A label as it appears in other objects; older releases give only its href. */
 export const LabelRef = Type.Object({
   href: Type.String(),
   key: Type.Optional(Type.String()),
@@ -29,14 +29,14 @@ export const LabelGroupRef = Type.Object({
   name: Type.Optional(Type.String()),
 })
 
-/** A label: a key (dimension) and a value. Not versioned: changes act at once (P14). */
+/** A label: a key (dimension) and a value. Labels are not versioned, so changes take effect at once (P14). */
 export const Label = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
   key: Type.String(),
   value: Type.String(),
   deleted: MaybeFlag,
-  /** Which kinds of objects use it; only when asked for. */
+  /** The kinds of objects that use it; returned only on request. */
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type Label = Read<typeof Label>
@@ -47,7 +47,7 @@ export const LabelDimension = Type.Object({
   ...EXTERNAL_FIELDS,
   key: Type.String(),
   display_name: Type.String(),
-  /** Icon, initial, colours and order in the console. */
+  /** Icon, initial, colours and position in the console. */
   display_info: Maybe(AnyFields),
   usage: Maybe(Type.Object({ labels: MaybeFlag, label_groups: MaybeFlag })),
   deleted: MaybeFlag,
@@ -55,7 +55,7 @@ export const LabelDimension = Type.Object({
 })
 export type LabelDimension = Read<typeof LabelDimension>
 
-/** Labels of one key under one name (P15). */
+/** A named group of labels that share a key (P15). */
 export const LabelGroup = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -64,13 +64,13 @@ export const LabelGroup = Type.Object({
   description: MaybeText,
   labels: MaybeList(LabelRef),
   sub_groups: MaybeList(Type.Object({ href: Type.String(), name: Type.String() })),
-  /** Which kinds of objects use it; only when asked for. */
+  /** The kinds of objects that use it; returned only on request. */
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type LabelGroup = Read<typeof LabelGroup>
 
 const PortRange = Type.Object({ port: MaybeNumber, to_port: MaybeNumber, proto: MaybeNumber })
-/** A comparison of one property, or comparisons joined by and, or, not. */
+/** A comparison of one property, or several comparisons joined by and, or, not. */
 export const LabelRuleExpression = Type.Recursive(
   (Self) =>
     Type.Union([
@@ -88,12 +88,12 @@ export const LabelRuleExpression = Type.Recursive(
 )
 export type LabelRuleExpression = Static<typeof LabelRuleExpression>
 
-/** Gives labels to workloads that an expression matches; a list of them is evaluated in its order (P28). */
+/** Assigns labels to workloads that match an expression. Several rules are evaluated in their order (P28). */
 export const LabelMappingRule = Type.Object({
   ...OBJECT_FIELDS,
   enabled: MaybeFlag,
   expression: LabelRuleExpression,
-  /** A label by href, or by key and value, which creates it. */
+  /** Labels by href, or by key and value; the latter creates a missing label. */
   label_assignments: List(
     Type.Object({
       label: Type.Union([Reference, Type.Object({ key: MaybeText, value: MaybeText })]),
@@ -103,12 +103,12 @@ export const LabelMappingRule = Type.Object({
 })
 export type LabelMappingRule = Read<typeof LabelMappingRule>
 
-/** A run of label mapping rules: a job that finds, and on demand assigns, the labels they give. */
+/** A run of label mapping rules: a job that finds the labels which the rules give, and assigns them on request. */
 export const LabelMappingRun = Type.Object({
   href: Type.String(),
   status: Type.String(),
   progress_percent: MaybeNumber,
-  /** Where the result is; absent until there is one. */
+  /** Where the result is; absent until the job has one. */
   result: MaybeText,
   created_at: Type.Optional(Type.String()),
   created_by: Maybe(Reference),
@@ -123,7 +123,7 @@ export const LabelMappingRun = Type.Object({
 })
 export type LabelMappingRun = Read<typeof LabelMappingRun>
 
-/** What to run: an absent list means all of them. */
+/** What to run; an absent list means all. */
 export interface LabelMappingRunRequest {
   workloads?: readonly Reference[]
   rules?: readonly Reference[]

@@ -11,7 +11,7 @@ import {
   type Read,
 } from './reference.js'
 
-/** A switch that an enforcement node configures; its name stands inside `config`. */
+/** A switch that an enforcement node configures. Its name is in `config`. */
 export const NetworkDevice = Type.Object({
   ...OBJECT_FIELDS,
   config: Type.Object({
@@ -67,7 +67,7 @@ const SupportedDevice = Type.Object({
   ),
 })
 
-/** The program that configures devices and load balancers for the PCE. */
+/** The program that configures network devices and load balancers on behalf of the PCE. */
 export const NetworkEnforcementNode = Type.Object({
   ...OBJECT_FIELDS,
   uuid: MaybeText,
@@ -86,7 +86,7 @@ export const NetworkEnforcementNode = Type.Object({
 })
 export type NetworkEnforcementNode = Read<typeof NetworkEnforcementNode>
 
-/** The devices that instructions are made for: some, or all of the organisation. */
+/** The devices to make instructions for: a list, or all devices of the organisation. */
 export interface EnforcementTargets {
   network_devices?: readonly Reference[]
   all_devices?: boolean
@@ -94,7 +94,7 @@ export interface EnforcementTargets {
 
 /** Which instructions have been applied to a device (P55). */
 export interface AppliedInstructions {
-  /** What the device names as `enforcement_instructions_data_href`. */
+  /** The device's `enforcement_instructions_data_href`. */
   enforcement_instructions_data_href?: string
   [field: string]: unknown
 }

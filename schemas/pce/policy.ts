@@ -16,11 +16,11 @@ import {
 import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from './words.js'
 import { Scopes, Rule, DenyRule } from './rule-set.js'
 
-/** One field for each of those types. */
+/** An object with one field for each of those types. */
 const byType = <T>(value: T) =>
   Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, value])) as Record<ChangeSubsetType, T>
 
-/** Draft hrefs by type; other keys are refused by the PCE. */
+/** Draft hrefs by type; the PCE refuses other keys. */
 export const ChangeSubset = Type.Object(byType(Type.Optional(Type.Array(Reference))))
 export type ChangeSubset = Static<typeof ChangeSubset>
 
@@ -34,43 +34,46 @@ export const PendingChange = Type.Object({
 })
 export type PendingChange = Static<typeof PendingChange>
 
-/** `GET /sec_policy/pending`: an object of buckets. firewall_settings may be one object instead of a list. */
+/**
+ * Answer of `GET /sec_policy/pending`: the changes grouped by type. firewall_settings may be a single object instead of
+ * a list.
+ */
 export type PendingChanges = Partial<Record<ChangeSubsetType, PendingChange[] | PendingChange>>
 
-/** A pending draft change with the change-subset type its bucket named. */
+/** A pending draft change, together with its type. */
 export const TypedPendingChange = Type.Object({
   ...PendingChange.properties,
   type: Type.Unsafe<ChangeSubsetType>(Type.String()),
 })
 export type TypedPendingChange = Static<typeof TypedPendingChange>
 
-/** What one provisioning made active. */
+/** The policy version that a provisioning created. */
 export const PolicyVersion = Type.Object({
   ...OBJECT_FIELDS,
   version: Type.Integer(),
-  /** May be null or 0 at first: the PCE computes it after the answer. */
+  /** May be null or 0 at first, because the PCE computes it only after answering. */
   workloads_affected: Maybe(Type.Integer()),
   commit_message: MaybeText,
-  /** Active objects after the provisioning, by type. */
+  /** Number of active objects after the provisioning, by type. */
   object_counts: Type.Optional(Type.Record(Type.String(), Type.Integer())),
 })
 export type PolicyVersion = Read<typeof PolicyVersion>
 
-/** An object that a set of changes also needs, and what needs it. */
+/** An object that must be part of a set of changes, and the objects that require it. */
 export const PolicyDependency = Type.Object({
   dependency: Type.Object(byType(Type.Optional(Reference))),
   required_by: Type.Object(byType(Type.Optional(Type.Array(Reference)))),
 })
 export type PolicyDependency = Static<typeof PolicyDependency>
 
-/** What a set of changes would reach. */
+/** How much a set of changes would affect. */
 export const PolicyImpact = Type.Object({
   num_sets: Type.Integer(),
   num_virtual_servers: MaybeNumber,
   num_managed_workloads: Type.Integer(),
   num_container_workloads: MaybeNumber,
   num_unmanaged_workloads: Type.Integer(),
-  /** The counts are approximate, because there are very many changes. */
+  /** The counts are approximate because there are very many changes. */
   all_workloads_optimization: MaybeFlag,
 })
 export type PolicyImpact = Static<typeof PolicyImpact>
@@ -103,7 +106,7 @@ export type CheckedRule = Read<typeof CheckedRule>
 export const CheckedDenyRule = Type.Object({ ...DenyRule.properties, rule_set: Maybe(RuleSetSummary) })
 export type CheckedDenyRule = Read<typeof CheckedDenyRule>
 
-/** The rules that decide about traffic between two ends (P27). */
+/** The rules that apply to traffic between two endpoints (P27). */
 export const PolicyCheck = Type.Object({
   sec_rules: Type.Array(CheckedRule),
   deny_rules: Type.Array(CheckedDenyRule),
@@ -114,7 +117,7 @@ export type PolicyCheck = Read<typeof PolicyCheck>
 export const SEARCH_RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
 export type SearchRuleType = (typeof SEARCH_RULE_TYPES)[number]
 
-/** A rule that a search found: of any type, so that only what all rules have is described. */
+/** A rule that a search found. It may be of any type, so only the fields that all rules have are described. */
 export const FoundRule = Type.Object({
   ...VERSIONED_FIELDS,
   rule_type: OneOf(...SEARCH_RULE_TYPES),
@@ -124,7 +127,7 @@ export const FoundRule = Type.Object({
 })
 export type FoundRule = Read<typeof FoundRule>
 
-/** Criteria of a rule search; a rule must meet all that are given (P27). */
+/** Criteria of a rule search, all of which a rule must meet (P27). */
 export interface RuleSearchQuery {
   enabled?: boolean
   description?: string
@@ -137,7 +140,7 @@ export interface RuleSearchQuery {
   machine_auth?: boolean
   stateless?: boolean
   update_type?: 'create' | 'update' | 'delete'
-  /** Also find rules that reach an actor through a label, a group or a network. */
+  /** Also find rules that include an actor through a label, a group or a network. */
   resolve_actors?: boolean
   rule_types?: readonly SearchRuleType[]
   [field: string]: unknown

@@ -2,20 +2,20 @@ import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Nullable } from '../common.js'
 
 /**
- * The shapes in this folder are what the PCE answers (P49), not what it accepts. One convention for all of them:
- * - objects are open: a release adds fields, and what this one does not know is kept as it came;
- * - `href` and what names an object (name, key, value) are always there, so is what the reference marks `*`, except for the
- *   audit fields, which some kinds and releases leave out;
- * - a list may be null instead of empty and a text that may be missing may be null too (P43); numbers, switches and enumerations are null
- *   only where the reference says so or a live answer showed it;
- * - limits of writes (lengths, ranges) are not repeated: an answer is not refused for what it holds.
+ * The schemas in this folder describe what the PCE returns (P49), not what it accepts. They share one convention:
+ * - objects are open: releases add fields, and unknown fields are kept unchanged;
+ * - `href` and whatever names an object (name, key, value) are required, and so are the fields that the reference marks
+ *   `*`, except for the audit fields, which some kinds and releases leave out;
+ * - a list may be null instead of empty, and an optional text may be null (P43); numbers, switches and enumerations are
+ *   null only if the reference says so or a real answer has shown it;
+ * - limits for writes (lengths, ranges) are not repeated, because an answer is not refused for its values.
  */
 
 /** `{href}`: how the PCE points from one object to another. */
 export const Reference = Type.Object({ href: Type.String() })
 export type Reference = Static<typeof Reference>
 
-/** The TypeScript type of a shape: its fields, and whatever else came. */
+/** The TypeScript type of a schema: its fields, and any further fields that the PCE sends. */
 export type Read<T extends TSchema> = Static<T> & { [field: string]: unknown }
 
 /** A field that may be missing or null. */
@@ -27,14 +27,17 @@ export const MaybeNumber = Type.Optional(Type.Integer())
 export const List = <T extends TSchema>(items: T) => Nullable(Type.Array(items))
 export const MaybeList = <T extends TSchema>(items: T) => Maybe(Type.Array(items))
 
-/** One of these words. A union of constants, because TypeBox's own checks do not know JSON Schema's `enum`. */
+/**
+ * One of these words. It is a union of constants, because TypeBox's own validation does not support JSON Schema's
+ * `enum`.
+ */
 export const OneOf = <const T extends readonly string[]>(...values: T) =>
   Type.Unsafe<T[number]>(Type.Union(values.map((value) => Type.Literal(value))))
 
-/** Fields whose names the PCE makes up, such as annotations and settings of other systems. */
+/** Fields whose names are not known in advance, such as annotations and settings of other systems. */
 export const AnyFields = Type.Record(Type.String(), Type.Unknown())
 
-/** Fields the PCE adds to every object on reads; all read only. */
+/** Read-only fields that the PCE adds to every object it returns. */
 export const AUDIT_FIELDS = {
   created_at: Type.Optional(Type.String()),
   updated_at: Type.Optional(Type.String()),
@@ -50,7 +53,7 @@ export const OBJECT_FIELDS = {
 
 export const UpdateType = OneOf('create', 'update', 'delete')
 
-/** What a draft object adds: the pending change, or null. */
+/** Fields of versioned objects: the pending change, or null. */
 export const VERSIONED_FIELDS = {
   ...OBJECT_FIELDS,
   update_type: Maybe(UpdateType),
@@ -58,15 +61,17 @@ export const VERSIONED_FIELDS = {
   deleted_by: Maybe(Reference),
 }
 
-/** The object's key in another system; unique as a pair within a kind. */
+/** The object's key in another system; the pair is unique within a kind. */
 export const EXTERNAL_FIELDS = { external_data_set: MaybeText, external_data_reference: MaybeText }
 
-/** What objects of nearly all kinds have; events and authentication settings name their authors in other ways. */
+/**
+ * The fields that objects of nearly all kinds have; events and authentication settings name their authors differently.
+ */
 export const PceObject = Type.Object(OBJECT_FIELDS)
 export type PceObject = Read<typeof PceObject>
 
 export const VersionedObject = Type.Object(VERSIONED_FIELDS)
 export type VersionedObject = Read<typeof VersionedObject>
 
-/** How people and services that are not kinds of their own are named as authors. */
+/** How authors are named if they are people or services without an object of their own. */
 export const Author = Type.Object({ username: MaybeText })

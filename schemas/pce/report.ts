@@ -16,7 +16,7 @@ const TimeRange = Type.Union([
   Type.Object({ last_num_days: Type.Integer() }),
 ])
 
-/** Which of these a report has depends on its template. */
+/** The parameters of a report; which of them it has depends on its template. */
 const ReportParameters = Type.Object({
   report_time_range: Type.Optional(TimeRange),
   app_groups: MaybeList(Type.Array(Type.Object({ label: Reference }))),
@@ -27,7 +27,7 @@ const ReportParameters = Type.Object({
 
 const TemplateRef = Type.Object({ href: Type.String(), name: Type.Optional(Type.String()) })
 
-/** A kind of report; the last part of its href is the type. */
+/** A type of report; the last segment of its href is the type. */
 export const ReportTemplate = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),
@@ -37,7 +37,7 @@ export const ReportTemplate = Type.Object({
 })
 export type ReportTemplate = Read<typeof ReportTemplate>
 
-/** A report that is made once. */
+/** A single report. */
 export const Report = Type.Object({
   ...OBJECT_FIELDS,
   report_template: TemplateRef,
@@ -50,7 +50,7 @@ export const Report = Type.Object({
 })
 export type Report = Read<typeof Report>
 
-/** A report that is made again and again. */
+/** A report that is created repeatedly. */
 export const ReportSchedule = Type.Object({
   ...OBJECT_FIELDS,
   report_template: TemplateRef,

@@ -52,11 +52,11 @@ const RansomwareSummary = Type.Object({
   last_updated_at: Type.String(),
 })
 
-/** How exposed the organisation is; null until the PCE has computed it. */
+/** The organisation's exposure to ransomware; null until the PCE has computed it. */
 export const RiskSummary = Type.Object({ ransomware: Nullable(RansomwareSummary) })
 export type RiskSummary = Read<typeof RiskSummary>
 
-/** How exposed one application group is. */
+/** The exposure of one application group. */
 export const AppGroupRisk = Type.Object({
   app_group: Reference,
   labels: List(LabelRef),
@@ -72,11 +72,11 @@ export const AppGroupRisk = Type.Object({
 })
 export type AppGroupRisk = Read<typeof AppGroupRisk>
 
-/** What makes a workload or an application group a risk; no source says what the details hold. */
+/** What puts a workload or an application group at risk. No source describes the fields of the details. */
 export const RiskDetails = Type.Object({ risk_details: Maybe(AnyFields) })
 export type RiskDetails = Read<typeof RiskDetails>
 
-/** How many detected core services of a type are recommended, accepted and rejected. */
+/** How many detected core services of one type are recommended, accepted and rejected. */
 export const CoreServicesSummary = Type.Object({
   href: Type.Optional(Type.String()),
   core_service_type: Type.Unknown(),
@@ -86,7 +86,7 @@ export const CoreServicesSummary = Type.Object({
 })
 export type CoreServicesSummary = Read<typeof CoreServicesSummary>
 
-/** Application groups with their sizes: one object without an href, known from clients only (P28). */
+/** Application groups with their sizes. It is a single object without an href, known only from other clients (P28). */
 export const AppGroupSummary = Type.Object({
   nodes: MaybeList(AnyFields),
   labels: Maybe(AnyFields),
@@ -113,7 +113,7 @@ export const CoreServiceType = Type.Object({
 })
 export type CoreServiceType = Read<typeof CoreServiceType>
 
-/** A workload or address that looks like one of those services. */
+/** A workload or address that appears to be such a core service. */
 export const DetectedCoreService = Type.Object({
   ...OBJECT_FIELDS,
   ip_address: Type.String(),

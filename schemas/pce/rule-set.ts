@@ -18,15 +18,18 @@ export const ScopeEntry = Type.Object({
 })
 export type ScopeEntry = Static<typeof ScopeEntry>
 
-/** Inner lists AND, outer list OR; `[[]]` is everything. */
+/** Entries of an inner list are ANDed, the inner lists are ORed; `[[]]` means everything. */
 export const Scopes = Type.Array(Type.Array(ScopeEntry))
 
-/** Exactly one selector. Which ones a rule accepts differs by side and by kind of rule (P20, P21). */
+/**
+ * One end of a rule, with exactly one field. Which fields a rule accepts depends on the side and the kind of rule (P20,
+ * P21).
+ */
 export const Actor = Type.Object({
   actors: Type.Optional(OneOf('ams', 'container_host')),
   label: Type.Optional(LabelRef),
   label_group: Type.Optional(LabelGroupRef),
-  /** A whole dimension; newer releases only. */
+  /** All labels of a dimension; newer releases only. */
   label_dimension: Type.Optional(Type.String()),
   ip_list: Type.Optional(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()) })),
   workload: Type.Optional(Type.Object({ href: Type.String(), name: MaybeText, hostname: MaybeText })),
@@ -36,14 +39,14 @@ export const Actor = Type.Object({
 })
 export type Actor = Static<typeof Actor>
 
-/** A service by href, or a port (range) of TCP or UDP. */
+/** A service by href, or a TCP or UDP port (range). */
 export const IngressService = Type.Union([
   Reference,
   Type.Object({ port: Type.Integer(), to_port: Type.Optional(Type.Integer()), proto: Type.Integer() }),
 ])
 export type IngressService = Static<typeof IngressService>
 
-/** What boundaries and all rules share. */
+/** Fields that enforcement boundaries and all rules have in common. */
 export const RULE_SIDES = {
   providers: Type.Array(Actor),
   consumers: Type.Array(Actor),
@@ -60,12 +63,12 @@ const RULE_FIELDS = {
   egress_services: MaybeList(Reference),
   unscoped_consumers: MaybeFlag,
   network_type: Type.Optional(NetworkType),
-  /** Release 26 and later, as the next one. */
+  /** Only in release 26 and later; the same applies to the next field. */
   all_ips_except_for_in_consumers: MaybeFlag,
   all_ips_except_for_in_providers: MaybeFlag,
 }
 
-/** An allow rule, `sec_rules` in paths (P20). */
+/** An allow rule; its path segment is `sec_rules` (P20). */
 export const Rule = Type.Object({
   ...RULE_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -78,11 +81,11 @@ export const Rule = Type.Object({
 })
 export type Rule = Read<typeof Rule>
 
-/** A deny rule (P21); `override: true` makes it an override deny, which beats every allow rule. */
+/** A deny rule (P21). With `override: true` it is an override deny, which takes precedence over every allow rule. */
 export const DenyRule = Type.Object({ ...RULE_FIELDS, override: MaybeFlag })
 export type DenyRule = Read<typeof DenyRule>
 
-/** A rule in the words of iptables. */
+/** A rule in the syntax of iptables. */
 export const IpTablesRule = Type.Object({
   ...VERSIONED_FIELDS,
   enabled: Type.Boolean(),
@@ -106,7 +109,7 @@ export const IpTablesRule = Type.Object({
 })
 export type IpTablesRule = Read<typeof IpTablesRule>
 
-/** Rules and where they apply (P19). */
+/** A set of rules and the scopes they apply to (P19). */
 export const RuleSet = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -115,13 +118,13 @@ export const RuleSet = Type.Object({
   enabled: Type.Boolean(),
   scopes: Scopes,
   rules: MaybeList(Rule),
-  /** Deny and override-deny rules. Absent on releases without the feature. */
+  /** Deny and override-deny rules. Absent on releases that do not support them. */
   deny_rules: MaybeList(DenyRule),
   ip_tables_rules: MaybeList(IpTablesRule),
 })
 export type RuleSet = Read<typeof RuleSet>
 
-/** What is blocked wherever nothing allows it; deny rules have superseded these (P22). */
+/** Traffic that is blocked unless a rule allows it; superseded by deny rules (P22). */
 export const EnforcementBoundary = Type.Object({
   ...VERSIONED_FIELDS,
   ...RULE_SIDES,

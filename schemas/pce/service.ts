@@ -4,10 +4,10 @@ import { EXTERNAL_FIELDS, Maybe, MaybeList, MaybeText, VERSIONED_FIELDS, type Re
 const MaybeInteger = Maybe(Type.Integer())
 
 export const ServicePort = Type.Object({
-  /** Absent means every port of the protocol. */
+  /** If absent, every port of the protocol. */
   port: MaybeInteger,
   to_port: MaybeInteger,
-  /** IANA protocol number; -1 (any) only in the built-in All Services. */
+  /** IANA protocol number; -1 (any) occurs only in the built-in All Services. */
   proto: Type.Integer(),
   icmp_type: MaybeInteger,
   icmp_code: MaybeInteger,
@@ -32,7 +32,7 @@ const RansomwareRisk = Type.Object({
   os_platforms: MaybeList(Type.String()),
 })
 
-/** Ports and protocols, or Windows processes; exactly one of the three lists is in use (P18). */
+/** Ports and protocols, or Windows processes. Exactly one of the three lists is used (P18). */
 export const Service = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

@@ -15,7 +15,7 @@ import {
 } from './reference.js'
 import { Scopes } from './rule-set.js'
 
-/** Single objects live at their collection's path; not every release says so in an href. */
+/** Fields of single objects. Since these live at their collection's path, some releases leave their href out. */
 const SINGLE_FIELDS = { href: Type.Optional(Type.String()), ...AUDIT_FIELDS, caps: MaybeList(Type.String()) }
 
 const Weekday = OneOf('sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday')
@@ -37,7 +37,7 @@ export const OrgSettings = Type.Object({
     }),
   ),
   max_explorer_query_timespan_days: MaybeNumber,
-  /** -1 is never. */
+  /** -1 means never. */
   max_api_key_expiration_in_seconds: MaybeNumber,
   expired_api_keys_retention_in_seconds: MaybeNumber,
   advanced_ruleset_display: MaybeFlag,
@@ -48,7 +48,7 @@ export const OrgSettings = Type.Object({
 })
 export type OrgSettings = Read<typeof OrgSettings>
 
-/** What events are kept, how long and in which form they leave. */
+/** Which events are kept, for how long, and in which format they are exported. */
 export const EventSettings = Type.Object({
   ...SINGLE_FIELDS,
   audit_event_retention_seconds: Type.Integer(),
@@ -67,7 +67,7 @@ export type ReportSettings = Read<typeof ReportSettings>
 const SCOPED = { scope: List(Reference), ven_type: Maybe(OneOf('server', 'endpoint')) }
 const TimeoutByScope = Type.Object({ ...SCOPED, value: Type.Integer() })
 
-/** How long a silent VEN counts as online, by scope; -1 is for ever. */
+/** How long a silent VEN counts as online, by scope; -1 means for ever. */
 export const WorkloadSettings = Type.Object({
   ...SINGLE_FIELDS,
   workload_disconnected_timeout_seconds: List(TimeoutByScope),
@@ -77,7 +77,7 @@ export const WorkloadSettings = Type.Object({
 })
 export type WorkloadSettings = Read<typeof WorkloadSettings>
 
-/** Proxies whose word on a caller's address is believed. */
+/** Proxies whose statement of a caller's address is trusted. */
 export const TrustedProxyIps = Type.Object({
   ...SINGLE_FIELDS,
   max_trusted_proxy_ips_per_region: Type.Integer(),
@@ -85,12 +85,12 @@ export const TrustedProxyIps = Type.Object({
 })
 export type TrustedProxyIps = Read<typeof TrustedProxyIps>
 
-/** One element of the list of features; features have names and no paths of their own. */
+/** One element of the list of features, which have names but no paths of their own. */
 export const OptionalFeature = Type.Object({ name: Type.String(), enabled: Type.Boolean(), preview: MaybeFlag })
 export type OptionalFeature = Read<typeof OptionalFeature>
 
 const MaybeScopes = Maybe(Scopes)
-/** The one object of policy settings (P27); old releases end its href in /1 and know other switches. */
+/** The single object of policy settings (P27). In old releases its href ends in /1, and it has other switches. */
 export const FirewallSettings = Type.Object({
   ...VERSIONED_FIELDS,
   ike_authentication_type: MaybeText,

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Maybe, MaybeNumber, MaybeText, Reference, OBJECT_FIELDS, type Read } from './reference.js'
 
-/** Which release a PCE runs. */
+/** The release that a PCE runs. */
 export const ProductVersion = Type.Object({
   version: Type.String(),
   build: MaybeNumber,
@@ -13,15 +13,15 @@ export const ProductVersion = Type.Object({
 })
 export type ProductVersion = Read<typeof ProductVersion>
 
-/** Made by the client: the PCE answers with a status and no body. */
+/** Created by the client, because the PCE answers with a status and no body. */
 export const NodeAvailability = Type.Object({ available: Type.Boolean() })
 export type NodeAvailability = Read<typeof NodeAvailability>
 
-/** Made by the client, as above. */
+/** Created by the client, because the PCE answers with a status and no body. */
 export const SuperclusterLeader = Type.Object({ leader: Type.Boolean() })
 export type SuperclusterLeader = Read<typeof SuperclusterLeader>
 
-/** Work that a GET with `Prefer: respond-async` started (P10). */
+/** A job that was started by a GET with `Prefer: respond-async` (P10). */
 export const Job = Type.Object({
   ...OBJECT_FIELDS,
   job_type: MaybeText,
@@ -30,7 +30,7 @@ export const Job = Type.Object({
   requested_at: MaybeText,
   requested_by: Maybe(Reference),
   terminated_at: MaybeText,
-  /** Where the data lies when it is done, `{}` until then, the reason when it failed. */
+  /** Where the data is once the job is done; `{}` until then, the reason if it failed. */
   result: Maybe(Type.Object({ href: Type.Optional(Type.String()), message: Type.Optional(Type.String()) })),
 })
 export type Job = Read<typeof Job>

@@ -13,13 +13,13 @@ import {
 } from './reference.js'
 import { POLICY_DECISIONS } from './words.js'
 
-/** One condition of a traffic filter; exactly one field. `fqdn` and `transmission` exist for destinations only. */
+/** One condition of a traffic filter, with exactly one field. `fqdn` and `transmission` are for destinations only. */
 export const TrafficSelector = Type.Object({
   label: Type.Optional(Reference),
   label_group: Type.Optional(Reference),
   workload: Type.Optional(Reference),
   ip_list: Type.Optional(Reference),
-  /** A plain string: the PCE answers 406 to an object (P25). */
+  /** A plain string; the PCE answers 406 to an object (P25). */
   ip_address: Type.Optional(Type.String()),
   actors: Type.Optional(OneOf('ams')),
   fqdn: Type.Optional(Type.String()),
@@ -29,7 +29,10 @@ export const TrafficSelector = Type.Object({
 })
 export type TrafficSelector = Static<typeof TrafficSelector>
 
-/** `include`: outer list OR, inner list AND, `[[]]` is anything. `exclude`: any match excludes. */
+/**
+ * The filter for one side. `include`: entries of an inner list are ANDed, the inner lists are ORed, `[[]]` means
+ * anything. `exclude`: any match excludes.
+ */
 const TrafficSide = Type.Object({
   include: Type.Array(Type.Array(TrafficSelector)),
   exclude: Type.Array(TrafficSelector),
@@ -46,7 +49,7 @@ export type TrafficServiceFilter = Static<typeof TrafficServiceFilter>
 
 /** Body of POST /traffic_flows/async_queries; the client adds `query_name`. */
 export const TrafficQuery = Type.Object({
-  /** ISO 8601 with zone. */
+  /** ISO 8601 with a time zone. */
   start_date: Type.String(),
   end_date: Type.String(),
   sources: TrafficSide,
@@ -56,7 +59,7 @@ export const TrafficQuery = Type.Object({
     exclude: Type.Array(TrafficServiceFilter),
   }),
   sources_destinations_query_op: Type.Optional(OneOf('and', 'or')),
-  /** Empty means all. */
+  /** An empty list means all. */
   policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
   boundary_decisions: Type.Optional(Type.Array(Type.String())),
   /** `server`, `endpoint`, `flowlink`, `scanner`. */
@@ -67,7 +70,7 @@ export const TrafficQuery = Type.Object({
 })
 export type TrafficQuery = Static<typeof TrafficQuery>
 
-/** The workload at an end of a flow. */
+/** The workload at one end of a flow. */
 const FlowWorkload = Type.Object({
   href: Type.String(),
   hostname: MaybeText,
@@ -76,14 +79,14 @@ const FlowWorkload = Type.Object({
   managed: MaybeFlag,
   managed_by: Type.Optional(Type.String()),
   enforcement_mode: Type.Optional(Type.String()),
-  /** A laptop or desktop rather than a server. */
+  /** True for a laptop or desktop, as opposed to a server. */
   endpoint: MaybeFlag,
   labels: MaybeList(LabelRef),
 })
 
 export const FlowNode = Type.Object({
   ip: Type.String(),
-  /** Schemas of release 26 call it `fqdn_name`, answers `fqdn` (P25). */
+  /** The schemas of release 26 call it `fqdn_name`, real answers `fqdn` (P25). */
   fqdn: MaybeText,
   fqdn_name: MaybeText,
   ip_lists: MaybeList(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()), size: MaybeNumber })),
@@ -93,7 +96,10 @@ export const FlowNode = Type.Object({
 })
 export type FlowNode = Static<typeof FlowNode>
 
-/** One aggregated row of a traffic query's result: same ends, service, process and decision inside the window. */
+/**
+ * One aggregated row of a traffic query's result: the flows with the same ends, service, process and decision within
+ * the time window.
+ */
 export const TrafficFlow = Type.Object({
   src: FlowNode,
   dst: FlowNode,
@@ -108,9 +114,9 @@ export const TrafficFlow = Type.Object({
   state: MaybeText,
   policy_decision: Type.String(),
   boundary_decision: MaybeText,
-  /** Only after `updateAsyncQueryRules`, as `rules` and the lists beside it. */
+  /** Present only after `updateAsyncQueryRules`, like `rules` and the lists beside it. */
   draft_policy_decision: MaybeText,
-  /** A rule by href, or an essential one that only has a name. */
+  /** Rules by href, or essential rules, which only have a name. */
   rules: MaybeList(
     Type.Object({ href: Type.Optional(Type.String()), essential_service_rule: Type.Optional(Type.String()) }),
   ),
@@ -120,7 +126,7 @@ export const TrafficFlow = Type.Object({
   transmission: MaybeText,
   timestamp_range: Maybe(Type.Object({ first_detected: Type.String(), last_detected: Type.String() })),
   network: Maybe(Type.Object({ href: Type.Optional(Type.String()), name: MaybeText })),
-  /** Bytes into and out of the destination. */
+  /** Bytes to and from the destination. */
   dst_bi: Maybe(Type.Integer()),
   dst_bo: Maybe(Type.Integer()),
   icmp_type: Maybe(Type.Integer()),
@@ -142,7 +148,7 @@ const TrafficQueryStatus = OneOf(
 )
 export type TrafficQueryStatus = Static<typeof TrafficQueryStatus>
 
-/** The asynchronous query object as the PCE reports it while it works. */
+/** An asynchronous traffic query, as the PCE reports it while it runs. */
 export const AsyncTrafficQuery = Type.Object({
   href: Type.String(),
   status: TrafficQueryStatus,
@@ -156,12 +162,12 @@ export const AsyncTrafficQuery = Type.Object({
   created_at: Type.Optional(Type.String()),
   created_by: Maybe(Reference),
   updated_at: MaybeText,
-  /** The request as it was taken, `query_name` included. */
+  /** The query as the PCE accepted it, including `query_name`. */
   query_parameters: Maybe(AnyFields),
-  /** Raw observations before the PCE aggregates them into rows; never a count of rows. */
+  /** Number of raw observations before the PCE aggregates them into rows; never a number of rows. */
   matches_count: MaybeNumber,
   flows_count: MaybeNumber,
-  /** How far `updateAsyncQueryRules` has come. */
+  /** Progress of `updateAsyncQueryRules`. */
   rules: Type.Optional(Type.Unknown()),
   regions: MaybeList(
     Type.Object({
@@ -184,7 +190,7 @@ const FlowSpace = Type.Object({
   num_weekly_tables: Type.Optional(Type.Number()),
 })
 
-/** How much traffic the PCE keeps, and how much room that takes. */
+/** How much traffic the PCE keeps, and how much space it takes. */
 export const TrafficDatabaseMetrics = Type.Object({
   flows_days: Type.Integer(),
   flows_days_limit: Type.Integer(),

@@ -18,7 +18,7 @@ import {
 import { WorkloadInterface } from './workload.js'
 import { Nullable } from '../common.js'
 
-/** What a VEN says of its workload: a part of the workload's own shape. */
+/** What a VEN contains about its workload; a subset of the workload's own fields. */
 const VenWorkload = Type.Object({
   href: Type.String(),
   name: MaybeText,
@@ -35,7 +35,7 @@ const VenWorkload = Type.Object({
   security_policy_sync_state: Type.Optional(Type.String()),
 })
 
-/** Something to mend, named by the event that told of it. */
+/** A problem to fix, named by the event that reported it. */
 const VenCondition = Type.Object({
   first_reported_timestamp: Type.Optional(Type.String()),
   latest_event: Type.Optional(
@@ -49,7 +49,7 @@ const VenCondition = Type.Object({
   ),
 })
 
-/** The enforcement node on a machine (P24). */
+/** The enforcement agent on a machine (P24). */
 export const Ven = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,
@@ -82,7 +82,7 @@ export const Ven = Type.Object({
 export type Ven = Read<typeof Ven>
 export type VenProperty = (typeof VEN_PROPERTIES)[number]
 
-/** How many VENs have each value of one property. */
+/** The number of VENs for each value of one property. */
 export const VenPropertyCounts = Type.Object({
   property: Type.String(),
   counts: Type.Array(
@@ -92,7 +92,7 @@ export const VenPropertyCounts = Type.Object({
 })
 export type VenPropertyCounts = Static<typeof VenPropertyCounts>
 
-/** The counts under the names of their properties. */
+/** The counts by property name. */
 export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
 export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
 
@@ -123,9 +123,9 @@ export const VenRelease = Type.Object({
 })
 export type VenRelease = Read<typeof VenRelease>
 
-/** A number, or the word unlimited. */
+/** A number, or the word `unlimited`. */
 const Limit = Type.Union([Type.Integer(), Type.String()])
-/** What VENs that pair with its keys start with (P24). */
+/** The initial settings of VENs that pair with the profile's keys (P24). */
 export const PairingProfile = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -160,14 +160,14 @@ export const PairingProfile = Type.Object({
 })
 export type PairingProfile = Read<typeof PairingProfile>
 
-/** Why an action on many objects was not done to some of them; the PCE answers 200 anyway (P32). */
+/** Why an action on several objects failed for some of them; the PCE answers 200 nevertheless (P32). */
 export const ActionError = Type.Object({
   token: Type.String(),
   message: Type.String(),
-  /** The objects in question; empty where the PCE named none. */
+  /** The objects concerned; empty if the PCE named none. */
   hrefs: Type.Array(Type.String()),
 })
 export type ActionError = Static<typeof ActionError>
 
-/** What a VEN's firewall does once it is unpaired: as before the pairing, what the PCE recommends, or nothing. */
+/** The state of a VEN's firewall after unpairing: as before the pairing, as the PCE recommends, or disabled. */
 export type FirewallRestore = 'saved' | 'default' | 'disable'

@@ -23,7 +23,7 @@ const ServiceAddress = Type.Union([
   Type.Object({ fqdn: Type.String(), description: MaybeText, port: MaybeNumber }),
 ])
 
-/** A service that workloads offer under its own name; either `service` or `service_ports` (P23). */
+/** A service that workloads provide under its own name, with either `service` or `service_ports` (P23). */
 export const VirtualService = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -39,7 +39,7 @@ export const VirtualService = Type.Object({
 })
 export type VirtualService = Read<typeof VirtualService>
 
-/** That a workload takes part in a virtual service. */
+/** Binds a workload to a virtual service. */
 export const ServiceBinding = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -54,7 +54,7 @@ export const ServiceBinding = Type.Object({
 export type ServiceBinding = Read<typeof ServiceBinding>
 
 const VirtualAddress = Type.Object({ vip: Type.String(), protocol: Type.Integer(), port: Type.String() })
-/** A load-balanced address under policy (P23). */
+/** An address of a load balancer that is subject to policy (P23). */
 export const VirtualServer = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -76,7 +76,7 @@ export const VirtualServer = Type.Object({
 })
 export type VirtualServer = Read<typeof VirtualServer>
 
-/** An address that was found on a load balancer. */
+/** An address that was discovered on a load balancer. */
 export const DiscoveredVirtualServer = Type.Object({
   ...OBJECT_FIELDS,
   dvs_identifier: Type.String(),
@@ -89,7 +89,7 @@ export const DiscoveredVirtualServer = Type.Object({
   snat_pool_ips: MaybeList(Type.String()),
   service_checks: List(Type.Object({ protocol: Type.Integer(), port: MaybeNumber })),
   network_enforcement_node: Reference,
-  /** The old name of the node. */
+  /** The older name of the enforcement node. */
   nfc: Maybe(Reference),
   virtual_server: Maybe(
     Type.Object({
@@ -102,7 +102,7 @@ export const DiscoveredVirtualServer = Type.Object({
 })
 export type DiscoveredVirtualServer = Read<typeof DiscoveredVirtualServer>
 
-/** A server load balancer; its devices' passwords are never answered. */
+/** A server load balancer. The PCE never returns its devices' passwords. */
 export const Slb = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),

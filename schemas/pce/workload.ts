@@ -49,8 +49,8 @@ const RansomwareRisk = Type.Object({
 })
 
 /**
- * The VEN as older releases show it; what its `config` and `status` contain varies, and an unmanaged workload's has no href
- * (P16).
+ * The VEN in the form of older releases. The contents of its `config` and `status` vary, and for an unmanaged workload
+ * it has no href (P16).
  */
 const Agent = Type.Object({
   href: Type.Optional(Type.String()),
@@ -62,7 +62,7 @@ const Agent = Type.Object({
   type: MaybeText,
 })
 
-/** A machine, with a VEN (`managed`) or only known by name and address (P16). */
+/** A machine: either with a VEN (`managed`), or known only by name and address (P16). */
 export const Workload = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -97,7 +97,7 @@ export const Workload = Type.Object({
   containers_inherit_host_policy: MaybeFlag,
   blocked_connection_action: Type.Optional(Type.String()),
   firewall_coexistence: Maybe(Type.Object({ illumio_primary: MaybeFlag })),
-  /** What the machine listens on, as its VEN last said. */
+  /** The services that the machine listens on, as last reported by its VEN. */
   services: Maybe(
     Type.Object({
       uptime_seconds: Maybe(Type.Integer()),
@@ -124,7 +124,7 @@ export const Workload = Type.Object({
 })
 export type Workload = Read<typeof Workload>
 
-/** A row of an import as the PCE answers it; no source describes it well (P54). */
+/** The PCE's result for one row of an import; no source describes it well (P54). */
 export const ImportResult = Type.Object({
   href: Type.Optional(Type.String()),
   status: MaybeText,
