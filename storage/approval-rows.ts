@@ -1,17 +1,20 @@
 import type { ApprovalEnding, ApprovalRow } from '../schemas/state.js'
 
-/** Of one owner, that nobody has decided: more than anyone reads before they expire. */
+/** Most undecided questions of one owner; more than anyone reads before they expire. */
 export const MOST_WAITING_PER_OWNER = 50
-/** Of all owners. */
+/** Most undecided questions of all owners together. */
 export const MOST_WAITING = 1000
-/** What one look ends or forgets: few, so that no statement is slow. */
+/** Most rows that one pass ends or deletes; a small number, so that no statement is slow. */
 export const CLEARED = 100
-/** A call that came in time may be at work for so long; what nobody has decided is kept as long, and no longer, for it may be large: milliseconds. */
+/**
+ * Milliseconds that an expired approval remains usable, because a call that came in time may still be running.
+ * Undecided questions are deleted after the same time, since they may be large.
+ */
 export const WORKING_MS = 60 * 60 * 1000
-/** How long what was decided is kept after it has expired: milliseconds. */
+/** Milliseconds that decided questions are kept after they have expired. */
 export const KEPT_MS = 24 * 60 * 60 * 1000
 
-/** A row of either engine. */
+/** A row as either database engine returns it. */
 export interface StoredApproval {
   id: string
   owner: string
@@ -19,15 +22,15 @@ export interface StoredApproval {
   request: string
   decision: string | null
   ending: ApprovalEnding | null
-  /** Milliseconds since the epoch; a text where the driver gives a bigint. */
+  /** Milliseconds since the epoch; a string if the driver returns a bigint. */
   expires_at: number | string
 }
 
 export const APPROVAL_COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
-/** The condition of rows that nobody has decided and that have not ended. */
+/** SQL condition for questions that are undecided and have not ended. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
 
-/** A row as the port has it (schemas/state.ts). */
+/** Converts a row to the form of the interface in schemas/state.ts. */
 export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: StoredApproval): ApprovalRow => ({
   id,
   key: { owner, call },

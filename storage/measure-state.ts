@@ -2,7 +2,7 @@ import { ToolError } from '../schemas/errors.js'
 import type { Meter } from '../schemas/metrics.js'
 import type { State } from '../schemas/state.js'
 
-/** The state, with the time that each of its operations takes; unchanged without a meter. */
+/** Wraps the state so that the duration of each of its operations is measured; returns it unchanged without a meter. */
 export function measureState(state: State, meter: Meter | undefined): State {
   if (meter === undefined) return state
   const timed =
@@ -15,7 +15,7 @@ export function measureState(state: State, meter: Meter | undefined): State {
         isDone = true
         return result
       } catch (error) {
-        // A refusal is an answer.
+        // A refusal is a normal answer of the store, not a failure.
         isDone = error instanceof ToolError
         throw error
       } finally {

@@ -1,7 +1,10 @@
-/** A result this recent is reused: anyone can request /readyz, and every check costs a synced write. */
+/** A result this recent is reused, because anyone can request /readyz, and every check costs a synchronous write. */
 const FRESH_MS = 1000
 
-/** `check`, run at most once at a time and once a second: calls in between share its result. `now` in milliseconds. */
+/**
+ * Limits `check` to one run at a time and one per second; calls in between share its result. `now` returns
+ * milliseconds.
+ */
 export function shareRecent(check: () => Promise<void>, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined
   let isRunning = false

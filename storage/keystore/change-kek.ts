@@ -5,15 +5,21 @@ import type { CredentialRecords, Notes, PutCondition, SealedCredentials } from '
 import { MOVED_NOTE } from '../state/tables.js'
 import { type Keys, rewrapRecord } from './envelope.js'
 
-/** The note with the id of the key that opens the whole keystore, or all of it that has not been rewrapped yet. */
+/**
+ * Name of the note with the id of the key that opens the keystore; during a key change, the key that opens all records
+ * which have not been rewrapped yet.
+ */
 const KEK_NOTE = 'kek'
-/** The note with the id of the key that the keystore is changed to, from the first start that has both; the keystore's own when that is done. */
+/**
+ * Name of the note with the id of the key that the keystore is being changed to. Written at the first start with both
+ * keys; equal to the keystore's own key once the change is finished.
+ */
 const NEXT_KEK_NOTE = 'kek_next'
-/** What a keystore has to have with it wherever it is. */
+/** The notes that must accompany a keystore when it is moved. */
 export const KEPT_KEY_NOTES = [KEK_NOTE, NEXT_KEK_NOTE] as const
 const PAGE = 200
 
-/** Where a keystore is, for messages: a file or a database, and the variable that names it. */
+/** Where a keystore is, for messages: the file or database, and the variable that names it. */
 export interface KeystorePlace {
   name: string
   variable: 'MCP_KEYSTORE_PATH' | 'MCP_STATE_URL'
@@ -26,13 +32,14 @@ interface KeystoreFile {
 }
 
 /**
- * Lets a start go on when the keystore's key is MCP_KEK, or is MCP_KEK_PREVIOUS (a rotation under way, begun or not), and refuses it
- * otherwise. A keystore that has never been used takes MCP_KEK for its own; at the first start of a rotation the new key is noted.
+ * Lets the server start if the keystore's key is MCP_KEK, or MCP_KEK_PREVIOUS (during a key change, whether it has
+ * begun or not), and refuses to start otherwise. An unused keystore adopts MCP_KEK as its key; at the first start of a
+ * key change, the new key is noted.
  *
- * A rotation that was begun is finished before the next: while records are left under one of its two keys, a start without that key is
- * refused, since their owners would be told that what they have stored is damaged.
+ * A key change must be finished before the next one begins. While one of its two keys still protects records, a start
+ * without that key is refused, because the owners of these records would be told that their data is damaged.
  *
- * @throws {StartupError} (rejects) Nothing is written then.
+ * @throws {StartupError} (rejects) In this case, nothing has been written.
  */
 export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
   const moved = await orRefuse(file, () => file.notes.get(MOVED_NOTE))
@@ -62,9 +69,9 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * When a record that the current key wraps may be put: while that is the keystore's own key, or the one that it is changed to from another
- * that this server has. A server that was not restarted when the key was changed, or changed back, must not write what cannot be opened
- * afterwards.
+ * The condition for storing a record that the current key wraps: that key must be the keystore's own key, or the one
+ * that it is being changed to from another key that this server has. This prevents a server that was not restarted
+ * after a key change, or after its reversal, from writing records that could not be opened afterwards.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
@@ -74,8 +81,8 @@ export function mayPut(keys: Keys): PutCondition {
 }
 
 /**
- * Whether a record was wrapped by a key that is the keystore's, now or soon, and that this server does not have: it was not restarted
- * when the key was changed. An unknown key is different: the record is damaged.
+ * Whether a record was wrapped by the keystore's current or next key although this server does not have it, which means
+ * that the server was not restarted after the key change. Any other unknown key means that the record is damaged.
  */
 export async function isNewKey(kekId: string, notes: Notes): Promise<boolean> {
   return kekId === (await notes.get(NEXT_KEK_NOTE)) || kekId === (await notes.get(KEK_NOTE))
@@ -86,9 +93,9 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
   return orRefuse(file, async () => {
     const id = await notes.get(KEK_NOTE)
     if (id !== null) return id
-    // Records without a check value: someone has tampered with the file.
+    // There are records but no check value, so someone has tampered with the file.
     if ((await records.page(null, 1)).length > 0) return ''
-    // Another process that starts now may be faster, with another key.
+    // Another process that starts at the same time may have noted a different key first.
     return notes.setOnce(KEK_NOTE, keys.current.id)
   })
 }
@@ -128,7 +135,10 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
   }
 }
 
-/** How many records were rewrapped, already were, and cannot be opened with either key: those are left as they are. */
+/**
+ * Numbers of records that were rewrapped, did not need it, or could not be opened with either key and were left
+ * unchanged.
+ */
 export interface RewrapCounts {
   rewrapped: number
   already: number
@@ -136,10 +146,10 @@ export interface RewrapCounts {
 }
 
 /**
- * Wraps with the current key what the previous one has wrapped, record by record, each by compare-and-swap: a registration that comes in
- * between wins. When all are done the keystore's key is the current one and no other is to follow, and a server that wraps with the previous
- * one stops writing; what such a server has written until then is taken up by a second look at all records. Records that neither key opens
- * are damaged, and keep the change from nothing. Rejects as the store does.
+ * Rewraps with the current key every record that the previous one has wrapped. Each record is replaced by
+ * compare-and-swap, so a registration in the meantime wins. The notes then name the current key as the only one, so
+ * that servers which still wrap with the previous key stop writing; a second pass rewraps what they have written until
+ * then. Records that neither key opens are damaged and do not prevent the key change. Rejects if the store does.
  */
 export async function rewrap(
   keys: Keys,
@@ -162,7 +172,7 @@ async function rewrapAll(keys: Keys, records: CredentialRecords): Promise<Rewrap
   for (;;) {
     const page = await records.page(after, PAGE)
     for (const { owner, record } of page) {
-      // Lets servers that are waiting to write have their turn.
+      // Yields, so that servers that are waiting to write get their turn.
       await setImmediate()
       const outcome = await rewrapOne(keys, records, owner, record)
       if (outcome !== 'removed') counts[outcome]++

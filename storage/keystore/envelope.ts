@@ -7,13 +7,13 @@ const ALGORITHM = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** The first byte of everything encrypted: which layout follows. 1 is nonce, ciphertext, tag. */
+/** First byte of everything encrypted; it identifies the layout of the rest. 1 means nonce, ciphertext, tag. */
 const LAYOUT = 1
 
 /**
- * Seals credentials for their owner: a fresh data key seals them, and the key-encryption key wraps the data key (D39). Both are
- * bound to the owner and this registration; only the wrapping is bound to the key-encryption key too, so that rewrapping leaves the
- * sealed credentials as they are.
+ * Seals credentials for their owner (D39). They are encrypted with a new data key, which the key-encryption key wraps.
+ * Both are bound to the owner and this registration. Only the wrapped key is also bound to the key-encryption key, so
+ * that rewrapping leaves the sealed credentials unchanged.
  */
 export function seal(kek: Kek, owner: Owner, version: string, credentials: PceCredentials): SealedCredentials {
   const dataKey = randomBytes(KEY_BYTES)
@@ -30,7 +30,7 @@ export function seal(kek: Kek, owner: Owner, version: string, credentials: PceCr
   }
 }
 
-/** Throws Error when any byte of the record, or whose it is, has changed since it was sealed. */
+/** Decrypts a record. Throws Error if any byte of it, or its owner, has changed since it was sealed. */
 export function openCredentials(keys: Keys, owner: Owner, record: SealedCredentials): PceCredentials {
   const dataKey = unwrap(keys, owner, record)
   try {
@@ -41,7 +41,7 @@ export function openCredentials(keys: Keys, owner: Owner, record: SealedCredenti
   }
 }
 
-/** The record with its data key rewrapped by the current key. Throws Error when none of the keys unwraps it. */
+/** Returns the record with its data key rewrapped by the current key. Throws Error if none of the keys unwraps it. */
 export function rewrapRecord(keys: Keys, owner: Owner, record: SealedCredentials): SealedCredentials {
   const dataKey = unwrap(keys, owner, record)
   try {
@@ -66,7 +66,7 @@ const bindSealed = ({ iss, sub }: Owner, version: string) => bind(['credentials'
 const bindWrapped = ({ iss, sub }: Owner, version: string, kekId: string) =>
   bind(['data key', iss, sub, version, kekId])
 
-/** Every part with its length before it, so that no two lists of parts give the same bytes (D39). */
+/** Joins parts, each preceded by its length, so that no two lists of parts result in the same bytes (D39). */
 function bind(parts: readonly string[]): Buffer {
   const pieces = [Buffer.of(LAYOUT)]
   for (const part of parts) {
@@ -84,7 +84,7 @@ function encrypt(key: Buffer, plain: Buffer, boundTo: Buffer): Buffer {
   return Buffer.concat([Buffer.of(LAYOUT), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** All of the plaintext, or an Error and nothing of it. */
+/** Decrypts and authenticates. Throws Error rather than returning a part of the plaintext. */
 function decrypt(key: Buffer, blob: Uint8Array, boundTo: Buffer): Buffer {
   const end = blob.length - TAG_BYTES
   if (blob[0] !== LAYOUT || end < 1 + NONCE_BYTES) throw new Error('unknown layout of the encrypted bytes')
@@ -105,7 +105,7 @@ const FIELDS = {
   tlsVerify: 'boolean',
 } as const satisfies Partial<Record<keyof PceCredentials, string>>
 
-/** What was sealed, when it has the shape of this version. Throws Error, never with a value. */
+/** Checks that decrypted data has the structure of this version. Throws Error, never containing a value. */
 function readCredentials(value: unknown): PceCredentials {
   const found = value as Record<string, unknown> | null
   for (const [field, type] of Object.entries(FIELDS)) {
@@ -114,7 +114,7 @@ function readCredentials(value: unknown): PceCredentials {
   return value as PceCredentials
 }
 
-/** A key-encryption key with the name by which records say who wrapped them. */
+/** A key-encryption key, with the id by which records say which key wrapped them. */
 interface Kek {
   /** 32 bytes. */
   key: Buffer
@@ -122,15 +122,15 @@ interface Kek {
 }
 
 export interface Keys {
-  /** Wraps what is written. */
+  /** The key that wraps new records. */
   current: Kek
-  /** Of one or both. */
+  /** The ids of the one or two keys. */
   ids: readonly string[]
-  /** The key of this id, if it is one of them. */
+  /** Finds a key by its id. */
   find: (id: string) => Kek | undefined
 }
 
-/** Names the keys. */
+/** Derives the ids of the keys. */
 export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys {
   const current = identify(kek)
   const previous = previousKek && identify(previousKek)
@@ -139,8 +139,8 @@ export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys
 }
 
 /**
- * The id is a fingerprint that only the holder of the key can make, and that reveals nothing about 32 random bytes. It is also the check
- * value of the keystore.
+ * The id is a fingerprint that only the holder of the key can compute, and that reveals nothing about 32 random bytes.
+ * It also serves as the check value of the keystore.
  */
 const identify = (key: Buffer): Kek => ({
   key,

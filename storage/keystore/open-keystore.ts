@@ -15,11 +15,11 @@ import { lastChecks } from './last-checks.js'
 const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
-/** The keystore with what only the operator's command does. */
+/** The keystore, extended by the operation that only the operator's command uses. */
 export interface RewrappableKeystore extends Keystore {
   /**
-   * Wraps with the current key-encryption key (MCP_KEK) every data key that the previous one has wrapped. May be stopped at any moment
-   * and begun again, beside running servers that have both keys.
+   * Rewraps with the current key-encryption key (MCP_KEK) every data key that the previous one has wrapped. It may be
+   * interrupted at any moment and started again, and may run beside servers that have both keys.
    */
   rewrap(): Promise<RewrapCounts>
 }
@@ -29,16 +29,16 @@ export interface KeystoreOptions {
   notes: Notes
   /** 32 bytes. */
   kek: Buffer
-  /** The key before: still opens records, wraps none. */
+  /** The previous key. It still opens records but wraps none. */
   previousKek?: Buffer
-  /** Where it is, for messages. */
+  /** Where the keystore is, for messages. */
   place: KeystorePlace
 }
 
 /**
- * The keystore over its records (D24, D39). Checks first that the key is the keystore's.
+ * Opens the keystore on top of its records (D24, D39), after checking that the key belongs to the keystore.
  *
- * @throws {StartupError} (rejects) when it is not, or the file cannot be read.
+ * @throws {StartupError} (rejects) if the key does not match, or the store cannot be read.
  */
 export async function openKeystore({
   records,
@@ -103,8 +103,9 @@ const IF_NEW =
   'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.'
 
 /**
- * Opens the database, or else the file at MCP_KEYSTORE_PATH, or makes that, and the keystore in it. `now` in milliseconds since the epoch;
- * `warn` takes lines for the operator. Rejects with StartupError.
+ * Opens the state and the keystore in it: in the database if one is configured, otherwise in the file at
+ * MCP_KEYSTORE_PATH, which is created if it is missing. `now` returns milliseconds since the epoch; `warn` takes lines
+ * for the operator. Rejects with StartupError.
  */
 export async function openKeystoreState(
   { path, kek, previousKek }: PerUserConfig['keystore'],

@@ -7,7 +7,7 @@ import { checkText } from '../check-text.js'
 import type { Database, Value } from './connect.js'
 import { recordOf, type RecordRow } from './tables.js'
 
-/** How long the places of a replica count after its last sign of life. */
+/** How long a replica's places remain valid after its last heartbeat. */
 const LEASE = '45 seconds'
 
 const MOST_REACHED = 10_000
@@ -17,33 +17,39 @@ interface Verdict extends RecordRow {
   retry_after: number
 }
 
-/** The limits of all replicas, and what this one has to do for them now and then. */
+/** Limits that apply to all replicas together, with the maintenance that each replica has to do regularly. */
 export interface SharedAdmissions extends Admissions {
-  /** Says that this replica lives, and clears away what it and replicas that died have left. Rejects with Error. */
+  /**
+   * Records this replica's heartbeat, and removes leftovers of this replica and of replicas that have died. Rejects
+   * with Error.
+   */
   tend(): Promise<void>
   /** Gives up all places of this replica. Rejects with Error. */
   leave(): Promise<void>
 }
 
 /**
- * Limits per caller over all replicas (D139): requests per minute, by the clock of the database, and requests at a time. A place
- * is a row of its own that counts while its replica shows that it lives.
+ * Limits per caller across all replicas (D139): requests per minute by the database's clock, and simultaneous requests.
+ * Each running request occupies a place, which is a row that is valid as long as its replica sends heartbeats.
  */
 export function createAdmissions({ query }: Database): SharedAdmissions {
   const replica = randomUUID()
-  /** The places of running requests, from before they are asked for. Whatever else is in the database of this replica is a leftover. */
+  /**
+   * Places of running requests, recorded before they are requested from the database. Any other place of this replica
+   * in the database is a leftover.
+   */
   const held = new Set<string>()
 
   const take = (caller: Buffer): string => {
     const id = randomUUID()
     held.add(id)
     query('INSERT INTO svc_mcp.places (id, caller, replica) VALUES ($1, $2, $3)', [id, caller, replica]).catch(() => {
-      // One that counts too little is better than work that stops.
+      // Counting one place too few is better than stopping the work.
     })
     return id
   }
 
-  /** Places that are being given back, by caller: the next request of the same caller must not find them taken. */
+  /** Places that are being given back, by caller; they must not count against the same caller's next request. */
   const leaving = new Map<string, Set<string>>()
 
   const giveBack = (caller: Buffer, id: string): void => {
@@ -53,7 +59,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     leaving.set(key, others.add(id))
     query('DELETE FROM svc_mcp.places WHERE id = $1', [id])
       .catch(() => {
-        // It is a leftover now.
+        // The row remains as a leftover, which `tend` removes.
       })
       .finally(() => {
         others.delete(id)
@@ -61,7 +67,10 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
       })
   }
 
-  /** Until when this replica knows that a limit is reached, by its own monotonic clock: refusals cost the database nothing. */
+  /**
+   * For each limit that has been reached, until when, by this replica's monotonic clock. Refusals in the meantime need
+   * no database query.
+   */
   const reached = new LRUCache<string, number>({ max: MOST_REACHED })
 
   function refuseReached(key: Buffer, most: number): void {
@@ -104,11 +113,11 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
           if (isHeld) id = take(caller)
           else giveBack(caller, id)
         }
-        // The row is there in any case; without a record it is empty.
+        // The statement always returns a row; its columns are null if the caller has no record.
         const record = found.version === null ? null : recordOf(found)
         return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
       } catch (error) {
-        // Where nobody heard the answer, the place may be taken all the same.
+        // If the answer was lost, the place may be taken nevertheless; removing it from `held` makes it a leftover.
         held.delete(id)
         throw error
       }
@@ -139,7 +148,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
            SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p.replica AND r.expires_at >= clock_timestamp())`,
         [replica, LEASE],
       )
-      // Younger ones may belong to requests that were admitted meanwhile.
+      // Newer places are spared, because they may belong to requests that were admitted in the meantime.
       await query(
         `DELETE FROM svc_mcp.places WHERE replica = $1 AND taken_at < clock_timestamp() - interval '10 seconds'
            AND id <> ALL($2::uuid[])`,
@@ -156,7 +165,10 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
   }
 }
 
-/** Of fixed length, and another one for each limit and owner. It says nothing of the owner to readers of the database. */
+/**
+ * A key of fixed length, different for each limit and owner. It reveals nothing about the owner to anyone who reads the
+ * database.
+ */
 const keyOf = (limit: string, { iss, sub }: Owner): Buffer =>
   createHash('sha256')
     .update(JSON.stringify([limit, iss, sub]))

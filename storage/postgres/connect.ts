@@ -4,10 +4,12 @@ import type pg from 'pg'
 import { type DatabaseConfig, inWords, StartupError } from '../../schemas/config.js'
 import type { StatePoolFigures } from '../../schemas/state.js'
 
-/** One value of a statement, as it goes in. */
+/** One parameter value of a statement. */
 export type Value = string | number | Buffer | null | readonly string[]
 
-/** Runs one statement, in one round trip, and resolves with its rows and how many it touched. Rejects with Error. */
+/**
+ * Runs one statement in one round trip, and resolves with its rows and the number of affected rows. Rejects with Error.
+ */
 export type Query = <Row extends object>(
   sql: string,
   values?: readonly Value[],
@@ -15,46 +17,54 @@ export type Query = <Row extends object>(
 
 /** The pool of connections of one process. */
 export interface Database {
-  /** By itself it is done or not done at all. Where no answer came in time, nobody knows which. */
+  /**
+   * Runs a single statement, which takes effect completely or not at all. If no answer comes in time, it is not known
+   * which.
+   */
   query: Query
   /**
-   * Runs all of `work` on one connection, and commits it, or nothing. What it rejects with comes through. `answerMs`: what each statement
-   * may take.
+   * Runs `work` on one connection in a transaction, which is rolled back if `work` rejects; its error is passed on.
+   * `answerMs` limits the time of each statement.
    */
   inTransaction: <T>(work: (query: Query) => Promise<T>, answerMs?: number) => Promise<T>
-  /** Why nothing can be asked at the moment; null while answers come. */
+  /** Why the database cannot be queried at the moment; null while it responds. */
   findProblem: () => Error | null
   figures: () => StatePoolFigures
   close: () => Promise<void>
 }
 
 export interface ConnectOptions {
-  /** Takes a line for the operator: the database has gone, or is back. */
+  /** Takes a line for the operator when the database stops responding, and when it is back. */
   warn: (line: string) => void
 }
 
-/** What one statement may take until its answer, and before it one connection until it is free or open: milliseconds. */
+/**
+ * Milliseconds within which a statement must be answered, and before that, a connection must become free or be opened.
+ */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
-/** How often a database that has gone is asked whether it is back. */
+/** Interval at which an unresponsive database is probed. */
 const PROBE_MS = 1000
-/** Connections that nothing has used for so long are closed. */
+/** Idle time after which a connection is closed. */
 const IDLE_MS = 60_000
-/** How often a database that does not answer yet is tried while the program starts. */
+/** Interval between attempts to reach the database while the program starts. */
 const RETRY_MS = 500
 
-/** The server is there, but serves nobody: starting, stopping, without free connections, or standing by for another one. */
+/**
+ * Error codes of a server that is reachable but serves nobody: it is starting or stopping, has no free connections, or
+ * is a standby.
+ */
 const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
 
 /**
- * Connects to PostgreSQL and waits for it if it does not answer yet. Rejects with StartupError once that has taken too long, and at once
- * where the answer is a refusal that waiting does not mend. No message has the password in it.
+ * Connects to PostgreSQL, and waits if it does not respond yet. Rejects with StartupError after the configured time, or
+ * at once if the answer is a refusal that waiting would not change. Messages never contain the password.
  *
- * While no answers come, statements fail at once instead of each after its time: one of our own asks once a second whether the database is
- * back.
+ * While the database does not respond, statements fail at once instead of each after its own time-out, and a probe
+ * checks every second whether it is back.
  */
 export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectOptions): Promise<Database> {
-  // Servers whose state is in a file do without the driver.
+  // Imported only here, so that servers with their state in a file do not load the driver.
   const { Pool } = (await import('pg')).default
   const pool = new Pool({
     ...config.connection,
@@ -70,7 +80,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   let probe: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
 
-  // An idle connection that breaks is gone by then; what matters is whether the next one can be made.
+  // An idle connection that breaks is already removed from the pool; what matters is whether a new one can be opened.
   pool.on('error', noteFailure)
 
   function noteFailure(error: Error): void {
@@ -91,7 +101,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     }
   }
 
-  /** Rejects at once while the database is gone. */
+  /** Runs `work`, or rejects at once while the database does not respond. */
   async function guarded<T>(work: () => Promise<T>): Promise<T> {
     if (problem !== null) throw new Error(`the state database does not answer: ${describe(problem)}`)
     try {
@@ -105,7 +115,8 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   const queryOn =
     (on: Pick<pg.Pool | pg.ClientBase, 'query'>, answerMs = ANSWER_MS): Query =>
     async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      // Not named, so that a pooler between us and the database may hand each statement to another connection.
+      // The statement is not named, so that a connection pooler in front of the database may run each statement on
+      // another connection.
       const statement = { text, values: [...values], query_timeout: answerMs }
       const { rows, rowCount } = await on.query<Row & pg.QueryResultRow>(statement)
       return { rows, count: rowCount ?? 0 }
@@ -126,7 +137,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     inTransaction: (work, answerMs) =>
       guarded(async () => {
         const client = await pool.connect()
-        // The pool listens to idle connections alone, and an error that nobody hears ends the process.
+        // The pool handles errors of idle connections only, and an unhandled error would end the process.
         client.on('error', noteFailure)
         let failure: Error | undefined
         try {
@@ -140,7 +151,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
           throw error
         } finally {
           client.off('error', noteFailure)
-          // A connection that is closed in the middle of a transaction rolls it back.
+          // On failure the connection is closed, which rolls back the transaction.
           client.release(failure)
         }
       }),
@@ -153,7 +164,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   }
 }
 
-/** What names certificates in files, as their content. Throws StartupError. */
+/** Reads the certificate files. Throws StartupError. */
 function readCertificates({ rootCertFile, certFile, keyFile }: NonNullable<DatabaseConfig['tls']>) {
   const read = (parameter: string, path: string) => {
     try {
@@ -201,12 +212,12 @@ async function waitUntilThere(ask: () => Promise<void>, config: DatabaseConfig):
 }
 
 /**
- * Whether no connection became free in time, in the words of the pool: there is a crowd, which says nothing of the database. If that has gone,
- * those who hold a connection find out.
+ * Whether an error of the pool means that no connection became free in time. That shows high load and says nothing
+ * about the database; if the database is unreachable, the statements on the open connections will show it.
  */
 export const isCrowded = (error: Error): boolean => error.message === 'timeout exceeded when trying to connect'
 
-/** Whether nothing can be asked now, as opposed to an answer that says no. */
+/** Whether the error means that the database cannot be queried at all, as opposed to a refusal. */
 function isOutage(error: Error): boolean {
   const { code } = error as { code?: string }
   if (isCrowded(error)) return false
@@ -215,10 +226,13 @@ function isOutage(error: Error): boolean {
   return NOT_SERVING.test(code)
 }
 
-/** For the operator: the code and the driver's words, which hold neither the password nor any value of ours. */
+/**
+ * Describes an error for the operator, with its code and the driver's words. These contain neither the password nor any
+ * stored value.
+ */
 function describe(error: Error): string {
   const { code } = error as { code?: string }
-  // Several addresses of one name: the first says enough.
+  // A host name with several addresses gives one error for each; the first is enough.
   const [first = error] = error instanceof AggregateError ? (error.errors as Error[]) : [error]
   const words = first.message.replaceAll(/\s+/g, ' ').slice(0, 200)
   return code === undefined || words.includes(code) ? words : `${words} (${code})`

@@ -7,19 +7,19 @@ import { putRecord, recordOf, type RecordRow } from './tables.js'
 
 export interface KeystoreContent {
   records: readonly { owner: Owner; record: SealedCredentials }[]
-  /** By name. */
+  /** The notes by name. */
   notes: ReadonlyMap<string, string>
 }
 
-/** For many records, one after the other: what each statement may take is short all the same. */
+/** Time limit of each statement of the import, in milliseconds. */
 const LONGEST_MS = 60_000
 
 /**
- * Puts a whole keystore into a database that has none, in one transaction: all of it or nothing. A database that has this very keystore is
- * left as it is: its commit was not heard of, or what was to come after it failed.
+ * Imports a whole keystore into a database without one, in a single transaction. A database that already has this very
+ * keystore is left unchanged: an earlier import was committed, but its confirmation was lost or a later step failed.
  *
- * @param where of the database, for messages.
- * @throws {StartupError} (rejects) where there is another keystore.
+ * @param where describes the database in messages.
+ * @throws {StartupError} (rejects) if the database has another keystore.
  */
 export async function importKeystore(
   { inTransaction }: Database,
@@ -27,7 +27,7 @@ export async function importKeystore(
   where: string,
 ): Promise<void> {
   await inTransaction(async (run) => {
-    // No server can begin to use it meanwhile.
+    // The lock keeps servers from starting to use the keystore during the import.
     await run('LOCK TABLE svc_mcp.credentials, svc_mcp.notes IN EXCLUSIVE MODE')
     const there = await readKeystore(run, [...notes.keys()])
     if (there.records.length === 0 && !there.notes.has('kek')) {

@@ -2,29 +2,31 @@ import { StartupError } from '../../schemas/config.js'
 import type { Database, Query } from './connect.js'
 import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
 
-/** Names the lock that programs take while they migrate: 'svc-mcp' in bytes. */
+/** Id of the lock that programs take while they migrate: the bytes of 'svc-mcp'. */
 const LOCK = String(0x7376632d6d6370n)
 
-/** For a step on large tables, and for the wait while another program applies it. */
+/** Time limit for a step on large tables, and for waiting while another program applies it. */
 const LONGEST_STEP_MS = 10 * 60_000
 
-/** What a database said of itself: its last step, and the oldest program that may use it. */
+/** The schema version of a database: its last step, and the oldest program that may use it. */
 interface Version {
   number: number
   oldestProgram: number
 }
 
 /**
- * Brings the schema up to date: every missing step, each in a transaction of its own, under an advisory lock, so that of many programs that
- * start together one does the work and the others wait. A database that newer programs have brought further is left as it is.
+ * Brings the schema up to date. Each missing step is applied in its own transaction, under an advisory lock, so that of
+ * several programs that start together one does the work and the others wait. A database whose schema is newer than
+ * this program is left unchanged.
  *
- * @returns the numbers of the steps that were applied.
- * @throws {StartupError} (rejects) where the database is for newer programs only, or a step fails; that step has then changed nothing.
+ * @returns the numbers of the applied steps.
+ * @throws {StartupError} (rejects) if only newer programs may use the database, or if a step fails, in which case that
+ *   step has changed nothing.
  */
 export async function migrate(database: Database, where: string): Promise<number[]> {
   const applied: number[] = []
   for (;;) {
-    // Most programs that start find nothing to do, and need no right to change the schema.
+    // Most starts find nothing to do and therefore need no right to change the schema.
     const version = await readVersion(database.query).catch((error: unknown) => {
       throw unreadable(where, error as Error)
     })
@@ -35,7 +37,7 @@ export async function migrate(database: Database, where: string): Promise<number
   }
 }
 
-/** Applies the step after `seen`. Resolves with false where another program was faster. */
+/** Applies the step after `seen`. Resolves with false if another program was faster. */
 async function apply(database: Database, seen: Version, where: string): Promise<boolean> {
   try {
     return await database.inTransaction(async (query) => {
@@ -69,7 +71,7 @@ async function apply(database: Database, seen: Version, where: string): Promise<
 }
 
 async function readVersion(query: Query): Promise<Version> {
-  // Not by to_regclass: that may answer from a cache what was so before the lock was waited for.
+  // to_regclass is not used, because it may answer from a cache filled before the lock was granted.
   const found = await query<{ is_there: boolean }>(
     `SELECT EXISTS (SELECT 1 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
        WHERE n.nspname = 'svc_mcp' AND c.relname = 'migrations') AS is_there`,

@@ -1,19 +1,22 @@
-/** One step of the schema. Applied once, in order, and never changed after its release. */
+/** One step of the schema. Steps are applied once and in order, and never changed after their release. */
 export interface Migration {
-  /** Steps by one. */
+  /** Consecutive number of the step. */
   number: number
-  /** The oldest program that can work on a database with this step, by the number of the last step that it knows itself. */
+  /**
+   * The oldest program that can work with a database after this step, given as the number of the last step that the
+   * program itself knows.
+   */
   oldestProgram: number
   sql: string
 }
 
 /**
- * The schema, forward only. A step may add what older programs do not touch; one that changes what they use raises `oldestProgram`, one
- * release after the programs that need it no more. A function that is called by released programs keeps its name and meaning: a new
- * version gets a new number in its name.
+ * The schema, which only moves forward. A step may add things that older programs do not use. A step that changes what
+ * they use must raise `oldestProgram`, and may come only one release after programs stop needing it. A function that
+ * released programs call keeps its name and meaning; a new version of it gets a new number in its name.
  *
- * Ids of callers are TEXT compared byte by byte, so that an operator can see who is registered; what is to be kept from readers of the
- * database is in `wrapped_key` and `sealed`. Counters are UNLOGGED: they cost no write-ahead log, and are empty after a failover.
+ * Caller ids are TEXT and compared byte by byte, so that an operator can see who is registered; secrets are only in
+ * `wrapped_key` and `sealed`. Counters are UNLOGGED: they need no write-ahead log, and are empty after a failover.
  */
 export const MIGRATIONS: readonly Migration[] = [
   {
@@ -118,7 +121,7 @@ $body$;
   },
   {
     number: 2,
-    // Programs of before neither see nor need it.
+    // Older programs neither see nor need this step.
     oldestProgram: 1,
     sql: `
 CREATE TABLE svc_mcp.approvals (

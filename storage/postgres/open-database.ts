@@ -10,22 +10,23 @@ import { migrate } from './migrate.js'
 import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './tables.js'
 
 export interface OpenDatabaseOptions {
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
   /** Takes a line for the operator. */
   warn?: (line: string) => void
 }
 
-/** How often a replica shows that it lives; well within its lease. */
+/** Interval of a replica's heartbeat; well below its lease. */
 const TEND_MS = 15_000
 
-/** The statement that proves that the database can be written, changing nothing of anybody's. */
+/** Proves that the database can be written, without changing anyone's data. */
 const WRITE_MARK = `INSERT INTO svc_mcp.notes (name, value) VALUES ('checked', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /**
- * The state of the server in PostgreSQL (D139), with its schema up to date. Waits for a database that does not answer yet.
+ * Opens the server's state in PostgreSQL (D139) and brings its schema up to date. Waits for a database that does not
+ * respond yet.
  *
- * @throws {StartupError} (rejects) where it stays away, refuses, or is for newer programs.
+ * @throws {StartupError} (rejects) if the database stays unreachable, refuses, or is for newer programs only.
  */
 export async function openDatabase(
   config: DatabaseConfig,
@@ -75,7 +76,8 @@ export async function openDatabase(
         const { total, idle, waiting } = database.figures()
         const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
         if (!isCrowd) return void (await database.query(WRITE_MARK, [randomUUID()]))
-        // To wait in a crowd would tell its length. If the database has gone, those who hold a connection find out.
+        // Waiting for a free connection would only show that the load is high. If the database is unreachable, the
+        // statements on the open connections will show it.
         const gone = database.findProblem() ?? problem
         if (gone !== null) throw gone
       }, now),
@@ -84,7 +86,7 @@ export async function openDatabase(
       async close() {
         clearInterval(timer)
         await admissions?.leave().catch(() => {
-          // Its lease ends by itself.
+          // The replica's lease expires by itself.
         })
         await database.close()
       },

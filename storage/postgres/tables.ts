@@ -12,7 +12,7 @@ export interface RecordRow {
 
 const COLUMNS = 'version, kek_id, wrapped_key, sealed'
 
-/** The records of the keystore in the database (schemas/state.ts). */
+/** The keystore's records in the database (see schemas/state.ts). */
 export function credentialRecords({ query, inTransaction }: Database): CredentialRecords {
   return {
     async get(owner) {
@@ -23,7 +23,8 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
     async put(owner, record, only) {
       if (only === undefined) return (await putRecord(query, owner, record)).count === 1
       return inTransaction(async (run) => {
-        // Whoever writes one of these notes waits until this is committed, also where there is no row yet that could be locked.
+        // Anyone who writes one of these notes has to wait until this transaction is committed, even if the note has no
+        // row yet that could be locked.
         await run(
           `SELECT pg_advisory_xact_lock_shared(hashtextextended(n, 0)) FROM unnest($1::text[]) AS n ORDER BY n`,
           [only.notes],
@@ -57,7 +58,7 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
   }
 }
 
-/** Puts a record in place of the one that its owner has. */
+/** Stores a record, replacing the one that its owner has. */
 export const putRecord = (run: Query, owner: Owner, { version, kekId, wrappedKey, sealed }: SealedCredentials) =>
   run(
     `INSERT INTO svc_mcp.credentials (iss, sub, ${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
@@ -69,7 +70,7 @@ export const putRecord = (run: Query, owner: Owner, { version, kekId, wrappedKey
 const keyOf = ({ iss, sub }: Owner): [string, string] => [checkText(iss), checkText(sub)]
 const bytes = (value: Uint8Array): Buffer => Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 
-/** The record of a row. */
+/** Converts a database row to a record. */
 export const recordOf = ({
   version,
   kek_id: kekId,
@@ -85,8 +86,8 @@ export const recordOf = ({
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * The used confirm tokens in the database (schemas/state.ts; D42). Ids that have expired long ago are forgotten by `forgetOld`; a token
- * that expires no later than the latest of these counts as used, whatever a clock says by then.
+ * The used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes ids that expired long ago. A
+ * token that expires no later than the newest deleted id counts as used, whatever the clock says by then.
  */
 export function usedTokens({ query }: Database): UsedTokens {
   return {
@@ -106,14 +107,14 @@ export function usedTokens({ query }: Database): UsedTokens {
   }
 }
 
-/** How long a used id is kept after its token has expired, by the clock of the database. */
+/** How long a used id is kept after its token has expired, by the database's clock. */
 const KEPT = `interval '24 hours'`
-/** Rows that one statement clears away: few, so that none is slow. */
+/** Most rows that one statement deletes; a small number, so that no statement is slow. */
 const CLEARED = 1000
-/** Open questions in the database. */
+/** Most open questions in the database. */
 const MOST_CHALLENGES = 10_000
 
-/** Forgets used tokens that expired long ago, and questions beyond what is kept. */
+/** Deletes used tokens that expired long ago, and questions beyond the limit. */
 export async function forgetOld({ query }: Database): Promise<void> {
   await query(
     `WITH old AS (
@@ -131,10 +132,10 @@ export async function forgetOld({ query }: Database): Promise<void> {
   )
 }
 
-/** Open questions of one owner: more than anyone can read before they expire. */
+/** Most open questions of one owner; more than anyone can read before they expire. */
 const MOST_CHALLENGES_PER_OWNER = 100
 
-/** What callers have been asked to confirm, in the database (schemas/state.ts). `now` in milliseconds since the epoch. */
+/** The confirmation questions in the database (see schemas/state.ts). `now` returns milliseconds since the epoch. */
 export function challenges({ query }: Database, now: () => number): Challenges {
   return {
     async put({ owner, call }, boundTo, expiresAt) {
@@ -165,13 +166,13 @@ interface NoteRow {
   value: string
 }
 
-/** Small facts about the state, in the database (schemas/state.ts). */
+/** Small facts about the state, in the database (see schemas/state.ts). */
 export function notes({ query, inTransaction }: Database): Notes {
   const read = async (run: Query, name: string) => {
     const { rows } = await run<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = $1', [checkText(name)])
     return rows[0]?.value ?? null
   }
-  /** After every registration that has looked at this note and is not committed yet. */
+  /** Changes a note after every uncommitted registration that has read it has been committed. */
   const changing = <T>(name: string, change: (run: Query) => Promise<T>): Promise<T> =>
     inTransaction(async (run) => {
       await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])

@@ -14,8 +14,8 @@ import { checkText } from '../check-text.js'
 import type { Queries, Sql } from './run-queries.js'
 
 /**
- * Made in every file that has none. It has come later than the others, and programs of before neither see nor need it: the number of the
- * schema stays, so that they can go on with the file after an upgrade that is taken back (D144).
+ * Adds the table to files that lack it. The table was added later, and older programs neither see nor need it, so the
+ * schema number stays the same: they can still use the file if an upgrade is taken back (D144).
  */
 export const ADD_APPROVALS = `
   CREATE TABLE IF NOT EXISTS approvals (
@@ -26,7 +26,7 @@ export const ADD_APPROVALS = `
   CREATE INDEX IF NOT EXISTS approvals_by_expiry ON approvals (expires_at);
 `
 
-/** What waits for people, in the file (schemas/state.ts). `now` in milliseconds since the epoch. */
+/** The approvals in the file (see schemas/state.ts). `now` returns milliseconds since the epoch. */
 export function approvals({ read, write }: Queries, now: () => number): Approvals {
   const current = (sql: Sql, owner: string, call: string) =>
     sql.one<Row>(`SELECT ${COLUMNS} FROM approvals WHERE owner = ? AND call = ? AND is_current = 1`, owner, call)

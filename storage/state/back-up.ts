@@ -6,21 +6,22 @@ import { inWords, StartupError } from '../../schemas/config.js'
 import { openState, type StateOptions } from './open-state.js'
 import { makeEmpty, syncDirectory } from './place-file.js'
 
-/** Another process may be writing: milliseconds. */
+/** Milliseconds to wait while another process is writing. */
 const LOCK_WAIT_MS = 15_000
 
 /**
- * What must not come back with the file: with the name of the file that they are for, confirm tokens that were used after the backup would
- * be valid again (D42). The next start gives the file a new one.
+ * Removes the id that confirm tokens are bound to, which must not be restored: tokens that were used after the backup
+ * would become valid again (D42). The next start gives the file a new id.
  */
 const FORGET = `DELETE FROM notes WHERE name = 'confirm_tokens'`
 
 /**
- * Copies the state file to `target` as it is at one moment, while servers go on reading and writing it. The copy is whole, checked, on the
- * disk, and readable by its owner only, or it is not there. It is a state file itself: to restore it is to put it in place.
+ * Copies the state file to `target` as it is at one moment, while servers keep reading and writing it. The copy is
+ * complete, checked, on disk, and readable by its owner only; on failure there is no copy. It is itself a state file:
+ * to restore it, put it in place.
  *
  * @returns its size in bytes.
- * @throws {StartupError} for a file that is missing or cannot be used, and for a target that exists or cannot be written.
+ * @throws {StartupError} if the file is missing or cannot be used, or if the target exists or cannot be written.
  */
 export function backUpState(path: string, target: string, options: Pick<StateOptions, 'variable' | 'warn'>): number {
   const copy = resolve(target)
@@ -30,7 +31,7 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
       remedy: 'A backup replaces nothing: name a new file.',
     })
   const now = () => Date.now()
-  // Whose file it is, and whether it is whole, is looked at as by a server that starts.
+  // Makes the same checks as a server start: that the file belongs to this server, and that it is undamaged.
   openState(path, { ...options, now }).close()
   const draft = `${copy}.new-${process.pid}-${randomBytes(6).toString('hex')}`
   try {
@@ -60,7 +61,7 @@ function copyInto(draft: string, path: string): void {
   }
   const made = new Database(draft)
   try {
-    // VACUUM leaves this out.
+    // VACUUM does not copy the WAL mode.
     made.exec('PRAGMA journal_mode = WAL')
     made.exec(FORGET)
     made.exec('PRAGMA wal_checkpoint(TRUNCATE)')

@@ -30,34 +30,35 @@ import {
 } from './tables.js'
 
 export interface StateOptions {
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
   /** The variable that names the path, for messages. */
   variable: string
-  /** Takes a line for the operator about something that was repaired, or is unwise. */
+  /** Takes a line for the operator about something that was repaired or is unsafe. */
   warn?: (line: string) => void
-  /** What it means for the operator that there was no file. A new one is warned of with these words. */
+  /** What a missing file means for the operator. When a new file is created, the warning uses these words. */
   ifNew?: string
 }
 
-/** The state in a file, which is closed at once. */
+/** The state in a file, which closes synchronously. */
 export type FileState = Omit<State, 'close'> & {
   close: () => void
   /**
-   * Takes the keystore to another place, which `work` does: no process writes to the file meanwhile (they wait, and give up after five
-   * seconds), and once it has resolved none ever changes a record in it again. Where it rejects, all is as before.
+   * Moves the keystore elsewhere, which `work` does. No process can write to the file in the meantime (they wait, and
+   * give up after five seconds), and once this has resolved, no process ever changes a record in it again. If it
+   * rejects, everything is as before.
    */
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }
 
-/** Only while the process starts, and may wait with the event loop stopped. */
+/** Used only while the process starts, when blocking the event loop is acceptable. */
 const LOCK_WAIT_AT_START_MS = 15_000
 
 /**
- * Opens the one SQLite file of the server, or creates it if there is none (D24). An existing file is never replaced: one that is
- * damaged, foreign or from a newer version stops the start.
+ * Opens the server's single SQLite file, or creates it if there is none (D24). An existing file is never replaced: if
+ * it is damaged, belongs to another program or comes from a newer version, the start fails.
  *
- * @throws {StartupError} with the variable, the path and what is wrong; never with content.
+ * @throws {StartupError} with the variable, the path and what is wrong; never with content of the file.
  */
 export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): FileState {
   const place: Place = { path: resolve(path), variable, warn }
@@ -78,7 +79,10 @@ export function openState(path: string, { now, variable, warn = () => {}, ifNew 
   }
 }
 
-/** Otherwise a volume that is not mounted, or another working directory, would look like a server that has not been used yet. */
+/**
+ * Warns that the file is new. Otherwise an unmounted volume or a wrong working directory would look like a server that
+ * has not been used yet.
+ */
 function warnOfNewFile(place: Place, madeDirectory: string | null | undefined, ifNew: string | undefined): void {
   if (ifNew === undefined || madeDirectory === undefined) return
   const within = madeDirectory === null ? '' : `, in the new folder '${madeDirectory}'`
@@ -115,7 +119,7 @@ function connect(place: Place, found: readonly string[]): Queries {
 
 const ELSEWHERE = 'It is left as it is: give the path of another file, which will be made.'
 
-/** Whose file it is comes first: nothing may be written to a foreign one. */
+/** Checks first that the file belongs to this program, because nothing may be written to a foreign file. */
 function checkIdentity(place: Place, db: Database.Database): void {
   if (pragma(db, 'application_id') !== APPLICATION_ID) refuse(place, 'is an SQLite file of another program', ELSEWHERE)
   const version = pragma(db, 'user_version') as number
@@ -129,7 +133,7 @@ function checkIdentity(place: Place, db: Database.Database): void {
   if (version !== SCHEMA_VERSION) refuse(place, ...DAMAGED)
 }
 
-/** Milliseconds for 10,000 users, so it is done at every start. */
+/** Checks the file for damage. This takes milliseconds for 10,000 users, so it is done at every start. */
 function checkWhole(place: Place, db: Database.Database): void {
   if (isCutOff(place) || pragma(db, 'quick_check') !== 'ok') refuse(place, ...DAMAGED)
 }
@@ -138,8 +142,10 @@ function pragma(db: Database.Database, name: string): unknown {
   return (db.pragma(name) as Record<string, unknown>[])[0]?.[name]
 }
 
-/** Another process may be writing when the mark is. */
+/** Time to wait if another process is writing when the write mark is set. */
 const LOCK_WAIT_MS = 1000
 
-/** The statement that proves that the file can be written: as claims and credentials do, and changing nothing of theirs. */
+/**
+ * Proves that the file can be written in the same way as by claims and credentials, without changing any of their data.
+ */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`

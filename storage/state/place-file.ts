@@ -20,36 +20,38 @@ import Database from 'libsql'
 import { type Fault, inWords, StartupError } from '../../schemas/config.js'
 import { CREATE_FILE } from './tables.js'
 
-/** What SQLite keeps beside the file, by the ends of their names. */
+/** Suffixes of the files that SQLite keeps beside the main file. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 const PAGE_BYTES = 4096
 
-/** Where a file is, and how the operator knows it. */
+/** The location of a file, and how the operator knows it. */
 export interface Place {
   path: string
   /** The variable that names the path; every message begins with it. */
   variable: string
-  /** Takes a line for the operator about something that was repaired, or is unwise. */
+  /** Takes a line for the operator about something that was repaired or is unsafe. */
   warn: (line: string) => void
 }
 
-/** The beginning of every line about the file. */
+/** The beginning of every message about the file. */
 export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
- * The paths of the file and its companions; none where there is no file. Refuses what must not be opened, before SQLite touches it:
- * anything but a regular file of this user, an empty one, one without access. Only names are looked at: opening and closing the file here
- * would drop the locks that another connection of this process holds on it (POSIX).
+ * Returns the paths of the file and its companions, or nothing if the file does not exist. Before SQLite touches it,
+ * refuses anything that must not be opened: all but regular files of this user, an empty file, a file without access.
+ * The file itself is not opened, because closing it here would release the locks that another connection of this
+ * process holds on it (POSIX).
  *
  * @throws {StartupError}
  */
 export const checkPlace = (place: Place): string[] => inspectPlace(place).map(({ path }) => path)
 
 /**
- * Takes permission bits for others away, with a warning, since container platforms add the group's to every file of a volume at every mount
- * (D41). Only once it is known that the file is ours; what SQLite has made beside it since then is not worth a warning.
+ * Removes permission bits for other users, with a warning, since container platforms add group permissions to every
+ * file of a volume at every mount (D41). Call this only once it is known that the file belongs to this program. Files
+ * that SQLite has created since then cause no warning.
  *
- * @param found what `checkPlace` has found.
+ * @param found the result of `checkPlace`.
  * @throws {StartupError}
  */
 export function closeToOthers(place: Place, found: readonly string[]): void {
@@ -63,8 +65,8 @@ export function closeToOthers(place: Place, found: readonly string[]): void {
 }
 
 /**
- * What would keep the file from being opened or made, as far as that shows without changing anything: so that it can be told together
- * with other faults. Undefined where nothing does.
+ * Finds what would prevent the file from being opened or created, as far as that shows without changing anything, so
+ * that it can be reported together with other faults. Undefined if there is no problem.
  */
 export function findPlaceFault(path: string, variable: string): Fault | undefined {
   const place = { path: resolve(path), variable, warn: () => {} }
@@ -82,13 +84,13 @@ interface Found {
   stats: Stats
 }
 
-/** The file and its companions, those that there are. Throws StartupError for anything that must not be opened. */
+/** The file and its companions, as far as they exist. Throws StartupError for anything that must not be opened. */
 function inspectPlace(place: Place): Found[] {
   const file = lookAt(place, place.path)
   const companions = COMPANIONS.flatMap((end) => lookAt(place, place.path + end) ?? [])
   if (file === null) {
     const orphan = companions.find(({ stats }) => stats.size > 0)
-    // Looked at again, since another process may have made the file in between.
+    // Another process may have created the file in the meantime.
     if (orphan && lookAt(place, place.path) !== null) return inspectPlace(place)
     if (orphan) refuse(place, `is missing, but '${orphan.path}' is there`, 'Restore the file, or move both away.')
     return []
@@ -107,7 +109,7 @@ function inspectPlace(place: Place): Found[] {
   return [file, ...companions]
 }
 
-/** Throws StartupError where the folder of a file that is to be made cannot take it. */
+/** Throws StartupError if the file cannot be created in its folder. */
 function checkRoom(place: Place): void {
   const folder = nearestFolder(dirname(place.path))
   try {
@@ -117,7 +119,7 @@ function checkRoom(place: Place): void {
   }
 }
 
-/** The folder, or the one above it that there is. */
+/** The folder itself, or the nearest existing folder above it. */
 const nearestFolder = (folder: string): string =>
   statSync(folder, { throwIfNoEntry: false }) === undefined ? nearestFolder(dirname(folder)) : folder
 
@@ -132,21 +134,24 @@ function remedyOf(error: unknown, path: string, { variable }: Place): string {
 const RESTORE = 'Restore it from a backup, or move it away to start fresh.'
 export const DAMAGED = ['is damaged', RESTORE] as const
 
-/** Whether the file ends within a page and has no log that would complete it. SQLite itself takes the missing bytes for zeros. */
+/**
+ * Whether the file ends within a page and has no log that would complete it. SQLite itself would read the missing bytes
+ * as zeros.
+ */
 export function isCutOff({ path }: Place): boolean {
   const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
   return logBytes === 0 && statSync(path).size % PAGE_BYTES !== 0
 }
 
-/** Throws StartupError. */
+/** Throws a StartupError about the file. */
 export function refuse(place: Place, what: string, remedy: string): never {
   throw new StartupError({ problem: `${nameOfPlace(place)} ${what}`, remedy })
 }
 
-/** The code of an error of the system or of SQLite; never its text. */
+/** The code of a system or SQLite error; never its text. */
 export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'failed'
 
-/** The file of this name, or null. Throws StartupError for anything that must not be used. */
+/** Looks up a file by name; null if it does not exist. Throws StartupError for anything that must not be used. */
 function lookAt(place: Place, path: string): Found | null {
   const isCompanion = path !== place.path
   const no = (what: string, remedy: string) =>
@@ -182,7 +187,7 @@ function lookAt(place: Place, path: string): Found | null {
   return { path, stats }
 }
 
-/** What the file is called by default. */
+/** The default name of the file. */
 const suggested = ({ variable }: Place) => (variable === 'MCP_KEYSTORE_PATH' ? 'keystore.db' : 'state.db')
 
 function closePath(place: Place, path: string): void {
@@ -198,7 +203,10 @@ function closePath(place: Place, path: string): void {
   }
 }
 
-/** In a directory with the sticky bit, as /tmp has it, nobody can replace the files of other users. */
+/**
+ * Warns of a folder in which anyone could replace the file. The sticky bit, which /tmp has, prevents that, so such
+ * folders cause no warning.
+ */
 export function warnOfDirectory(place: Place): void {
   const { mode } = statSync(dirname(place.path))
   if ((mode & 0o1002) === 0o002) {
@@ -207,11 +215,12 @@ export function warnOfDirectory(place: Place): void {
 }
 
 /**
- * Makes a new, empty file with its directories (0700). It is made whole under another name, 0600 from birth whatever the umask, and
- * then linked to its own, so that a process that is killed here leaves either no file or a complete one, and of several processes
- * that start together one makes the file that all of them use.
+ * Creates a new, empty file, and its directories with mode 0700. The file is completed under another name, with mode
+ * 0600 from the start regardless of the umask, and then linked to its own name. So a process that is killed here leaves
+ * either no file or a complete one, and of several processes that start together, one creates the file that all of them
+ * use.
  *
- * @returns the first directory that had to be made for it, null where none had; undefined when another process was faster.
+ * @returns the first directory that had to be created, null if none had to be; undefined if another process was faster.
  * @throws {StartupError}
  */
 export function createFile(place: Place): string | null | undefined {
@@ -244,7 +253,7 @@ export function createFile(place: Place): string | null | undefined {
 const DRAFT = '.new-'
 const ABANDONED_MS = 60_000
 
-/** Removes what processes left that were killed while they made the file: drafts that are too old to be in the making. */
+/** Removes drafts that killed processes have left, recognised by being too old to be still in use. */
 export function removeDrafts(place: Place): void {
   const directory = dirname(place.path)
   for (const name of readdirSync(directory)) {
@@ -255,7 +264,7 @@ export function removeDrafts(place: Place): void {
   }
 }
 
-/** A file that only its owner can read, from birth. Throws where there is one. */
+/** Creates a file that only its owner can ever read. Throws if the file exists. */
 export function makeEmpty(path: string): void {
   const file = openSync(path, 'wx', 0o600)
   try {
@@ -272,7 +281,7 @@ function makeDirectory(directory: string): string | null {
   return first
 }
 
-/** A new name in a directory survives a power failure only once the directory is on the disk. */
+/** Flushes a directory, because a new name in it survives a power failure only once the directory is on disk. */
 export function syncDirectory(directory: string): void {
   const opened = openSync(directory, 'r')
   try {

@@ -2,44 +2,47 @@ import { statSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import type Database from 'libsql'
 
-/** One value of a row, as it goes in. */
+/** One parameter value of a statement. */
 export type Value = string | number | Uint8Array
 
-/** Rows come out as they are declared in the schema; every statement is prepared once. */
+/** Runs SQL statements, each of which is prepared only once. Rows have the types that the schema declares. */
 export interface Sql {
-  /** The first row. */
+  /** Returns the first row. */
   one<Row>(sql: string, ...values: Value[]): Row | undefined
   all<Row>(sql: string, ...values: Value[]): Row[]
-  /** How many rows it changed. */
+  /** Returns the number of changed rows. */
   run(sql: string, ...values: Value[]): number
 }
 
-/** One connection to the file, for all requests of the process. */
+/** One connection to the file, shared by all requests of the process. */
 export interface Queries {
   /** Rejects with Error. */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
   /**
-   * Writes everything that `work` writes, or nothing; it is on disk when this resolves. Rejects with Error, and then, as far as
-   * can be known, nothing was written. A locked file is retried for `lockWaitMs`, without blocking the event loop.
+   * Writes everything that `work` writes, or nothing; resolves once it is on disk. If it rejects with an Error, nothing
+   * was written as far as can be known. While the file is locked, it retries for `lockWaitMs` without blocking the
+   * event loop.
    */
   write: <T>(work: (sql: Sql) => T, lockWaitMs?: number) => Promise<T>
   /**
-   * Keeps everybody, other processes too, from writing while `work` runs, and then writes what `write` does, before any of them can. Nothing
-   * is written where `work` rejects. Reads go on; `write` of this connection rejects meanwhile.
+   * Keeps all processes from writing while `work` runs, and then writes what `write` does before any of them can. If
+   * `work` rejects, nothing is written. Reads continue; `write` of this connection rejects in the meantime.
    */
   holdStill: (work: () => Promise<void>, write: (sql: Sql) => void) => Promise<void>
   close: () => void
 }
 
-/** What another process may hold the file for at most, before a call is refused. */
+/** How long a call waits for a file that another process has locked before it is refused. */
 const LOCK_WAIT_MS = 5000
 
 /**
- * Every write is BEGIN IMMEDIATE, its statements, COMMIT, in one turn of the event loop. BEGIN goes through `exec`, which leaves nothing
- * behind when the file is busy; a prepared statement that ended in SQLITE_BUSY would stay open in libsql 0.5 until it is run again, and the
- * later writes of the connection would look done without ever being committed (tursodatabase/libsql-js#238).
+ * Runs every write as BEGIN IMMEDIATE, its statements and COMMIT in one turn of the event loop. BEGIN goes through
+ * `exec`, which leaves nothing behind if the file is busy. In libsql 0.5, a prepared statement that ended in
+ * SQLITE_BUSY would stay open until it is run again, and later writes on the connection would seem to succeed without
+ * ever being committed (tursodatabase/libsql-js#238).
  *
- * @param path of the file, to notice when another one takes its place: what is written to the old one then would be lost.
+ * @param path of the file, checked to notice when another file takes its place, because writes to the old one would be
+ *   lost.
  */
 export function runQueries(db: Database.Database, path: string): Queries {
   const sql = prepareOnce(db)
@@ -103,7 +106,8 @@ export function runQueries(db: Database.Database, path: string): Queries {
       if (isClosed) return
       isClosed = true
       try {
-        // libsql lets go of the file only when its statements are collected; so that the file is whole by itself already now:
+        // libsql releases the file only when its statements are garbage-collected; the checkpoint makes the file
+        // complete by itself before that.
         db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {
         // The log stays beside the file and is read at the next start.
@@ -114,10 +118,11 @@ export function runQueries(db: Database.Database, path: string): Queries {
 }
 
 /**
- * Writes all of it or nothing, at the same pace as running processes do, but with the event loop stopped: for a start. SQLite's own wait
- * tries every 100 ms, and beside processes that try every few a start could wait for ever.
+ * Writes everything or nothing, blocking the event loop, for use at start-up. It retries as often as running processes
+ * do, because SQLite's own wait retries only every 100 ms and could wait for ever beside processes that retry every few
+ * milliseconds.
  *
- * @throws the error of SQLite, SQLITE_BUSY where others have held the file all the while.
+ * @throws the error of SQLite; SQLITE_BUSY if others have locked the file the whole time.
  */
 export function writeInTurn(db: Database.Database, statements: string, milliseconds: number): void {
   beginInTurn(db, milliseconds)
@@ -149,7 +154,7 @@ function rollBack(db: Database.Database): void {
     // A failed write has often ended the transaction already.
     if (db.inTransaction) db.exec('ROLLBACK')
   } catch {
-    // The next call, where one comes, tries this again before anything else.
+    // The next call rolls back before it does anything else.
   }
 }
 
@@ -165,7 +170,7 @@ async function untilFree<T>(attempt: () => T, milliseconds: number, path: string
   }
 }
 
-/** Milliseconds to the next attempt: spread, so that several processes do not meet again and again. */
+/** Milliseconds until the next attempt, random so that several processes do not collide again and again. */
 const spread = () => Math.random() * 5
 
 function isBusy(error: unknown): boolean {
@@ -173,7 +178,7 @@ function isBusy(error: unknown): boolean {
   return typeof code === 'string' && /^SQLITE_(BUSY|LOCKED|PROTOCOL)/.test(code)
 }
 
-/** An error of SQLite by its code; its own text is kept as the cause. */
+/** Describes a SQLite error by its code; the original error becomes the cause. */
 function describe(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   return typeof code === 'string' ? new Error(`'${path}' cannot be used: ${code}`, { cause: error }) : error

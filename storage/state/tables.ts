@@ -10,15 +10,18 @@ import type {
 import { checkText } from '../check-text.js'
 import type { Queries, Sql, Value } from './run-queries.js'
 
-/** 'SVMC': says in bytes 68 to 71 of the file whose it is. */
+/** 'SVMC', stored in bytes 68 to 71 of the file, identifies it as a file of this program. */
 export const APPLICATION_ID = 0x53564d43
 
-/** Rises with every change of the tables that programs of before could not work with; a file of a higher number is left alone. */
+/**
+ * Raised with every change of the tables that older programs could not work with. A file with a higher number is left
+ * unchanged.
+ */
 export const SCHEMA_VERSION = 1
 
 /**
- * A whole new file, in one transaction. WAL mode stays with the file. Ids of callers are TEXT, compared byte by byte, so that an operator
- * can see who is registered; everything that is to be kept from readers of the file is in `wrapped_key` and `sealed`.
+ * Creates a whole new file in one transaction. WAL mode is stored in the file. Caller ids are TEXT and compared byte by
+ * byte, so that an operator can see who is registered; secrets are only in `wrapped_key` and `sealed`.
  */
 export const CREATE_FILE = `
   PRAGMA journal_mode = WAL;
@@ -39,8 +42,9 @@ export const CREATE_FILE = `
 `
 
 /**
- * Of every connection. A busy file is waited for outside SQLite (`run-queries.ts`), whose own wait would stop the event loop.
- * Overwritten and deleted rows are zeroed; code in a foreign schema is not trusted; the write-ahead log shrinks again after a burst.
+ * Settings for every connection. Waiting for a busy file is done outside SQLite (`run-queries.ts`), because SQLite's
+ * own wait would block the event loop. Overwritten and deleted rows are zeroed, code in a foreign schema is not
+ * trusted, and the write-ahead log shrinks again after a burst.
  */
 export const SET_UP_CONNECTION = `
   PRAGMA synchronous = FULL;
@@ -56,7 +60,7 @@ interface Row {
   sub: string
   version: string
   kek_id: string
-  /** libsql gives bytes as Buffer for one row and as ArrayBuffer for several. */
+  /** libsql returns bytes as Buffer for a single row and as ArrayBuffer for several. */
   wrapped_key: ArrayBuffer | Buffer
   sealed: ArrayBuffer | Buffer
 }
@@ -65,13 +69,16 @@ const COLUMNS = 'iss, sub, version, kek_id, wrapped_key, sealed'
 const FIRST = `SELECT ${COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
 const NEXT = `SELECT ${COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
 
-/** The note in a file whose keystore has been moved to a database: says where that is. */
+/** Name of the note in a file whose keystore has been moved to a database; its value says where that is. */
 export const MOVED_NOTE = 'moved_to'
 
-/** Within a write. */
+/** Notes a move; must be called within a write. */
 export const noteMove = (sql: Sql, to: string): void => setNote(sql, MOVED_NOTE, to)
 
-/** The records of the keystore in the file (schemas/state.ts). Once it has been moved, nothing in it is changed any more. */
+/**
+ * The keystore's records in the file (see schemas/state.ts). Once the keystore has been moved, they can no longer be
+ * changed.
+ */
 export function credentialRecords({ read, write: writeAnyway }: Queries): CredentialRecords {
   const write = <T>(work: (sql: Sql) => T): Promise<T> =>
     writeAnyway((sql) => {
@@ -117,7 +124,7 @@ function put(sql: Sql, owner: Owner, record: SealedCredentials): void {
 
 const keyOf = ({ iss, sub }: Owner): [string, string] => [checkText(iss), checkText(sub)]
 
-/** libsql takes bytes as Buffer only. */
+/** libsql accepts bytes only as Buffer. */
 const bytes = (value: Uint8Array): Buffer => Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 
 function recordOf(row: Row): SealedCredentials {
@@ -125,17 +132,21 @@ function recordOf(row: Row): SealedCredentials {
   return { version, kekId, wrappedKey: new Uint8Array(wrappedKey), sealed: new Uint8Array(sealed) }
 }
 
-/** How long a used id is kept after its token has expired, against clocks that are set back. */
+/** How long a used id is kept after its token has expired, as a protection against clocks that are set back. */
 const KEPT_MS = 24 * 60 * 60 * 1000
-/** How many expired rows one write clears away: more than one, so that the file does not grow, and few, so that no write is slow. */
+/**
+ * Most expired rows that one write deletes: more than one, so that the file does not grow, but few, so that no write is
+ * slow.
+ */
 const CLEARED = 100
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * The used confirm tokens in the file (schemas/state.ts; D42). Ids that have expired long ago are forgotten; the latest expiry
- * among the forgotten is remembered, and a token that expires no later counts as used whatever the clock says by then.
+ * The used confirm tokens in the file (see schemas/state.ts; D42). Ids that expired long ago are deleted. The latest
+ * expiry among the deleted ids is remembered, and a token that expires no later counts as used, whatever the clock says
+ * by then.
  *
- * @param now milliseconds since the epoch.
+ * @param now returns milliseconds since the epoch.
  */
 export function usedTokens({ read, write }: Queries, now: () => number): UsedTokens {
   return {
@@ -162,18 +173,18 @@ function forget(sql: Sql, expiredBefore: number): void {
   )!
   if (until === null) return
   sql.run('DELETE FROM used_tokens WHERE expires_at <= ?', until)
-  // Never lower: all that expired earlier has been forgotten before.
+  // The value never decreases, because everything that expired earlier has already been deleted.
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
-/** Open questions of one owner: more than anyone can read before they expire. */
+/** Most open questions of one owner; more than anyone can read before they expire. */
 export const MOST_CHALLENGES_PER_OWNER = 100
-/** Open questions in the file. */
+/** Most open questions in the file. */
 export const MOST_CHALLENGES = 10_000
 
-/** What callers have been asked to confirm, in the file (schemas/state.ts). `now` in milliseconds since the epoch. */
+/** The confirmation questions in the file (see schemas/state.ts). `now` returns milliseconds since the epoch. */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
-  // The owner comes first, so that the primary key finds all challenges of one.
+  // The owner comes first, so that the primary key finds all challenges of an owner.
   const rowKey = ({ owner, call }: ChallengeKey) => checkText(`${owner}:${call}`)
   const latest = (where: string) => `SELECT key FROM challenges ${where} ORDER BY expires_at DESC LIMIT -1 OFFSET ?`
   return {
@@ -197,7 +208,7 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
   }
 }
 
-/** Small facts about the file, in the file (schemas/state.ts). */
+/** Small facts about the file, stored in the file (see schemas/state.ts). */
 export function notes({ read, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
@@ -211,10 +222,10 @@ export function notes({ read, write }: Queries): Notes {
   }
 }
 
-/** Within a write. */
+/** Writes a note; must be called within a write. */
 const setNote = (sql: Sql, name: string, value: string): void =>
   void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))
 
-/** Null where there is none. */
+/** Reads a note; null if there is none. */
 const readNote = (sql: Sql, name: string): string | null =>
   sql.one<{ value: string }>('SELECT value FROM notes WHERE name = ?', checkText(name))?.value ?? null
