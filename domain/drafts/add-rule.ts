@@ -10,14 +10,19 @@ import { saysTheSame } from './warn-of-repetition.js'
 
 type AnyRule = Rule | DenyRule
 
-/** Who waited for a write that never got a proper answer does not wait as long again for a look at what became of it. */
+/**
+ * Time limit for checking whether a failed write took effect. It is short, because the caller already waited for the
+ * write.
+ */
 const LOOK_MS = 10_000
 
 /**
- * Adds a rule to the draft of a rule set, and reads it back. `siblings` are the rules of its kind that were there before.
+ * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rules of the same kind that existed
+ * before.
  *
- * @throws {ToolError} `outcome_unknown` where the PCE left open whether it was added, with `read_back {state, hrefs?}`: the new rules
- *   that say the same are by all likelihood what was sent (D71). Repeating the call where there is one would add a twin (P76).
+ * @throws {ToolError} `outcome_unknown` if the PCE left open whether the rule was added, with `read_back {state,
+ *   hrefs?}`. New rules with the same content are most likely the one that was sent (D71); repeating the call then
+ *   would add a duplicate (P76).
  */
 export async function addRule(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -31,7 +36,7 @@ export async function addRule(
   const created = await api.create(planned.body, parent).catch(async (error: unknown) => {
     if (!mayHaveHappened(error)) throw error
     const found = await findNew(pce, parent, planned, siblings)
-    // A 2xx says that it is done (D72); only what it was done to did not arrive.
+    // A 2xx status means that the rule was added (D72); only the body of the answer was lost.
     if (error instanceof PceError && error.isAccepted && found?.length === 1) return found[0]!
     if (found === null) throw withDetails(error, { read_back: { state: 'unreadable' } }, UNREADABLE)
     if (found.length === 0) throw withDetails(error, { read_back: { state: 'absent' } }, ABSENT)
@@ -45,7 +50,7 @@ const UNREADABLE = 'The rules could not be read back. Check what the rule set ha
 const ABSENT = 'Read back, the rule set has no such rule: nothing was added so far.'
 const AS_SENT = 'Read back, the rule set has a new rule that says the same, `hrefs`: the rule was added.'
 
-/** The rules that say what was sent and were not there before; null where that cannot be told. */
+/** Finds new rules with the content that was sent; null if that cannot be determined. */
 async function findNew(
   pce: PceClient,
   parent: string,

@@ -8,18 +8,18 @@ import { withDetails } from '../inventory/pce-errors.js'
 import { explainFailedWrite } from './look-again.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
-/** A change of one object, with everything in it resolved. */
+/** An update of one object after all references in it have been resolved. */
 interface UpdatePlan<T extends PceObject> {
-  /** The object for messages: `IP list "Branch offices"`. */
+  /** The object as messages call it: `IP list "Branch offices"`. */
   what: string
-  /** As it is now; for versioned kinds, its draft. */
+  /** The current object; for versioned kinds, its draft. */
   current: T
-  /** PCE fields to send; undefined ones are left out. */
+  /** PCE fields to send; undefined fields are left out. */
   body: Record<string, unknown>
   /** Reads the object again after the write. */
   read: (href: string) => Promise<T>
   warnings?: readonly string[]
-  /** Its parent is marked for deletion, so the change never takes effect. */
+  /** True if the parent is marked for deletion, so that the change will never take effect. */
   ends?: boolean
 }
 
@@ -32,11 +32,14 @@ interface UpdateAnswer<T> {
   warnings?: string[]
   dry_run?: boolean
   requests?: PlannedRequest[]
-  /** The object as it is now, read back after a write; after a dry run as it would be. Not part of the answer in this form. */
+  /** The object read back after a write, or as a dry run predicts it. Tools show it in a form of their own. */
   stored: T
 }
 
-/** The answer without the object and its href: each tool shows the object, which says its href, in a form of its own. */
+/**
+ * Returns the answer without the object and its href, because each tool shows the object, href included, in its own
+ * form.
+ */
 export function withoutStored<T>({
   stored: _stored,
   href: _href,
@@ -45,7 +48,7 @@ export function withoutStored<T>({
   return answer
 }
 
-/** Throws no_update_fields when a caller names an object but nothing to change. */
+/** Throws no_update_fields if a caller names an object but gives nothing to change. */
 export function requireFields(body: Record<string, unknown>, offered: readonly string[]): void {
   if (Object.values(body).some((value) => value !== undefined)) return
   throw new ToolError('no_update_fields', `No change was given. Give one of ${offered.join(', ')}.`, {
@@ -54,9 +57,9 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
 }
 
 /**
- * Sends the fields that differ from what is stored and reads the object back: which fields were sent, what they were before,
- * and what the PCE made of them. An object that already has these values is left alone, and with it its draft state. `dryRun` shows the
- * request instead, and the object with what it would change.
+ * Sends the fields that differ from the stored ones and reads the object back. The answer tells which fields were sent,
+ * their previous values and what the PCE made of them. Nothing is sent if all values are already stored, which also
+ * keeps the draft state as it is. With `dryRun`, returns the request and the predicted object instead.
  */
 export async function updateObject<T extends PceObject>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -104,21 +107,27 @@ export async function updateObject<T extends PceObject>(
   return answer(`Changed ${what}: ${fields.join(', ')}.${ends ? '' : draftNote(current)}`, more, stored)
 }
 
-/** Versioned objects change in draft only; a change to one that is marked for deletion never takes effect. */
+/**
+ * Tells when an update takes effect. Versioned objects change only in the draft, and if they are marked for deletion
+ * the change never takes effect.
+ */
 function draftNote({ href, update_type: updateType }: PceObject): string {
   return href.includes('/sec_policy/') && updateType !== 'delete' ? ' It takes effect when provisioned.' : ''
 }
 
-/** Changing an object does not undo its pending deletion (P4). */
+/** Warns of a pending deletion, because changing an object does not undo it (P4). */
 function pendingDeletion({ update_type: updateType }: PceObject): string[] {
   return updateType === 'delete' ? ['Its deletion is still pending: provisioning will delete it.'] : []
 }
 
 interface DeletePlan {
-  /** The object for messages: `IP list "Branch offices"`. */
+  /** The object as messages call it: `IP list "Branch offices"`. */
   what: string
   current: PceObject
-  /** Called when the PCE refuses (406): finds who uses the object, for the error. A failure to find out is ignored. */
+  /**
+   * Called if the PCE refuses (406): finds out what uses the object and adds that to the error. If this fails, it is
+   * ignored.
+   */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
 }
@@ -131,7 +140,9 @@ interface DeleteAnswer {
   requests?: PlannedRequest[]
 }
 
-/** Deletes exactly this object, or shows the request. The message says whether it is gone or still has to be provisioned. */
+/**
+ * Deletes exactly this object, or shows the request. The message says whether it is gone or must still be provisioned.
+ */
 export async function deleteObject(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   { what, current, explainRefusal, warnings = [] }: DeletePlan,
@@ -161,7 +172,7 @@ export async function deleteObject(
   return { message: `Deleted ${what}.${deletionNote(current)}`, ...shown }
 }
 
-/** What is provisioned stays in force until its deletion is provisioned too (P4). */
+/** Tells when a deletion takes effect. A provisioned object stays active until its deletion is provisioned too (P4). */
 function deletionNote({ href, update_type: updateType }: PceObject): string {
   if (!href.includes('/sec_policy/')) return ''
   return updateType === 'create'
@@ -170,8 +181,8 @@ function deletionNote({ href, update_type: updateType }: PceObject): string {
 }
 
 /**
- * An object that was just created, as stored. It exists by now, so failing to read it back is a warning, not a failure.
- * `warnings` is the answer's optional property.
+ * Reads an object back that was just created. If reading fails, that is a warning, not an error, because the object
+ * exists. `warnings` has the form of the optional property in answers.
  */
 export async function readBack<T extends { href: string }>(
   created: T,
@@ -185,7 +196,10 @@ export async function readBack<T extends { href: string }>(
   }
 }
 
-/** What was read, if it is a PCE object: whatever answers in the PCE's place may send any JSON, which no answer can be built from. */
+/**
+ * Checks that a PCE object was read. A proxy in front of the PCE may answer with any JSON, which cannot be used in an
+ * answer.
+ */
 export function requireObject<T extends { href: string }>(read: T): T {
   if (typeof (read as Partial<T> | null)?.href === 'string') return read
   throw new Error('something other than the object was read')

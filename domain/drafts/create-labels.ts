@@ -20,7 +20,7 @@ import {
 } from '../inventory/labels.js'
 import { hidesCharacters } from '../text/escape-text.js'
 
-/** The refusal of a label that already exists. */
+/** Creates the error for a label that already exists. */
 export function labelExists(label: Label): ToolError {
   const details: ErrorDetails = { href: label.href, existing_label: showLabel(label) }
   return new ToolError('already_exists', `The label ${label.key}=${label.value} already exists.`, details, {
@@ -28,7 +28,10 @@ export function labelExists(label: Label): ToolError {
   })
 }
 
-/** One sentence about labels that differ from the wanted one only in case; undefined when there are none besides `own`. */
+/**
+ * Returns a sentence about labels, other than `own`, that differ only in case from the wanted one; undefined if there
+ * are none.
+ */
 export function warnOfCaseVariants(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
   const variants = index.caseVariants(key, value).filter(({ href }) => href !== own)
   if (variants.length === 0) return undefined
@@ -36,7 +39,7 @@ export function warnOfCaseVariants(index: LabelIndex, key: string, value: string
   return `${key}=${value} differs only in case from ${list}; policy treats them as different labels.`
 }
 
-/** Creates one label. A duplicate that someone else created after our lookup is already_exists with its href. */
+/** Creates one label. If somebody else created it after our lookup, throws already_exists with its href. */
 export async function createLabel(pce: PceClient, key: string, value: string, context: ReadContext): Promise<Label> {
   const { label, created } = await ensureLabel(pce, key, value, context)
   if (!created) throw labelExists(label)
@@ -44,9 +47,9 @@ export async function createLabel(pce: PceClient, key: string, value: string, co
 }
 
 /**
- * The label of this key and value, created unless another call was faster (two calls at once often want the same new label);
- * `created` says which. The label cache is always dropped. A refusal is kept as it is if it cannot be determined whether the
- * label exists.
+ * Creates the label, or returns the existing one if another call was faster, because concurrent calls often want the
+ * same new label; `created` tells which. Always drops the label cache. If it cannot be determined whether the label
+ * exists, the PCE's refusal is thrown unchanged.
  */
 async function ensureLabel(
   pce: PceClient,
@@ -58,7 +61,8 @@ async function ensureLabel(
   try {
     return { label: await pce.labels.create({ key, value }), created: true }
   } catch (error) {
-    // Accepted with an answer that cannot be read: it exists, and its key and value tell which it is (D72).
+    // The PCE accepted the request, but its answer cannot be read. The label exists and is found by key and value
+    // (D72).
     const isAccepted = error instanceof PceError && error.isAccepted
     if (isAccepted || (error instanceof PceApiError && error.status === 406)) {
       const index = await loadLabels(pce, context, 'fresh').catch(() => undefined)
@@ -71,16 +75,16 @@ async function ensureLabel(
   }
 }
 
-/** The labels a workload will have: one per key, each existing or to be created. */
+/** The labels that a workload will have, one per key. Each exists or is to be created. */
 interface LabelPlan {
   entries: ({ existing: Label } | { missing: { key: string; value: string } })[]
   warnings: string[]
 }
 
 /**
- * Resolves the labels a workload is to have, all before anything is written. A key and value without a label is planned as a new
- * label. Throws label_not_found for an href of no label, invalid_argument for anything that is not a label or for two values of
- * one key.
+ * Resolves all labels of a workload before anything is written. A key and value without an existing label are planned
+ * as a new label. Throws label_not_found if an href belongs to no label, and invalid_argument for anything that is not
+ * a label or for two values with the same key.
  */
 export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
   const byKey = new Map<string, { value: string; entry: LabelPlan['entries'][number] }>()
@@ -126,7 +130,10 @@ function isName(text: string): boolean {
   return text !== '' && text === text.trim() && !hidesCharacters(text) && text.length <= 255
 }
 
-/** The labels in plan order, with a placeholder for the href of each that is still to be created. */
+/**
+ * Returns the labels in the order of the plan, with a placeholder instead of the href of each label that must be
+ * created.
+ */
 export function plannedLabels(plan: LabelPlan): LabelOutput[] {
   return plan.entries.map((entry) => {
     if ('existing' in entry) return entry.existing
@@ -135,15 +142,15 @@ export function plannedLabels(plan: LabelPlan): LabelOutput[] {
   })
 }
 
-/** The requests that create what a plan lacks. */
+/** Returns the requests that create the missing labels of a plan. */
 export function labelRequests(orgId: string, plan: LabelPlan): PlannedRequest[] {
   const missing = plan.entries.flatMap((entry) => ('missing' in entry ? [entry.missing] : []))
   return missing.map((body) => ({ method: 'POST', path: `/orgs/${orgId}/labels`, body }))
 }
 
 /**
- * Creates the labels of a plan that do not exist and returns all of them in the plan's order. What was created here, and not by
- * another call that wanted the same, is recorded in `written` and `created` immediately, so that a later failure can report it.
+ * Creates the missing labels of a plan and returns all its labels in order. Labels created here, rather than by a
+ * concurrent call, are recorded in `written` and `created` immediately, so that a later error can report them.
  */
 export async function writePlannedLabels(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

@@ -4,18 +4,21 @@ import { fetchEvery, type ListQuery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
 import { hidesCharacters } from '../text/escape-text.js'
 
-/** Kinds whose names a PCE user expects to be unique: what the error calls the existing one, and the PCE's own token. */
+/**
+ * Kinds whose names users expect to be unique. `detail` is the error detail with the existing object; `token` is the
+ * PCE's own error token.
+ */
 const UNIQUE = {
   ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
   rule_sets: { detail: 'existing_ruleset', token: 'rule_set_name_in_use' },
-  // The PCE accepts a second service of a name, which makes every later lookup by that name ambiguous (P18).
+  // The PCE accepts a second service of the same name, which makes every later lookup by that name ambiguous (P18).
   services: { detail: 'existing_service', token: '' },
 } as const satisfies Partial<Record<NamedKind, { detail: string; token: string }>>
 type UniqueKind = keyof typeof UNIQUE
 
 /**
- * Throws already_exists with the draft object that has exactly this name. Partial names do not match. `own` is the object to be
- * renamed; if it keeps its name nothing is looked up.
+ * Throws already_exists if a draft object has exactly this name. `own` is the object to be renamed; if its name stays
+ * the same, nothing is looked up.
  */
 export async function refuseTakenName(
   pce: PceClient,
@@ -28,7 +31,7 @@ export async function refuseTakenName(
   const { items } = await fetchEvery<NamedObject>({ api: apiOf(pce, kind), params: { name }, signal })
   const existing = items.find((object) => object.name === name && object.href !== own?.href)
   if (existing === undefined) return
-  // A name stays taken until its deletion is provisioned (P4).
+  // A name stays taken until the deletion of its object is provisioned (P4).
   const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
   const what = { href: existing.href, name }
   const text = `The name "${name}" already belongs to another ${nounOf(kind)}.${state}`
@@ -36,9 +39,9 @@ export async function refuseTakenName(
 }
 
 /**
- * The object that a POST has made whose answer cannot be read: the one that has exactly the name it was given. It exists (D72), so
- * that to fail would be wrong; but no other may be taken for it. Throws `error` where there is none or several of that name, or
- * where they cannot be read, and for any error that is not about such an answer.
+ * Finds the object that a POST created although the PCE's answer could not be read, by its exact name. Failing the call
+ * would be wrong, because the object exists (D72), but no other object must be mistaken for it. Throws `error` if no
+ * object or several have that name, if they cannot be read, or if the error is of another kind.
  */
 export async function findCreated<K extends NamedKind>(
   error: unknown,
@@ -56,8 +59,9 @@ export async function findCreated<K extends NamedKind>(
 }
 
 /**
- * Creates a draft object; a name that someone else took after our lookup is already_exists with its href, or the PCE's refusal
- * where that object cannot be looked up. One that was created, though the PCE's answer does not show it, is found by its name.
+ * Creates a draft object. If somebody else took the name after our lookup, throws already_exists with the href, or the
+ * PCE's refusal if that object cannot be found. If the object was created but the PCE's answer does not show it, it is
+ * found by name.
  */
 export async function createNamed<K extends UniqueKind>(
   pce: PceClient,
@@ -79,8 +83,8 @@ export async function createNamed<K extends UniqueKind>(
 }
 
 /**
- * Throws invalid_argument for a new name, by argument, that contains hidden characters: in other user interfaces it would pass
- * for another name.
+ * Throws invalid_argument if a new name, given by argument, contains hidden characters: other user interfaces would
+ * show it like a different name.
  */
 export function refuseHidden(names: Readonly<Record<string, string>>): void {
   for (const [argument, name] of Object.entries(names)) {

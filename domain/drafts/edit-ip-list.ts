@@ -9,10 +9,10 @@ import { countOf } from '../text/describe-numbers.js'
 import { nearNames } from '../text/compare-texts.js'
 import { planFqdns, planRanges } from './plan-ip-list.js'
 
-/** A range as callers write it: text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
+/** A range in the form of the caller: text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
 export type RangeReference = string | object
 
-/** What to add to a list and take from it, as given. */
+/** Entries to add to a list and to remove from it, as the caller gave them. */
 export interface EditArguments {
   add_ranges?: readonly RangeReference[]
   remove_ranges?: readonly RangeReference[]
@@ -22,44 +22,44 @@ export interface EditArguments {
 
 type Fqdn = NonNullable<IpList['fqdns']>[number]
 
-/** The same with every entry checked. */
+/** The requested edit after each entry has been checked. */
 export interface ListEdit {
   add: { ranges: IpRangeInput[]; fqdns: Fqdn[] }
   remove: { ranges: IpRangeInput[]; fqdns: Fqdn[] }
 }
 
-/** What an edit makes of a list. */
+/** The effect of an edit on a list. */
 export interface PlannedEdit {
-  /** The lists to send; one that stays as it is is left out. */
+  /** Fields to send; a field that does not change is left out. */
   body: { ip_ranges?: IpRange[]; fqdns?: Fqdn[] }
-  /** Entries as text, an exclusion with `!` in front. */
+  /** Entries as text; exclusions start with `!`. */
   added: string[]
   removed: string[]
-  /** Asked for, and in the list as it is. */
+  /** Entries to add that the list already contains. */
   alreadyThere: string[]
-  /** Addresses that the list has afterwards and not before, and the other way round; by its ranges that can be read. */
+  /** Addresses that the list gains and loses, computed from those ranges that can be parsed. */
   gained: Moved
   lost: Moved
-  /** How many entries it has afterwards. */
+  /** Number of entries after the edit. */
   ranges: number
   fqdns: number
   warnings: string[]
 }
 
 export interface Moved {
-  /** As networks or `first-last`. */
+  /** Addresses as networks or `first-last`. */
   ranges: string[]
   addresses: bigint
 }
 
 const RANGE_FIELDS = ['from_ip', 'to_ip', 'description', 'exclusion']
 const FAMILIES: readonly Family[] = ['ipv4', 'ipv6']
-/** Entries that an error or a warning names. */
+/** Upper bound for the entries that an error or a warning names. */
 const MOST_NAMED = 5
 
 /**
- * Reads what to add and what to remove. Throws no_update_fields for nothing at all, invalid_argument for an entry that is none, and for
- * one that is both added and removed.
+ * Reads the entries to add and remove. Throws no_update_fields if there are none, and invalid_argument if an entry is
+ * malformed or is both added and removed.
  */
 export function readEdit(args: EditArguments): ListEdit {
   const { add_ranges: addRanges, remove_ranges: removeRanges, add_fqdns: addFqdns, remove_fqdns: removeFqdns } = args
@@ -107,7 +107,10 @@ function readEntry(entry: RangeReference, argument: string): IpRangeInput {
   throw new ToolError('invalid_argument', text, { argument })
 }
 
-/** Ranges of the same addresses are the same range, however they are written; an exclusion is another. */
+/**
+ * Identifies a range by its addresses, however they are written. An exclusion of the same addresses is a different
+ * entry.
+ */
 function idOfRange(range: IpRange): string {
   const read = readRange(range)
   const written = read === null ? [range.from_ip, range.to_ip ?? ''] : [read.family, read.from, read.to]
@@ -117,8 +120,8 @@ function idOfRange(range: IpRange): string {
 const idOfName = ({ fqdn }: Pick<Fqdn, 'fqdn'>) => fqdn.toLowerCase()
 
 /**
- * The edit on a list as it is. Throws not_found for what is to be removed and is not there, with what is near; invalid_argument for a
- * list that would be left empty.
+ * Plans an edit of the current list. Throws not_found, with similar entries, if an entry to remove is not in the list,
+ * and invalid_argument if the list would become empty.
  */
 export function planEdit(current: IpList, { add, remove }: ListEdit): PlannedEdit {
   const ranges = editEntries(current.ip_ranges ?? [], add.ranges, remove.ranges, idOfRange)
@@ -156,7 +159,7 @@ export function planEdit(current: IpList, { add, remove }: ListEdit): PlannedEdi
   }
 }
 
-/** An entry as it is sent: a field that the PCE answers as null is one that it has not. */
+/** Prepares an entry for sending: the PCE answers null for absent fields, which must be left out. */
 const toWire = <T extends object>(entry: T): T =>
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)) as T
 
@@ -183,7 +186,7 @@ function editEntries<T>(before: readonly T[], add: readonly T[], remove: readonl
 function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: readonly Fqdn[]): void {
   const unknown = [...ranges.map(writeRange), ...names.map(({ fqdn }) => fqdn)]
   if (unknown.length === 0) return
-  // Each is compared with the whole list.
+  // Only the first few are explained, because each one is compared with the whole list.
   const explained = ranges.slice(0, MOST_NAMED)
   const known = (current.fqdns ?? []).map(({ fqdn }) => fqdn)
   const near = [
@@ -199,7 +202,7 @@ function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: reado
   )
 }
 
-/** Entries that share addresses with a range, or are written like it. */
+/** Returns entries that overlap a range or look similar to it. */
 function nearRanges({ ip_ranges: ranges }: IpList, wanted: IpRange): string[] {
   const read = readRange(wanted)
   const sharing = (ranges ?? []).filter((range) => {
@@ -212,7 +215,7 @@ function nearRanges({ ip_ranges: ranges }: IpList, wanted: IpRange): string[] {
 
 const shares = (a: Range, b: Range) => a.family === b.family && a.from <= b.to && b.from <= a.to
 
-/** How to do what was probably meant, where a range is inside a wider one or stands there as the opposite. */
+/** Suggests what was probably meant if the range is part of a wider one or exists with the opposite exclusion flag. */
 function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | undefined {
   const opposite = idOfRange({ ...wanted, exclusion: wanted.exclusion !== true })
   if ((ranges ?? []).some((range) => idOfRange(range) === opposite)) {
@@ -231,7 +234,7 @@ function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | unde
     : `It is part of ${writeRange(wider)}: add it with exclusion: true to take it out, or replace the wider range.`
 }
 
-/** Of each added range that changes nothing: why, as a sentence. `held`, `taken` and `gained` are of the list as it will be. */
+/** Explains each added range that changes nothing. `held`, `taken` and `gained` describe the list after the edit. */
 function warnOfIdle(added: readonly IpRange[], moved: readonly MovedFamily[]): string[] {
   const idle = added.flatMap((range) => {
     const read = readRange(range)
@@ -257,7 +260,7 @@ interface MovedFamily extends HeldAddresses {
   lost: Interval[]
 }
 
-/** Whether two readings of a list have the same entries in the same words; their order does not count. */
+/** True if two readings of a list have the same entries with the same descriptions, in any order. */
 export function hasSameEntries(a: IpList, b: IpList): boolean {
   const textOf = ({ ip_ranges: ranges, fqdns }: IpList) =>
     JSON.stringify([

@@ -4,13 +4,16 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 import { factsOf, mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
-/** Who waited for a write that never got a proper answer does not wait as long again for a look at what became of it. */
+/**
+ * Time limit for checking whether a failed write took effect. It is short, because the caller already waited for the
+ * write.
+ */
 const LOOK_MS = 10_000
 
-/** What stands at the PCE after a write whose outcome its answers left open. */
+/** The state of an object at the PCE after a write with an unknown outcome. */
 interface Look {
   state: 'as_sent' | 'unchanged' | 'differs' | 'gone' | 'deletion_pending' | 'still_there' | 'unreadable'
-  /** Fields that are not as sent. */
+  /** Fields whose values are not the ones that were sent. */
   differences?: Difference[]
 }
 
@@ -24,9 +27,9 @@ const MEANINGS: Record<Look['state'], string> = {
   unreadable: 'It could not be read back. Check its current state before repeating the call.',
 }
 
-/** What was to be done to one object, `body` being the fields sent or null for its deletion. */
+/** A write to one object. `body` holds the fields sent, or is null for a deletion. */
 interface Write {
-  /** The object for messages. */
+  /** The object as messages call it. */
   what: string
   href: string
   current: PceObject
@@ -34,9 +37,9 @@ interface Write {
 }
 
 /**
- * The error of a failed PUT or DELETE of one object, with what is certain: `not_found` for one that someone else had deleted in the
- * meantime, `outcome_unknown` with `read_back {state, differences}` where the PCE left open whether it was done (D71). Any other
- * error stays what it is.
+ * Adds to the error of a failed PUT or DELETE what is certain: `not_found` if somebody else had deleted the object,
+ * `outcome_unknown` with `read_back {state, differences}` if the PCE left open whether the write was done (D71). Any
+ * other error is returned unchanged.
  */
 export async function explainFailedWrite(pce: PceClient, error: unknown, write: Write): Promise<unknown> {
   const { what, href } = write
@@ -57,7 +60,7 @@ async function lookAt(pce: PceClient, { href, current, body }: Write): Promise<L
     return { state: error instanceof PceApiError && error.isGone ? 'gone' : 'unreadable' }
   }
   if (typeof stored?.href !== 'string') return { state: 'unreadable' }
-  // Workloads and labels are deleted softly: their hrefs go on to answer (P14, P16).
+  // Workloads and labels are soft-deleted: reading their hrefs still succeeds (P14, P16).
   if (stored.deleted === true) return { state: 'gone' }
   if (body === null) return { state: stored.update_type === 'delete' ? 'deletion_pending' : 'still_there' }
   const differences = findDifferences(body, stored)

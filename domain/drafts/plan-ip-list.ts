@@ -4,13 +4,16 @@ import type { FqdnReference, IpRangeInput } from '../../schemas/ip-list-shapes.j
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
 
-/** A name of one or more labels, with a `*` at its beginning or none (P17). */
+/** A domain name of one or more labels, optionally with a leading `*` (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
 const FQDN_OBJECT = ['fqdn', 'description']
-/** Nothing longer is a name, and the expression would be slow to find out. */
+/** Maximum length of a domain name. Longer text is rejected first, because the expression would be slow on it. */
 const MAX_FQDN = 255
 
-/** The ranges as the PCE takes them. Throws invalid_argument naming the first invalid range of the argument, and why. */
+/**
+ * Converts ranges to the form that the PCE accepts. Throws invalid_argument with the first invalid range and the
+ * reason.
+ */
 export function planRanges(ranges: readonly IpRangeInput[], argument = 'ip_ranges'): IpRangeInput[] {
   return ranges.map(({ from_ip: from, to_ip: to, description, exclusion = false }, index) => {
     const wrong = explainRange(from.trim(), to?.trim())
@@ -32,8 +35,8 @@ export function planRanges(ranges: readonly IpRangeInput[], argument = 'ip_range
 }
 
 /**
- * The names of the two arguments as one list (`list` is what the second is called); undefined when neither was given. Throws invalid_argument for anything that is not
- * a name.
+ * Combines the arguments `fqdn` and `fqdns` into one list; undefined if neither was given. `list` is the name of the
+ * second argument in messages. Throws invalid_argument for anything that is not a domain name.
  */
 export function planFqdns(
   fqdn: string | undefined,
@@ -60,7 +63,7 @@ export function planFqdns(
   }))
 }
 
-/** The input schema leaves the form of an object open; `name` is null if it is not of this form. */
+/** Checks the form of an entry, which the input schema leaves open for objects. `name` is null if the form is wrong. */
 function readName(entry: FqdnReference): { name: string | null; description?: string } {
   if (typeof entry === 'string') return { name: entry.trim() }
   const { fqdn, description } = entry as Record<string, unknown>
@@ -70,7 +73,7 @@ function readName(entry: FqdnReference): { name: string | null; description?: st
   return typeof description === 'string' ? { name: fqdn.trim(), description } : { name: null }
 }
 
-/** Throws invalid_argument for a list that would be empty; what is not given stays as in `current`. */
+/** Throws invalid_argument if the list would be empty. Fields that are not given keep their values from `current`. */
 export function refuseEmptyList(
   ranges: readonly object[] | undefined,
   fqdns: readonly object[] | undefined,

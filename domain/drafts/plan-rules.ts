@@ -12,7 +12,7 @@ import {
 } from './resolve-services.js'
 import type { RuleType } from '../policy/rule-type.js'
 
-/** A rule as callers ask for it. */
+/** A rule in the form in which callers request it. */
 export interface RuleArguments {
   providers: readonly ActorReference[]
   consumers: readonly ActorReference[]
@@ -23,7 +23,10 @@ export interface RuleArguments {
   description?: string
 }
 
-/** A rule resolved, with the payload that creates it and where it is posted below its rule set. */
+/**
+ * A rule after its references have been resolved, with the body that creates it and the collection to which it is
+ * posted.
+ */
 export interface PlannedRule {
   type: RuleType
   collection: 'sec_rules' | 'deny_rules'
@@ -47,14 +50,14 @@ interface RulePayload {
   resolve_labels_as?: { providers: string[]; consumers: string[] }
 }
 
-/** Resolves every rule before anything is written. Throws what the resolvers throw, with the rule's index. */
+/** Resolves all rules before anything is written. Throws what the resolvers throw, with the rule's index. */
 export async function planRules(lookups: PolicyLookups, rules: readonly RuleArguments[]): Promise<PlannedRule[]> {
   const planned = []
   for (const [index, rule] of rules.entries()) planned.push(await planRule(lookups, rule, index))
   return planned
 }
 
-/** As `planRules`, for the one rule of a call, whose errors name no index. */
+/** Like `planRules`, but for the only rule of a call, so that errors contain no index. */
 export async function planRule(lookups: PolicyLookups, rule: RuleArguments, ruleIndex?: number): Promise<PlannedRule> {
   const type = rule.rule_type ?? 'allow'
   const deny = type !== 'allow'
@@ -71,7 +74,7 @@ export async function planRule(lookups: PolicyLookups, rule: RuleArguments, rule
     ingress_services: toWireServices(services),
     ...(egress.length > 0 && { egress_services: egress.map(({ href }) => ({ href: toDraftHref(href) })) }),
     unscoped_consumers: unscoped,
-    // The PCE answers 406 to resolve_labels_as in a deny rule (P21), and requires it in an allow rule (P20).
+    // The PCE rejects resolve_labels_as in a deny rule with 406 (P21), and requires it in an allow rule (P20).
     ...(deny
       ? { override: type === 'override_deny' }
       : { resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] } }),
@@ -79,7 +82,7 @@ export async function planRule(lookups: PolicyLookups, rule: RuleArguments, rule
   return { type, collection: deny ? 'deny_rules' : 'sec_rules', providers, consumers, services, egress, unscoped, body }
 }
 
-/** What a caller may change of a rule. */
+/** The fields of a rule that a caller may change. */
 interface RuleChange {
   providers?: readonly ActorReference[]
   consumers?: readonly ActorReference[]
@@ -90,7 +93,7 @@ interface RuleChange {
   unscoped_consumers?: boolean
 }
 
-/** A change with everything in it resolved; only what was given is there. */
+/** A change to a rule after its references have been resolved. Only the given fields are present. */
 export interface PlannedChange {
   body: Record<string, unknown>
   consumers?: Actor[]
@@ -98,7 +101,7 @@ export interface PlannedChange {
   egress?: Service[]
 }
 
-/** Resolves every reference of a change, all or nothing. Throws what the resolvers throw. */
+/** Resolves all references of a change. Throws what the resolvers throw. */
 export async function planRuleChange(
   lookups: PolicyLookups,
   change: RuleChange,
@@ -130,7 +133,7 @@ export async function planRuleChange(
   }
 }
 
-/** Services as answers echo them: `{href, resolved_name}`, or ports. */
+/** Returns services in the form that answers show: `{href, resolved_name}`, or ports. */
 export function showResolved(services: readonly ResolvedService[]): object[] {
   return services.map((entry) => ('service' in entry ? showNamed(entry.service) : entry.ports))
 }

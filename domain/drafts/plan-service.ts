@@ -7,7 +7,7 @@ import type { Difference } from '../policy/compare-stored.js'
 type Entry = Record<string, unknown>
 type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
 
-/** What an entry of each list may say. */
+/** Fields that an entry of each list may have. */
 const FIELDS: Record<ServiceList, readonly string[]> = {
   service_ports: ['port', 'to_port', 'proto', 'icmp_type', 'icmp_code'],
   windows_services: ['process_name', 'service_name', 'port', 'to_port', 'proto'],
@@ -22,9 +22,9 @@ const ICMP = new Set([1, 58])
 const PORTED = new Set([6, 17])
 
 /**
- * The one list of a service as the PCE takes it; undefined when none was given. The PCE would keep one of several and drop the
- * others silently (P18). Throws conflicting_service_definition, empty_service for a list without entries, and
- * invalid_service_definition naming the entry.
+ * Returns the one list of a service in the form that the PCE accepts; undefined if none was given. Only one is allowed,
+ * because the PCE would keep one of several and drop the others silently (P18). Throws conflicting_service_definition,
+ * empty_service if a list has no entries, and invalid_service_definition with the wrong entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
   const supplied = SERVICE_LISTS.filter((list) => given[list] !== undefined)
@@ -41,7 +41,7 @@ export function planService(given: ServiceArguments): { list: ServiceList; entri
   return { list, entries }
 }
 
-/** An existing service cannot change its kind (P18). Throws conflicting_service_definition. */
+/** Throws conflicting_service_definition if an existing service would change its kind, which is impossible (P18). */
 export function refuseOtherKind(current: Service, list: ServiceList): void {
   const own = SERVICE_LISTS.find((candidate) => (current[candidate]?.length ?? 0) > 0)
   if (own === undefined || own === list) return
@@ -65,7 +65,7 @@ function planEntry(list: ServiceList, entry: Entry, at: string): Entry {
   if (list === 'windows_egress_services' && !named) throw invalid(at, 'give process_name or service_name.')
   if (list === 'windows_services' && !named && all) throw invalid(at, 'give a port, process_name or service_name.')
   return {
-    // Program names pass byte for byte: the VEN compares them literally.
+    // Program names are passed on byte for byte, because the VEN compares them literally.
     ...rest,
     ...(!all && { port }),
     ...(toPort !== undefined && toPort !== port && { to_port: toPort }),
@@ -105,7 +105,9 @@ function invalid(at: string, why: string): ToolError {
   return new ToolError('invalid_service_definition', `${at}: ${why}`, { argument: at })
 }
 
-/** What to report of a service whose stored form lacks a list that was sent: the PCE reports success anyway (P18). */
+/**
+ * Reports lists that were sent but are missing in the stored service. The PCE reports success in that case too (P18).
+ */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
   const lists: readonly string[] = SERVICE_LISTS
   const discarded = differences.filter(({ field, stored }) => lists.includes(field) && isEmpty(stored))
@@ -116,7 +118,7 @@ function isEmpty(stored: unknown): boolean {
   return stored === null || (Array.isArray(stored) && stored.length === 0)
 }
 
-/** The note for services that name a connecting program: outside Windows only the port decides. */
+/** Notes for services that name a connecting program that only the port is checked outside Windows. */
 export function noteEgress(list: string | undefined): { note?: string } {
   if (list !== 'windows_egress_services') return {}
   return {

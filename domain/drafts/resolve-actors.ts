@@ -22,20 +22,20 @@ import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** An end of a rule as callers name it (T4). */
+/** An actor at one end of a rule, in the form in which callers name it (T4). */
 export type ActorReference =
   string | { key?: string; value?: string; href?: string; exclusion?: boolean; type?: string; name?: string }
 
-/** One end of one rule: which actors it may hold depends on both (P20, P21). */
+/** The end of a rule and the type of the rule; together they determine which actors are allowed (P20, P21). */
 interface ActorPlace {
-  /** Where several rules are given; absent for the one rule of a call. */
+  /** Index of the rule if a call has several; absent if it has only one. */
   ruleIndex?: number
-  /** `actor`: either of both, for a search. */
+  /** `actor` stands for either end, in a search. */
   side: 'providers' | 'consumers' | 'actor' | 'provider' | 'consumer'
   deny: boolean
 }
 
-/** The selector a kind of object is sent under. Services are not actors. */
+/** The selector that the PCE uses for each kind of object. Services cannot be actors. */
 const SELECTORS: Partial<
   Record<NamedKind, 'ip_list' | 'label_group' | 'workload' | 'virtual_service' | 'virtual_server'>
 > = {
@@ -49,9 +49,9 @@ const SELECTORS: Partial<
 const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 
 /**
- * The actors of one end of a rule, with key, value or name beside each href for display (`toWire` takes them out again). Throws
- * invalid_actor for anything that is not an actor or not allowed there, label_not_found, not_found, ambiguous_name, each with
- * {rule_index, side}.
+ * Resolves the actors at one end of a rule. Each href comes with a key, value or name for display, which `toWire`
+ * removes again. Throws invalid_actor for anything that is not an actor or not allowed at that end, label_not_found,
+ * not_found and ambiguous_name, each with {rule_index, side}.
  */
 export async function resolveActors(
   lookups: PolicyLookups,
@@ -111,7 +111,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
 
 const FORMS = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
-/** How to write what has no form of an actor: the label, or the object, of exactly this name. */
+/** Suggests how to write a text that has no valid form, by naming the labels or objects with exactly that name. */
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   const byKey = adviseKey(lookups, text)
   if (byKey !== undefined) return byKey
@@ -130,19 +130,19 @@ function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
   return new ToolError('label_not_found', text, { label: unresolved.ref, valid_values: unresolved.valid })
 }
 
-/** How to write what looks like the bare value of a label; undefined where no label has it. */
+/** Suggests how to write a text that looks like the bare value of a label; undefined if no label has that value. */
 function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
   const keys = lookups.labels.keysOf(trimBlanks(text))
   const found = keys.length === 0 ? undefined : resolveLabel(lookups.labels, text)
   return found !== undefined && isUnresolved(found) ? adviseOn(found) : undefined
 }
 
-/** What to say of an object that `splitExclusion` does not accept. */
+/** The allowed forms of an object, for messages about one that `splitExclusion` rejects. */
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**
- * A reference apart from its `exclusion`, and from the type and name that answers give beside an href (D101). `named` is null when it does
- * not have the right form, which the input schemas do not check; the name is for the caller to compare.
+ * Splits a reference into the object it names, its `exclusion`, and the name that answers show beside an href (D101).
+ * `named` is null if the form is wrong, which the input schemas do not check. The caller has to compare the name.
  */
 export function splitExclusion(reference: ActorReference): {
   named: LabelReference | null
@@ -159,7 +159,7 @@ export function splitExclusion(reference: ActorReference): {
   return { named: isWell ? named : null, ...(name !== undefined && { name }), exclusion }
 }
 
-/** As `toActor` puts it beside the href. */
+/** Returns the name that `toActor` adds to the href. */
 function nameOf(actor: Actor): string {
   const named: { href: string; name?: string | null } | undefined =
     actor.ip_list ?? actor.label_group ?? actor.workload ?? actor.virtual_service ?? actor.virtual_server
@@ -178,7 +178,10 @@ function invalid(reference: ActorReference, place: ActorPlace, why: string): Too
   })
 }
 
-/** The payload form of resolved actors: one selector holding an href, nothing for display (request schemas are closed). */
+/**
+ * Converts resolved actors to the form that is sent: one selector with an href and no display fields, because the PCE
+ * accepts no additional ones.
+ */
 export function toWire(actors: readonly Actor[]): Actor[] {
   return actors.map(({ exclusion, ...actor }) => {
     if (actor.actors !== undefined) return { actors: actor.actors }
@@ -191,15 +194,16 @@ function ofRule({ ruleIndex }: ActorPlace): string {
   return ruleIndex === undefined ? '' : ` of rule ${ruleIndex}`
 }
 
-/** `rule_index` of an error's details, where there is one to tell. */
+/** Returns the `rule_index` for error details, if the rule has an index. */
 export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index?: number } {
   return ruleIndex === undefined ? {} : { rule_index: ruleIndex }
 }
 
 /**
- * The scopes of a rule set: inner lists ANDed, outer ORed. No scope is one empty scope, which is everything. Throws
- * invalid_scope_label {received} for anything that is not a label or label group and for two entries of one key in a scope,
- * label_not_found for a label that does not exist, not_found for a label group.
+ * Resolves the scopes of a rule set: entries of an inner list are ANDed, inner lists are ORed. No scope at all means
+ * one empty scope, which covers everything. Throws invalid_scope_label {received} for anything that is not a label or
+ * label group, or for two entries with the same key in one scope; label_not_found and not_found if a label or label
+ * group does not exist.
  */
 export async function resolveScopes(
   lookups: PolicyLookups,
@@ -246,7 +250,10 @@ function toGroup(group: { href: string; key?: string; name?: string | null }) {
   return { href: toDraftHref(group.href), key: group.key, name: group.name ?? undefined }
 }
 
-/** A workload has one label per key, so a scope of two values of one key would match nothing. The PCE refuses it (P19). */
+/**
+ * Throws if a scope has two entries with the same key. A workload has only one label per key, so the scope would match
+ * nothing, and the PCE refuses it (P19).
+ */
 function requireOneConditionPerKey(references: readonly ActorReference[], entries: readonly ScopeEntry[]): void {
   const keys = entries.map(({ label, label_group: group }) => label?.key ?? group?.key)
   const at = keys.findIndex((key, index) => key !== undefined && keys.indexOf(key) !== index)
@@ -263,7 +270,7 @@ function cannotScope(received: ActorReference, why: string): ToolError {
   return new ToolError('invalid_scope_label', `"${shown}" cannot be used in a scope. ${why}`, { received })
 }
 
-/** Payload form: hrefs only. */
+/** Converts scopes to the form that is sent, which contains only hrefs. */
 export function toWireScopes(scopes: readonly (readonly ScopeEntry[])[]): ScopeEntry[][] {
   return scopes.map((scope) =>
     scope.map(({ label, label_group: group, exclusion }) => ({

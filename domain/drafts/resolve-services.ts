@@ -7,7 +7,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** A service as callers name it (T5): a name, or an object of exactly one of three forms. */
+/** A service in the form in which callers name it (T5): a name, or an object of exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
 interface ServiceEntry {
   port?: number
@@ -16,13 +16,13 @@ interface ServiceEntry {
   href?: string
   service?: string
 }
-/** One reference stands for a list of one. */
+/** A list of services; a single reference stands for a list of one. */
 export type ServiceReferences = ServiceReference | readonly ServiceReference[]
 
-/** A service of a rule: a PCE service object, or ports written into the rule. */
+/** A service in a rule: a PCE service object, or ports written directly into the rule. */
 export type ResolvedService = { service: Service } | { ports: PortRange }
 
-/** What the input schemas leave unchecked: the fields of an entry and their types. */
+/** Allowed fields of an entry and their types, which the input schemas do not check. */
 const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
   port: ['number'],
   to_port: ['number'],
@@ -33,14 +33,15 @@ const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
 const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
 
 export interface RuleContext {
-  /** Where several rules are given; absent for the one rule of a call. */
+  /** Index of the rule if a call has several; absent if it has only one. */
   ruleIndex?: number
   deny: boolean
 }
 
 /**
- * The ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything malformed, unknown or
- * ambiguous; egress_service_in_ingress and process_qualified_deny_unsupported for Windows services that cannot be used there.
+ * Resolves the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything
+ * malformed, unknown or ambiguous; egress_service_in_ingress and process_qualified_deny_unsupported for Windows
+ * services that cannot be used there.
  */
 export async function resolveIngressServices(
   lookups: PolicyLookups,
@@ -57,7 +58,7 @@ export async function resolveIngressServices(
 }
 
 /**
- * The egress services of a rule: services that name the Windows process opening the connection. Throws
+ * Resolves the egress services of a rule, which name the Windows process that opens the connection. Throws
  * invalid_egress_services, or process_qualified_deny_unsupported in a deny rule.
  */
 export async function resolveEgressServices(
@@ -79,7 +80,9 @@ export async function resolveEgressServices(
   return services
 }
 
-/** One service that is only looked for. Throws invalid_argument {argument} for anything malformed, unknown or ambiguous. */
+/**
+ * Resolves a service to search for. Throws invalid_argument {argument} for anything malformed, unknown or ambiguous.
+ */
 export function resolveService(
   lookups: PolicyLookups,
   reference: ServiceReference,
@@ -124,7 +127,7 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
     entry.service !== undefined,
     entry.port !== undefined || entry.to_port !== undefined || entry.proto !== undefined,
   ].filter(Boolean).length
-  // Answers give the name beside the href, so they come back together.
+  // Callers may send back both the href and the name, because answers show them together.
   const isEcho = entry.href !== undefined && entry.service !== undefined && forms === 2
   if (forms !== 1 && !isEcho) throw fail(ONE_FORM)
   if (isEcho) {
@@ -147,7 +150,7 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   return { ports: range }
 }
 
-/** How to write what looks like a port as answers print it. */
+/** Suggests how to write a text that looks like a port in an answer. */
 function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
   if (port === undefined) return ''
@@ -156,7 +159,7 @@ function adviseOnPort(text: string): string {
 }
 
 async function byName(lookups: PolicyLookups, name: string): Promise<Service> {
-  // A bare href is easily sent where a name may stand.
+  // Callers often send a bare href where a name is expected.
   return (
     name.startsWith('/orgs/') ? lookups.byHref('services', name) : lookups.byName('services', name)
   ) as Promise<Service>
@@ -182,12 +185,12 @@ const serviceOf = (resolved: ResolvedService) => ('service' in resolved ? [resol
 const toNamed = ({ href, name }: Service) => ({ href: toDraftHref(href), name })
 const names = (services: readonly Service[]) => services.map(({ name }) => `"${name}"`).join(', ')
 
-/** Payload form: hrefs of the draft, or ports. */
+/** Converts services to the form that is sent: draft hrefs, or ports. */
 export function toWireServices(resolved: readonly ResolvedService[]): IngressService[] {
   return resolved.map((entry) => ('service' in entry ? { href: toDraftHref(entry.service.href) } : entry.ports))
 }
 
-/** A port or range of ports with its protocol, checked. */
+/** A port or port range with its protocol, after validation. */
 export interface PortRange {
   port: number
   to_port?: number
@@ -197,8 +200,8 @@ export interface PortRange {
 const isPort = (port: number) => Number.isInteger(port) && port >= 0 && port <= 65_535
 
 /**
- * Checks ports and protocol as the PCE would (0..65535, to_port not below port, protocol required). Returns the range with
- * a numeric protocol, or the sentence that says what is wrong.
+ * Checks ports and protocol as the PCE would: ports are 0..65535, to_port is not below port, and the protocol is
+ * required. Returns the range with a numeric protocol, or a sentence that says what is wrong.
  */
 function checkPortRange(entry: { port?: number; to_port?: number; proto?: string | number }): PortRange | string {
   const { port, to_port: toPort, proto } = entry
@@ -212,12 +215,14 @@ function checkPortRange(entry: { port?: number; to_port?: number; proto?: string
   return { port, ...(toPort === undefined || toPort === port ? {} : { to_port: toPort }), proto: number }
 }
 
-/** A service for a rule's egress_services: it names the Windows process or service that opens the connection. */
+/** True for a service that names the Windows process or service which opens a connection, as egress_services need. */
 function isEgressService(service: Service): boolean {
   return (service.windows_egress_services?.length ?? 0) > 0
 }
 
-/** A service that matches by Windows process or service name, on either side. Deny rules cannot use it (P21). */
+/**
+ * True for a service that matches by Windows process or service name on either side. Deny rules cannot use it (P21).
+ */
 function hasWindowsQualifier(service: Service): boolean {
   return (
     isEgressService(service) ||

@@ -6,8 +6,9 @@ type Rule = Pick<PlannedRule, 'providers' | 'consumers' | 'unscoped'>
 type Scope = readonly ScopeEntry[]
 
 /**
- * Warnings for the ends of a rule that every scope of its rule set contradicts: no workload has two labels of one key, so the rule would be
- * written nowhere. Only ends that are labels alone are judged, against the labels of scopes: nothing is read for it.
+ * Warns if the labels at an end of a rule contradict every scope of its rule set. A workload has only one label per
+ * key, so such a rule would apply to nobody. Only ends that consist of labels alone are checked; this needs no
+ * requests.
  */
 export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule: Rule): string[] {
   const sides = [
@@ -29,7 +30,7 @@ export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule:
   })
 }
 
-/** The values of each key; null where there is anything but labels. */
+/** Returns the label values at an end by key; null if it contains anything but labels. */
 function readLabels(actors: readonly Actor[], labels: LabelIndex): Map<string, Set<string>> | null {
   const values = new Map<string, Set<string>>()
   for (const { label, exclusion } of actors) {
@@ -40,7 +41,7 @@ function readLabels(actors: readonly Actor[], labels: LabelIndex): Map<string, S
   return values
 }
 
-/** A key of which the labels of an end and those of a scope share none; null where there is no such key. */
+/** Returns a key for which the labels of an end and of a scope have no value in common; null if there is none. */
 function findContradiction(
   own: ReadonlyMap<string, ReadonlySet<string>>,
   scope: Scope,

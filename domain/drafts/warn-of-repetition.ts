@@ -7,13 +7,16 @@ import type { PlannedRule } from './plan-rules.js'
 
 type Collection = PlannedRule['collection']
 
-/** Fields that say nothing about traffic, and `enabled`, which is told. */
+/**
+ * Fields that do not count when rules are compared: those that do not affect traffic, and `enabled`, which the warning
+ * mentions.
+ */
 const UNCOMPARED = new Set(['description', 'enabled', 'external_data_set', 'external_data_reference'])
 
-/** What the PCE stores where a rule does not say. */
+/** Values that the PCE stores for fields that a rule leaves out. */
 const DEFAULTS: readonly unknown[] = [null, false, 'brn']
 
-/** Whether two rules, planned or stored, say the same about traffic: ends, services, scope, network and the rest, but for `enabled`. */
+/** True if two rules, planned or stored, have the same effect on traffic when both are enabled. */
 export function saysTheSame(a: object, b: object): boolean {
   return diffFields(a, b).every(
     ({ field, draft, active }) => UNCOMPARED.has(field) || (DEFAULTS.includes(draft) && DEFAULTS.includes(active)),
@@ -21,9 +24,9 @@ export function saysTheSame(a: object, b: object): boolean {
 }
 
 /**
- * A warning where the draft of a rule set already has a rule that says the same as one to be stored there: the PCE takes any number
- * of them (P76). Rules that are marked for deletion do not count, nor does anything in a rule set that is. `siblings`: the rules of
- * its kind in the rule set, as `readRulesOfKind` gives them.
+ * Warns if the draft of a rule set already contains a rule like the one to be stored, because the PCE accepts
+ * duplicates (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rules of the same
+ * kind in the rule set, as `readRulesOfKind` returns them.
  */
 export function warnOfRepetition(
   ruleSet: RuleSet,
@@ -43,7 +46,10 @@ export function warnOfRepetition(
   ]
 }
 
-/** The same for a change of a stored rule that changes what it says. `change`: the fields to replace, undefined ones left out. */
+/**
+ * Warns if a changed rule would become a duplicate of another one. `change` holds the fields to replace; undefined ones
+ * are left out.
+ */
 export async function warnOfBecoming(
   pce: PceClient,
   ruleSet: RuleSet,
@@ -57,7 +63,7 @@ export async function warnOfBecoming(
   return warnOfRepetition(ruleSet, siblings, { body, own: rule.href })
 }
 
-/** A warning for each of several planned rules that says the same as an earlier one. */
+/** Warns about each planned rule that repeats an earlier one. */
 export function warnOfRepeated(rules: readonly PlannedRule[]): string[] {
   return rules.flatMap((rule, index) => {
     const first = rules.findIndex((other) => other.collection === rule.collection && saysTheSame(other.body, rule.body))

@@ -7,7 +7,9 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
 import { isManaged, osType } from '../inventory/workloads.js'
 
-/** A rule that lets more through than it reads: where the process cannot be checked, the port alone decides. */
+/**
+ * Warns of a rule that permits more than its text suggests: where the process cannot be checked, only the port counts.
+ */
 export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
@@ -19,8 +21,8 @@ export interface WideningWarning {
 const MAX_EXAMPLES = 5
 
 /**
- * The warning for a rule whose egress services name Windows processes while some of its consumers have no Windows VEN to
- * check them (a Linux host, an unmanaged one, an address of an IP list). Undefined where every consumer has one.
+ * Returns a warning if a rule's egress services name Windows processes but some consumers have no Windows VEN to check
+ * them, such as Linux hosts, unmanaged workloads or addresses in an IP list. Undefined if all consumers have one.
  */
 export async function warnOfWidening(
   pce: PceClient,
@@ -61,22 +63,25 @@ function hasWindowsAgent(workload: Workload): boolean {
   return isManaged(workload) && osType(workload) === 'windows'
 }
 
-/** A set of workloads as the PCE's `labels` filter takes it. */
+/** A set of workloads in the form of the PCE's `labels` filter. */
 interface ConsumerSelection {
-  /** Inner lists ANDed, outer ORed. `[[]]` is every workload, `[]` none by label. */
+  /**
+   * Entries of an inner list are ANDed, inner lists are ORed. `[[]]` selects every workload, `[]` selects none by
+   * label.
+   */
   labelGroups: string[][]
   workloads: string[]
-  /** Label hrefs whose workloads do not count. */
+  /** Hrefs of labels whose workloads are excluded. */
   excluded: Set<string>
 }
 
 type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
-/** Label hrefs by key: alternatives of one key, keys ANDed. */
+/** Label hrefs by key: labels with the same key are alternatives, different keys are ANDed. */
 type Conditions = Map<string, Set<string>>
 
 /**
- * The workloads a rule's consumers stand for. Labels of one key are alternatives, keys are ANDed; an intra-scope rule is
- * further bound by each scope of its rule set.
+ * Determines the workloads that a rule's consumers stand for. Labels with the same key are alternatives, different keys
+ * are ANDed; an intra-scope rule is further limited by each scope of its rule set.
  */
 async function selectConsumers(
   lookups: PolicyLookups,
@@ -88,7 +93,8 @@ async function selectConsumers(
   const own = everyone ? [] : selectors.filter(({ exclusion }) => exclusion !== true)
   const excluded = selectors.filter(({ exclusion }) => exclusion === true)
   const bounds: (readonly ScopeEntry[])[] = rule.unscoped ? [[]] : [...scopes]
-  // With several scopes an exclusion holds inside its own only; counting those workloads errs to the side of a warning.
+  // With several scopes an exclusion applies only within its own scope. It is ignored then, which at worst causes a
+  // needless warning.
   if (bounds.length === 1) excluded.push(...(bounds[0] ?? []).filter(({ exclusion }) => exclusion === true))
 
   const labelGroups: string[][] = []
@@ -123,7 +129,7 @@ async function toConditions(lookups: PolicyLookups, selectors: readonly Selector
   return conditions
 }
 
-/** Labels of a group and its sub-groups; `seen` ends a group that contains itself. */
+/** Returns the labels of a group and its sub-groups. `seen` stops the recursion if a group contains itself. */
 async function expandGroup(lookups: PolicyLookups, href: string, seen: Set<string>): Promise<string[]> {
   if (seen.has(href)) return []
   seen.add(href)
@@ -136,7 +142,7 @@ async function expandGroup(lookups: PolicyLookups, href: string, seen: Set<strin
   return [...(group.labels ?? []).map((label) => label.href), ...inner]
 }
 
-/** Both conditions at once; a key of both keeps what they share, possibly nothing. */
+/** Combines two conditions. A key in both keeps only the labels that they share, possibly none. */
 function intersect(a: Conditions, b: Conditions): Conditions {
   const both: Conditions = new Map(a)
   for (const [key, hrefs] of b) {
@@ -154,8 +160,8 @@ function multiplyOut(conditions: Conditions): string[][] {
 }
 
 /**
- * The widening warning for an allow rule as it will be after a change: the resulting rule is judged, whether or not the change
- * touches its egress services or consumers.
+ * Returns the widening warning for an allow rule after a change. The resulting rule is judged even if the change does
+ * not touch its egress services or consumers.
  */
 export async function warnOfChange(
   pce: PceClient,

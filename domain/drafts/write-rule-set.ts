@@ -7,7 +7,7 @@ import { writeWithRollback } from './write-with-rollback.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
-/** Payload of a new rule set, without its rules. */
+/** Body of a new rule set, without its rules. */
 export interface RuleSetBody {
   name: string
   description?: string
@@ -15,8 +15,8 @@ export interface RuleSetBody {
 }
 
 /**
- * Creates a draft rule set and its rules in order; returns their hrefs. When a rule fails, the rule set is deleted again, and
- * with it every rule, known to us or not.
+ * Creates a draft rule set and its rules in order and returns their hrefs. If a rule fails, the rule set is deleted
+ * again together with all its rules, including any whose creation was not confirmed.
  */
 export function writeRuleSet(
   pce: PceClient,
@@ -32,7 +32,7 @@ export function writeRuleSet(
       const ruleHrefs: string[] = []
       for (const rule of rules) {
         const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
-        // A server that stops has the time to take one rule set back, and not to make many rules.
+        // A server that is about to stop has time to delete one rule set, but not to create many more rules.
         signal.throwIfAborted()
         const created = await api.create(rule.body, ruleSet.href)
         written.hrefs.push(created.href)
@@ -43,18 +43,18 @@ export function writeRuleSet(
   })
 }
 
-/** What the PCE made of a new rule set. */
+/** How the PCE stored a new rule set. */
 export interface StoredRuleSet {
   differences: Difference[]
-  /** By rule, in the order of the plan. */
+  /** Differences per rule, in the order of the plan. */
   ruleDifferences: Difference[][]
-  /** Why it could not be told. */
+  /** Why the comparison was not possible. */
   warning?: string
 }
 
 /**
- * Reads a new rule set back and compares it with what was sent. It exists by now, so a failure to read is a warning and no
- * error.
+ * Reads a new rule set back and compares it with what was sent. If reading fails, that is a warning, not an error,
+ * because the rule set exists.
  */
 export async function verifyRuleSet(
   pce: PceClient,

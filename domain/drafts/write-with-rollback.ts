@@ -3,27 +3,28 @@ import type { ErrorDetails } from '../../schemas/errors.js'
 import { forgetLabels } from '../inventory/labels.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 
-/** What a call has created so far, in order. */
+/** Hrefs of what a call has created so far, in order. */
 export interface Written {
   readonly hrefs: string[]
 }
 
 interface WritePlan<T> {
-  /** The writes; each created object's href is pushed to `written` as soon as it is known. */
+  /** Performs the writes. It must push the href of each created object to `written` as soon as it is known. */
   write(written: Written): Promise<T>
-  /** Facts for the error about what was written, of which only `left` (hrefs) still exists. */
+  /** Returns error details about what was written; `left` are the hrefs that still exist. */
   describe?: (left: readonly string[]) => ErrorDetails
   /**
-   * Deleting the first object also undoes a write whose outcome was lost, because whatever it created lives inside that object (a
-   * rule in its rule set). Elsewhere such a write may use what a rollback would delete.
+   * True if everything is created inside the first object, as rules are in their rule set. Deleting that object then
+   * also undoes a write with an unknown outcome. Otherwise such a write may depend on objects that a rollback would
+   * delete.
    */
   nested?: boolean
 }
 
 /**
- * Runs writes that belong together. When one fails after the first, what was created is deleted again, newest first, and the error
- * carries `rolled_back: true`; where that is not possible it carries `partial: true` and `written: [{href}]` (D3). A failure before
- * anything was written passes as it is.
+ * Runs writes that belong together. If one fails after the first, the created objects are deleted again, newest first,
+ * and the error carries `rolled_back: true`; if that is not possible, it carries `partial: true` and `written:
+ * [{href}]` (D3). A failure before anything was written is thrown unchanged.
  */
 export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): Promise<T> {
   const written: Written = { hrefs: [] }
@@ -55,7 +56,7 @@ function partial(
   )
 }
 
-/** Deletes newest first, and goes on past a failure. Returns what is still there. */
+/** Deletes the objects, newest first, and continues after a failure. Returns those that still exist. */
 async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hrefs: string[]; reason: string }> {
   const left: string[] = []
   let reason = ''
@@ -63,13 +64,13 @@ async function rollBack(pce: PceClient, hrefs: readonly string[]): Promise<{ hre
     try {
       await pce.delete(href, { includeOrg: false })
     } catch (error) {
-      // Another call was faster.
+      // Another call has already deleted it.
       if (error instanceof PceApiError && error.isGone) continue
       left.unshift(href)
       reason = reasonOf(error)
     }
   }
-  // Another call may have read a label created here; nothing may resolve to it any more.
+  // Another call may have cached a label that was created here; nothing may resolve to it any more.
   forgetLabels(pce)
   return { hrefs: left, reason }
 }
