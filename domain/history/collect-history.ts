@@ -12,33 +12,33 @@ import { type Target, TARGET_KINDS, isOfApplication } from './find-target.js'
 import { draftHrefOf, inDraftForm } from './load-policy.js'
 import type { VersionStep } from './search-history.js'
 
-/** One field of an object before and after. */
+/** A field of an object before and after a change. */
 export interface FieldStep {
   field: string
   before: unknown
   after: unknown
 }
 
-/** An object, or a rule of one, that was touched. */
+/** An object, or a rule inside one, that was changed. */
 export interface HistoryPart {
   href: string
-  /** As events and versions call it: `rule_set`, `rule_sets`, `sec_rule` … */
+  /** The type as events and versions call it: `rule_set`, `rule_sets`, `sec_rule` … */
   type: string
   name?: string
   change: string
   fields: FieldStep[]
-  /** Why there are no fields. */
+  /** Why no fields are listed. */
   note?: string
 }
 
-/** Something that happened to what is looked for. */
+/** Something that happened to the target of the search. */
 export interface HistoryEntry {
-  /** Of the event or of the version. */
+  /** Href of the event or of the policy version. */
   href: string
   at: string
-  /** Who: of an event the name, of a version the href. */
+  /** Who made the change: a name for an event, an href for a version. */
   by: string
-  /** The type of the event, or `provisioned`. */
+  /** The event type, or `provisioned`. */
   what: string
   version?: number
   commit_message?: string
@@ -47,7 +47,7 @@ export interface HistoryEntry {
 
 type Resource = { href?: string; name?: string | null; hostname?: string | null; key?: string; value?: string }
 
-/** Whether something of this href is the target or lies inside it. */
+/** True if the href belongs to the target or to something inside it. */
 function isWithin(target: Target, href: string | undefined): boolean {
   if (href === undefined) return false
   const draft = draftHrefOf(href)
@@ -59,7 +59,10 @@ function isWithin(target: Target, href: string | undefined): boolean {
 const nameOf = ({ name, hostname, key, value }: Resource): string | undefined =>
   name ?? hostname ?? (key !== undefined && value !== undefined ? `${key}=${value}` : undefined)
 
-/** Newest events first, so that what is gone is known by its deletion before older events name it or its rules by href alone. */
+/**
+ * True if a resource is or belongs to the target. Events must be passed newest first: the deletion of an object names
+ * it, so that older events, which refer to it or its rules only by href, are recognised.
+ */
 function isAbout(target: Target, noun: string, resource: Resource): boolean {
   const { gone, hrefs } = target
   if (isWithin(target, resource.href)) return true
@@ -75,17 +78,17 @@ const resourcesOf = ({ resource }: { resource?: unknown }) =>
 
 const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
 
-/** Whether an event is about the target: by what it changed, or by the path of its request. */
+/** True if an event concerns the target, either by what it changed or by the path of its request. */
 export const touches = (target: Target, event: PceEvent): boolean =>
   isWithin(target, endpointOf(event)) ||
   (event.resource_changes ?? []).some((change) =>
     resourcesOf(change).some(([noun, resource]) => isAbout(target, noun, resource)),
   )
 
-/** What failed changed nothing. */
+/** True for a request that failed and so changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
-/** An event as far as it is about the target. */
+/** Extracts the parts of an event that concern the target. */
 export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   const parts = (event.resource_changes ?? []).flatMap((change): HistoryPart[] =>
     resourcesOf(change).flatMap(([type, resource]) => {
@@ -100,7 +103,7 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   return { href: event.href, at: event.timestamp, by: creatorOf(event), what: event.event_type, parts }
 }
 
-/** `{field: {before, after}}`; a value that has neither is what the field is now. */
+/** Reads changes of the form `{field: {before, after}}`. A value with neither is the new value of the field. */
 function stepsOf(changes: unknown): FieldStep[] {
   if (typeof changes !== 'object' || changes === null) return []
   return Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {
@@ -111,8 +114,8 @@ function stepsOf(changes: unknown): FieldStep[] {
 }
 
 /**
- * The fields that differ inside two objects, with their path: an event tells of `agent` as a whole where `agent.config.mode` changed. Lists,
- * and references to different objects, are whole.
+ * Returns the fields that differ within two objects, by their paths. An event may report `agent` as a whole although
+ * only `agent.config.mode` changed. Lists, and references to different objects, are returned as a whole.
  */
 function innermost(field: string, before: unknown, after: unknown): FieldStep[] {
   if (!isFields(before) || !isFields(after) || before['href'] !== after['href']) return [{ field, before, after }]
@@ -125,12 +128,12 @@ function innermost(field: string, before: unknown, after: unknown): FieldStep[] 
 const isFields = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Pairs of objects that are read of all versions together. */
+/** Upper bound for the pairs of objects that are read for all versions together. */
 const MOST_READ = 100
 
 /**
- * The versions that changed the target, with what changed between each and the one before it, as the PCE has both. An object that cannot be
- * read in one of them, and those beyond the first hundred, are there without fields.
+ * Returns the versions that changed the target, each with what changed since the previous one. Objects that cannot be
+ * read in one of the two, and objects beyond the first hundred, are listed without fields.
  */
 export async function readVersionSteps(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -208,13 +211,13 @@ async function readPart(
 
 const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const
 
-/** Whether it was a rule set of the application that is gone by now. */
+/** True for a deleted rule set whose scope was the application. */
 function isGoneOf({ application }: Target, type: string, was: PceObject | null): boolean {
   if (application === undefined || type !== 'rule_sets' || was === null) return false
   return isOfApplication(was as unknown as RuleSet, application.labels, application.keyOf)
 }
 
-/** Reads objects in versions, each once, with hrefs as drafts have them. */
+/** Creates a function that reads objects in policy versions, each only once, and converts hrefs to draft hrefs. */
 function createReader(pce: PceClient, signal: AbortSignal): Read {
   const known = new Map<string, Promise<PceObject | null | 'unread'>>()
   return (href, version) => {

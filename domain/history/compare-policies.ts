@@ -14,15 +14,20 @@ import { type ReadType, type WholePolicy, READ_TYPES } from './load-policy.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** What is different in one version of the policy from another one. */
+/** The differences between two versions of the policy. */
 export interface PolicyDifference {
-  /** By type; new objects have no earlier version (`active`), those that are gone no later one (`draft`). */
+  /**
+   * Changed objects by type. New objects have no earlier version (`active`), deleted ones no later version (`draft`).
+   */
   objects: ChangedObject[]
   before: WholePolicy
   after: WholePolicy
 }
 
-/** The objects in which two versions of the policy differ, with the content of both. Stamps (who edited when) are no difference. */
+/**
+ * Finds the objects that differ between two versions of the policy, with their content in both. Who edited an object
+ * and when does not count as a difference.
+ */
 export function comparePolicies(
   before: WholePolicy,
   after: WholePolicy,
@@ -33,7 +38,7 @@ export function comparePolicies(
 
 function* compare(before: WholePolicy, after: WholePolicy): Steps<PolicyDifference> {
   const objects: ChangedObject[] = []
-  // An object that is the same in both is one object from here on: that is how what rules refer to is known to be the same.
+  // Equal objects are shared from here on, which is how references to them are recognised as equal.
   const joined: Record<string, Map<string, PceObject>> = {}
   for (const type of READ_TYPES) {
     const now = (joined[type] = new Map(after[type]))
@@ -58,7 +63,10 @@ const RULES = ['rules', 'deny_rules', 'ip_tables_rules'] as const
 type Marked = { update_type?: string | null }
 const isMarked = ({ update_type: updateType }: Marked) => updateType === 'delete'
 
-/** A draft still shows rules that are marked for deletion: as the earlier of two versions it has none of them. */
+/**
+ * Removes rules that are marked for deletion. A draft still shows them, but as the earlier version it must not contain
+ * them.
+ */
 function withoutDeletedRules(object: PceObject): PceObject {
   const lists = RULES.flatMap((list) => {
     const rules = object[list] as Marked[] | null | undefined
@@ -82,8 +90,8 @@ function describeChange(type: ReadType, href: string, is: PceObject | null, was:
 }
 
 /**
- * Some of the objects of a difference, judged as pending changes are (T22): by the rules of these two versions, and by labels and workloads as
- * they are now, since these have no versions.
+ * Describes some of the differing objects like pending changes (T22). Their effect is judged by the rules of the two
+ * versions, and by the current labels and workloads, since these have no versions.
  */
 export function describeDifference(
   ctx: Context,
@@ -97,7 +105,7 @@ function surroundingsOf(ctx: Context, { before, after }: PolicyDifference): Surr
   const kinds = Object.fromEntries(
     (['ip_lists', 'services', 'label_groups'] as const).map((kind) => [
       kind,
-      // Rules keep an object from being missing: one that a version does not have is in it as the other has it.
+      // An object that one version lacks is taken from the other, so that rules that refer to it can still be resolved.
       {
         draft: new Map([...before[kind], ...after[kind]]),
         active: new Map([...after[kind], ...before[kind]]),

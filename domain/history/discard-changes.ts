@@ -14,24 +14,25 @@ import {
 } from '../policy/choose-changes.js'
 import { describeChanges } from '../policy/describe-changes.js'
 
-/** For a look at what became of a write. */
+/** Time limit for checking whether a write took effect. */
 const LOOK_MS = 10_000
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /** The pending changes that a call would discard. */
 export interface Discard {
-  /** Dependencies included. */
+  /** All changes to discard, including dependencies. */
   chosen: TypedPendingChange[]
-  /** Those that the call did not name, and that would be left without what it names. */
+  /** Changes that the call did not name but that depend on the named ones. */
   included: Dependency[]
-  /** What stays pending. */
+  /** Changes that stay pending. */
   rest: TypedPendingChange[]
 }
 
 /**
- * What the caller names, or everything with `all`; never everything by omission. Throws missing_identifier, conflicting_identifiers,
- * invalid_argument {invalid}, not_pending {not_pending, pending} and dependencies_required {required}.
+ * Determines the changes to discard: those that the caller names, or everything if `all` is given explicitly. Throws
+ * missing_identifier, conflicting_identifiers, invalid_argument {invalid}, not_pending {not_pending, pending} and
+ * dependencies_required {required}.
  */
 export async function chooseDiscard(
   { hrefs, all, include_dependencies: include }: { hrefs?: string[]; all?: boolean; include_dependencies?: boolean },
@@ -61,18 +62,21 @@ function without(pending: readonly TypedPendingChange[], some: readonly TypedPen
   return pending.filter(({ href }) => !taken.has(toDraftHref(href)))
 }
 
-/** Each is two objects to read, which somebody waits for. */
+/** Upper bound for the changes that are described. Each one requires reading two objects while somebody waits. */
 export const MOST_DESCRIBED = 250
 
-/** The first changes as they would be lost, with what they would have done once provisioned. Throws what the PCE client throws. */
+/**
+ * Describes the first of the changes that would be lost, and the effect they would have had. Throws what the PCE client
+ * throws.
+ */
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   chosen: readonly TypedPendingChange[],
 ): Promise<PolicyChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED))
 
 /**
- * Deletions that stay pending though what is discarded goes back to using their objects: the PCE would refuse to provision them. Each with
- * the names of what uses it again.
+ * Finds deletions that would stay pending although, after the discard, their objects are in use again, so that the PCE
+ * would refuse to provision them. Each comes with the names of its users.
  */
 export function findStrandedDeletions(
   losses: readonly PolicyChange[],
@@ -96,21 +100,22 @@ function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
   )
 }
 
-/** What became of a discard, by the pending changes afterwards. */
+/** The result of a discard according to the pending changes afterwards. */
 export interface Discarded {
-  /** Of the chosen ones, those that are pending nevertheless. */
+  /** Chosen changes that are still pending. */
   still: TypedPendingChange[]
-  /** Of the others, those that are gone or were edited in the meantime: not by this call, as far as the PCE keeps to what it was sent. */
+  /** Other changes that disappeared or were edited in the meantime, presumably by somebody else. */
   moved: TypedPendingChange[]
-  /** Everything that is pending now; undefined where it could not be read. */
+  /** All changes that are pending now; undefined if they could not be read. */
   pending?: TypedPendingChange[]
-  /** Why it could not be read. */
+  /** Why the pending changes could not be read. */
   unread?: string
 }
 
 /**
- * Discards exactly these changes, by name even where they are all there are: what somebody adds meanwhile is not lost with them. Throws what
- * the PCE client throws, with `read_back` where the PCE left open whether it was done; an accepted one is done.
+ * Discards exactly these changes. They are named individually even if they are all there are, so that changes added in
+ * the meantime are not lost. Throws what the PCE client throws, with `read_back` if the PCE left open whether the
+ * discard was done; a request that the PCE accepted counts as done.
  */
 export async function discardChanges(
   pce: PceClient,

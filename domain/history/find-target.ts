@@ -13,7 +13,9 @@ import { draftHrefOf } from './load-policy.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** What somebody may ask the history of, as callers call it, with the path segment of its hrefs. */
+/**
+ * Kinds of objects whose history can be requested, by the name that callers use, with the path segment of their hrefs.
+ */
 export const TARGET_KINDS = {
   rule_set: 'rule_sets',
   ip_list: 'ip_lists',
@@ -26,7 +28,7 @@ export const TARGET_KINDS = {
 } as const satisfies Record<string, NamedKind>
 export type TargetKind = keyof typeof TARGET_KINDS | 'label'
 
-/** Exactly one of the three. */
+/** Exactly one of href, name (with kind) and application must be given. */
 export interface TargetArguments {
   href?: string
   name?: string
@@ -34,25 +36,29 @@ export interface TargetArguments {
   application?: ApplicationReference
 }
 
-/** What is looked for in events and versions. */
+/** What to look for in events and versions. */
 export interface Target {
-  /** `the rule set "Payments"`, `the application payments|prod`: for sentences. */
+  /** The target as sentences call it: `the rule set "Payments"`, `the application payments|prod`. */
   what: string
-  /** Draft hrefs of the objects that it is; what lies inside them belongs to it. What is found by a name that is gone joins them. */
+  /**
+   * Draft hrefs of the target's objects; anything inside them belongs to the target. If the target is a deleted object
+   * known only by name, its href is added once an event reveals it.
+   */
   hrefs: Set<string>
-  /** Draft hrefs of single rules, whose rule sets are not part of it otherwise. */
+  /** Draft hrefs of single rules; the rest of their rule sets does not belong to the target. */
   rules: ReadonlySet<string>
-  /** By name, where nothing is named like this any more; with the error for a name that nothing ever had. */
+  /** Set if nothing has this name any more. `error` is thrown if no event mentions the name either. */
   gone?: { kind: TargetKind; name: string; error: ToolError }
-  /** Rule sets that are gone belong to it too, where a scope of theirs is of these labels. */
+  /** If given, deleted rule sets also belong to the target if one of their scopes has these labels. */
   application?: { labels: readonly Label[]; keyOf: (labelHref: string) => string | undefined }
-  /** What is looked at, in words. */
+  /** What the search covers, in words. */
   covers: string
 }
 
 /**
- * What the caller means. An href may be of something that is gone: its history is what is asked for. Throws missing_identifier,
- * conflicting_identifiers, invalid_href, ambiguous_name; not_found for an application that has no labels.
+ * Determines the target. The href may belong to a deleted object, because its history may still be of interest. Throws
+ * missing_identifier, conflicting_identifiers, invalid_href, ambiguous_name, and not_found if the application's labels
+ * do not exist.
  */
 export async function findTarget(ctx: Context, args: TargetArguments): Promise<Target> {
   const given = (['href', 'name', 'application'] as const).filter((argument) => args[argument] !== undefined)
@@ -109,7 +115,10 @@ async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promi
   }
 }
 
-/** Its labels and workloads, the rule sets of its scope, and the rules elsewhere that name it: as they are now, in the draft or in force. */
+/**
+ * The target for an application: its labels and workloads, the rule sets of its scope, and rules elsewhere that name
+ * it, all in their current draft or active form.
+ */
 async function targetOfApplication(ctx: Context, asked: ApplicationReference): Promise<Target> {
   const { pce, signal } = ctx
   const labels = await resolveApplicationReference(ctx, asked, 'application')
@@ -139,8 +148,8 @@ async function targetOfApplication(ctx: Context, asked: ApplicationReference): P
 }
 
 /**
- * Whether a scope names the application: its app label, and its env label or no env label at all; without an app label, its env label. What
- * excludes a label does not name it.
+ * True if a scope names the application: its app label, with its env label or no env label. If the application has no
+ * app label, its env label is enough. An excluded label does not count as named.
  */
 export function isOfApplication(
   { scopes }: Pick<RuleSet, 'scopes'>,

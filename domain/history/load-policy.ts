@@ -7,7 +7,7 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 
-/** The kinds of objects that have versions and can be read; the client knows none of secure connect gateways. */
+/** Kinds of versioned objects that can be read. The client does not support secure connect gateways. */
 const KINDS = {
   rule_sets: 'ruleSets',
   ip_lists: 'ipLists',
@@ -20,17 +20,17 @@ const KINDS = {
 } as const satisfies Partial<Record<ChangeSubsetType, keyof PceClient>>
 export type ReadType = keyof typeof KINDS
 
-/** By type, in the order in which people read a policy. */
+/** The object types, in the order in which people read a policy. */
 export const READ_TYPES = Object.keys(KINDS) as ReadType[]
 
-/** Everything in one version of the policy, by type and draft href. All hrefs inside are draft hrefs, whatever the version. */
+/** A complete version of the policy, by type and draft href. All hrefs inside are draft hrefs, whatever the version. */
 export type WholePolicy = Readonly<Record<ReadType, ReadonlyMap<string, PceObject>>>
 
 const IN_FLIGHT = 4
 
 /**
- * Reads one version of the policy. Of the draft, what is marked for deletion is left out. Throws what the PCE client throws, since a policy with
- * a part missing is another policy; a kind that this PCE does not know has no objects.
+ * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws what the PCE
+ * client throws, since an incomplete policy would be misleading; kinds that this PCE does not know are empty.
  */
 export async function loadPolicy(
   pce: PceClient,
@@ -64,7 +64,7 @@ async function readKind(
   }
 }
 
-/** `single`: the href of the one object whose kind has no ids (P12). */
+/** Indexes objects by draft href. `single` is the href of the one object whose kind has no ids (P12). */
 function* index(
   type: ReadType,
   objects: readonly PceObject[],
@@ -84,10 +84,10 @@ function* index(
 
 const VERSIONED = /^(\/orgs\/\d+\/sec_policy)\/(?:draft|active|\d+)\//
 
-/** The draft href of an object that was read in any version; the id is the same in all of them (P4). */
+/** Returns the draft href of an object in any version. The id is the same in all versions (P4). */
 export const draftHrefOf = (href: string): string => href.replace(VERSIONED, '$1/draft/')
 
-/** A JSON value in which every `href` that has a version is a draft href. */
+/** Returns a JSON value in which every versioned `href` is replaced by its draft href. */
 export function inDraftForm(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inDraftForm)
   if (typeof value !== 'object' || value === null) return value

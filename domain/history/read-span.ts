@@ -1,17 +1,17 @@
 import { ToolError } from '../../schemas/errors.js'
 import { readTime } from '../traffic/traffic-window.js'
 
-/** A span of time with both ends in it, either of them open. Times are as the PCE takes them, with a zone. */
+/** A span of time that includes both ends; either end may be open. Times are in the PCE's format, with a time zone. */
 export interface Span {
   since?: string
   until?: string
-  /** A time that cannot be read is in an open span alone. */
+  /** True if the time is in the span. A time that cannot be parsed is only in a span with two open ends. */
   has: (time: string | undefined) => boolean
 }
 
 /**
- * What `since` and `until` mean: a bare date is its whole day in UTC. Throws invalid_argument for what is no time, and for a span that ends
- * before it begins.
+ * Interprets `since` and `until`; a bare date means the whole day in UTC. Throws invalid_argument if one is not a time,
+ * or if the span ends before it begins.
  */
 export function readSpan({ since, until }: { since?: string; until?: string }): Span {
   const [from, to] = [readBound('since', since, '00:00:00'), readBound('until', until, '23:59:59.999')]

@@ -6,15 +6,15 @@ import type { PolicyVersion } from '../../schemas/pce/policy.js'
 
 /** The versions of the policy that a PCE lists. */
 export interface VersionList {
-  /** Newest first: the first one is in force. */
+  /** Newest first; the first one is active. */
   versions: PolicyVersion[]
-  /** How many there are; more than in `versions` where the PCE cut its answer. */
+  /** Number of versions that exist. It exceeds the length of `versions` if the PCE truncated its answer. */
   total: number
 }
 
 /**
- * Every version that was ever provisioned, as far as the PCE lists them (P100). Throws invalid_response for anything but versions, and what the
- * PCE client throws.
+ * Reads all versions that were ever provisioned, as far as the PCE lists them (P100). Throws invalid_response if the
+ * answer is not a list of versions, and what the PCE client throws.
  */
 export async function loadVersions(pce: PceClient, signal: AbortSignal): Promise<VersionList> {
   const first = await readVersions(pce, {}, signal)
@@ -36,19 +36,19 @@ const isVersion = (one: unknown): one is PolicyVersion => {
   return typeof href === 'string' && Number.isInteger(version)
 }
 
-/** A version that was asked for. */
+/** A version that the caller selected. */
 export interface ChosenVersion {
-  /** A number where one is known: `active` is the newest version. */
+  /** The version number if it is known, which it also is for `active`. */
   selector: PolicyVersionSelector
-  /** What was provisioned; null for the draft. */
+  /** Details of the provisioned version; null for the draft. */
   facts: PolicyVersion | null
-  /** `version 12`, `the active policy`, `the draft`: as sentences call it. */
+  /** The version as sentences call it: `version 12`, `the active policy`, `the draft`. */
   name: string
 }
 
 /**
- * The version that a caller means among all there are. Throws not_found {version, oldest, newest} for a number that none has. A list that the
- * PCE cut is no proof that an older one is missing: reading it tells.
+ * Finds the version that the caller means. Throws not_found {version, oldest, newest} if there is no such number. If
+ * the PCE truncated the list, an older version may still exist, and reading it will show that.
  */
 export function chooseVersion({ versions, total }: VersionList, asked: PolicyVersionSelector): ChosenVersion {
   if (asked === 'draft') return { selector: asked, facts: null, name: 'the draft' }

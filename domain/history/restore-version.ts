@@ -16,21 +16,21 @@ import { type ChosenVersion, chooseVersion, loadVersions } from './read-versions
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** What a restoration starts from. */
+/** The state from which a restoration starts. */
 interface Ground {
   version: ChosenVersion
-  /** The number of the version in force. */
+  /** Number of the active version. */
   inForce: number
-  /** Pending changes, all of which the call names to be dropped. */
+  /** Pending changes to be dropped; the call must name all of them. */
   dropped: TypedPendingChange[]
-  /** Of all of this: changes whenever any of it does. */
+  /** Digest of this state, which changes whenever any part of it does. */
   digest: string
 }
 
 export interface RestorePlan extends Ground {
-  /** The version as the PCE has it. */
+  /** The content of the version to restore. */
   policy: WholePolicy
-  /** How the draft would then differ from what is in force. */
+  /** How the draft would then differ from the active policy. */
   difference: PolicyDifference
 }
 
@@ -40,8 +40,9 @@ export interface RestoreArguments {
 }
 
 /**
- * The version, and the pending changes that the call names: all there are and no others. Throws not_found {version, oldest, newest}, not_pending
- * {not_pending, pending} for a name too many, pending_changes {pending, unnamed} for one too few.
+ * Determines the version and the pending changes that the call names, which must be exactly those that exist. Throws
+ * not_found {version, oldest, newest}, not_pending {not_pending, pending} if it names too many, and pending_changes
+ * {pending, unnamed} if it names too few.
  */
 export async function findGround(
   { pce, signal }: Pick<Reading, 'pce' | 'signal'>,
@@ -71,7 +72,7 @@ export async function findGround(
   return { version, inForce, dropped, digest }
 }
 
-/** Reads what the restoration would do. Throws as `findGround`, and what the PCE client throws. */
+/** Determines what the restoration would do. Throws like `findGround`, and what the PCE client throws. */
 export async function planRestore(ctx: Reading, args: RestoreArguments): Promise<RestorePlan> {
   const ground = await findGround(ctx, args)
   const policy = await loadPolicy(ctx.pce, ground.version.selector, ctx.signal)
@@ -79,7 +80,7 @@ export async function planRestore(ctx: Reading, args: RestoreArguments): Promise
   return { ...ground, policy, difference: await comparePolicies(active, policy, ctx.signal) }
 }
 
-/** What the draft would change once it is provisioned, and what is lost of what is pending. */
+/** Describes what the draft would change once provisioned, and which pending changes would be lost. */
 export async function describePlan(
   ctx: Reading,
   { difference, dropped }: RestorePlan,
@@ -90,7 +91,10 @@ export async function describePlan(
   }
 }
 
-/** A check before the first write: that everything is still as it was planned, and approved where somebody approved it. */
+/**
+ * Checks, before the first write, that nothing has changed since the plan was made and, if it was approved, since the
+ * approval.
+ */
 export async function requireSameGround(
   ctx: Pick<Reading, 'pce' | 'signal'>,
   args: RestoreArguments,
@@ -108,19 +112,20 @@ export async function requireSameGround(
   throw new ToolError('pending_changes', text, {}, { hint: 'Call again.' })
 }
 
-/** What a restoration came to, read back. */
+/** The result of a restoration, read back. */
 export interface Restored {
-  /** What is pending now; undefined where it could not be read. */
+  /** Changes that are pending now; undefined if they could not be read. */
   pending?: TypedPendingChange[]
-  /** In what the draft is not the version; undefined where it could not be read. */
+  /** Differences between the draft and the version; undefined if they could not be read. */
   differing?: PolicyDifference
-  /** Why it could not be read back. */
+  /** Why the result could not be read back. */
   unread?: string
 }
 
 /**
- * Drops what is pending, then has the PCE make the draft what the version was, and compares the draft with it. Nothing is provisioned. Throws
- * what the PCE client throws, with `dropped_hrefs` of what is lost by then, and with `read_back` where the PCE left open what it did.
+ * Drops the pending changes, lets the PCE restore the version into the draft, and compares the draft with it. Nothing
+ * is provisioned. Throws what the PCE client throws, with `dropped_hrefs` of the changes lost so far, and with
+ * `read_back` if the PCE left open what it did.
  */
 export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<Restored> {
   const { pce } = ctx
@@ -142,7 +147,7 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
         { dropped_hrefs: droppedHrefs },
       )
   }
-  // The active policy is that version: the draft is it already.
+  // The active policy already equals that version, and so does the draft.
   if (difference.objects.length === 0) return lookBack(ctx, policy)
   try {
     await pce.restorePolicy(version.selector)
@@ -162,7 +167,7 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
   return lookBack(ctx, policy)
 }
 
-/** Drops what is pending; an error also says that the restoration has not begun. */
+/** Drops the pending changes. Errors also say that nothing was restored. */
 async function dropBefore(pce: Reading['pce'], dropped: TypedPendingChange[]): Promise<Discarded> {
   try {
     return await discardChanges(pce, { chosen: dropped, rest: [] })
@@ -182,7 +187,9 @@ const describeLook = ({ pending, differing }: Restored) => ({
   ...(differing !== undefined && { differing_total: differing.objects.length }),
 })
 
-/** Reading back is over before the server stops, or not at all: it only tells what is done by now. */
+/**
+ * Reads the result back. It uses the call's signal, so it does not delay a server that stops: the work is done by then.
+ */
 async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
   try {
     const pending = await pce.getPendingPolicyChanges({ signal })

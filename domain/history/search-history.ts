@@ -8,29 +8,35 @@ import type { Span } from './read-span.js'
 import { loadVersions } from './read-versions.js'
 
 const DAY_SECONDS = 86_400
-/** The PCE gives its newest 10,000 of a question (P26): older ones are asked for so many times. */
+/**
+ * Maximum number of requests for events. The PCE returns only the newest 10,000 per request (P26), so older ones need
+ * more.
+ */
 const MOST_ROUNDS = 5
-/** Versions whose changes are read, one request each. */
+/** Maximum number of versions whose changes are read, with one request each. */
 const MOST_VERSIONS = 40
 const IN_FLIGHT = 4
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>
 
-/** Events that were looked for, and how far the search reached. */
+/** The events that were found, and how far the search reached. */
 export interface EventSearch {
-  /** Newest first. */
+  /** Newest events first. */
   events: PceEvent[]
-  /** How many were looked at. */
+  /** Number of events that were examined. */
   searched: number
-  /** The time of the oldest of these. */
+  /** Time of the oldest event that was examined. */
   oldest?: string
-  /** Everything was seen that the PCE has of this span. */
+  /** True if all events that the PCE has of this span were examined. */
   isComplete: boolean
-  /** How long the PCE keeps events (P79); null where it does not say. */
+  /** Days for which the PCE keeps events (P79); null if it does not say. */
   keptDays: number | null
 }
 
-/** The events of a span that a test lets through. Bounded: a long span with many events is searched from its end, and not to its beginning. */
+/**
+ * Finds the events of a span that pass a test. The search is bounded: in a long span with many events it covers only
+ * the later part.
+ */
 export async function searchEvents(
   { pce, signal, progress }: Context,
   span: Span,
@@ -43,7 +49,7 @@ export async function searchEvents(
   for (let round = 1; round <= MOST_ROUNDS && !isComplete; round++) {
     const params = { 'timestamp[gte]': span.since, 'timestamp[lte]': until }
     const before = seen.size
-    // Kept apart until the list is over: a list that begins again gives everything once more.
+    // Results are kept apart until the list is complete, because a list that starts over repeats everything.
     let batch = new Map<string, PceEvent>()
     let hrefs: string[] = []
     let last = oldest
@@ -67,7 +73,7 @@ export async function searchEvents(
     for (const [href, event] of batch) found.set(href, event)
     for (const href of hrefs) seen.add(href)
     isComplete = read.isWhole
-    // Events of one instant, more than the PCE gives at once, would be asked for again and again.
+    // If more events share one time than the PCE returns at once, asking again would return the same events forever.
     if (seen.size === before) break
     ;[oldest, until] = [last, last]
     progress({ progress: seen.size, message: `${seen.size} events searched, back to ${last}` })
@@ -84,7 +90,10 @@ export async function searchEvents(
   }
 }
 
-/** A setting that not every account may read, and that only helps the reader. */
+/**
+ * Reads how long events are kept; null if it cannot be read, because not every account may, and the search works
+ * without it.
+ */
 async function readRetention(pce: PceClient, signal: AbortSignal): Promise<number | null> {
   try {
     const { items } = await fetchEvery({ api: pce.eventSettings, params: {}, signal })
@@ -96,26 +105,26 @@ async function readRetention(pce: PceClient, signal: AbortSignal): Promise<numbe
   }
 }
 
-/** A version with the version before it, and what it changed. */
+/** A version, the one before it, and what it changed. */
 export interface VersionStep {
   version: PolicyVersion
-  /** Null for the first one. */
+  /** Null for the first version. */
   previous: PolicyVersion | null
   modified: ModifiedPolicyObject[]
 }
 
-/** Versions that were looked into, and how far that reached. */
+/** The versions that were examined, and how far the search reached. */
 export interface VersionSearch {
-  /** Newest first. */
+  /** Newest versions first. */
   steps: VersionStep[]
-  /** Versions in the span, and of all time. */
+  /** Number of versions in the span, and below it the number of all versions. */
   inSpan: number
   total: number
-  /** Every version of the span was looked into. */
+  /** True if all versions of the span were examined. */
   isComplete: boolean
 }
 
-/** The newest versions of a span with what each changed. */
+/** Returns the newest versions of a span and what each of them changed. */
 export async function searchVersions({ pce, signal }: Context, span: Span): Promise<VersionSearch> {
   const { versions, total } = await loadVersions(pce, signal)
   const inSpan = versions.flatMap((version, at) =>
