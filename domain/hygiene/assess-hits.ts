@@ -8,7 +8,7 @@ import type { RuleType } from '../policy/rule-type.js'
 import { workInTurns } from '../text/pace-work.js'
 import { judgeHits, readRuleHits, type RuleHits } from './rule-hits.js'
 
-/** A rule in force that nothing hit. */
+/** An active rule without hits. */
 export interface UnhitRule {
   type: RuleType
   rule: AnyRule
@@ -26,7 +26,10 @@ export interface HitReport extends Pick<RuleHits, 'from' | 'to' | 'report'> {
 
 const TYPES: readonly RuleType[] = ['allow', 'deny', 'override_deny']
 
-/** Rules of the active policy without hits; a sentence where it cannot be told. `days`: the least that the window has. */
+/**
+ * Finds active rules without hits; returns a sentence if that cannot be determined. `days` is the minimum length of the
+ * window.
+ */
 export async function assessHits(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>,
   days: number,

@@ -1,14 +1,14 @@
 import type { Box } from '../policy/boxes.js'
 
-/** A box with the number of the rule that it is of. */
+/** A box, which is a set of connections described by masks per dimension, with the number of the rule it belongs to. */
 export interface OwnedBox {
   box: Box
   owner: number
 }
 
-/** Dimensions that select: what most boxes leave open tells none of them apart. */
+/** Dimensions worth indexing. The others are open in most boxes and so would not narrow the search. */
 const SELECTIVE = /^(?:(?:src|dst)\.(?:label .*|id|ip|fqdn)|port)$/u
-/** A box with more values in a dimension than this counts as open there. */
+/** A box with more values than this in a dimension is treated as open in it. */
 const MOST_VALUES = 64
 
 interface Postings {
@@ -16,9 +16,12 @@ interface Postings {
   open: OwnedBox[]
 }
 
-/** Boxes, to be found by what they share with another one: most rules of an estate have nothing to do with each other. */
+/**
+ * An index that finds boxes which may overlap a given one. Most rules of an estate have nothing in common, so this
+ * saves most comparisons.
+ */
 export interface BoxIndex {
-  /** Every box that may share a point with this one; others may be among them. */
+  /** Returns all boxes that may overlap this one, possibly with others that do not. */
   near(box: Box): readonly OwnedBox[]
 }
 
@@ -53,7 +56,7 @@ export function indexBoxes(boxes: readonly OwnedBox[]): BoxIndex {
   }
 }
 
-/** The values of a mask, each as its bit; null for one that is open, or has many. */
+/** Returns each value of a mask as a single bit; null if the mask is open or has too many values. */
 function valuesOf(mask: bigint | undefined): bigint[] | null {
   if (mask === undefined || mask < 0n) return null
   const values: bigint[] = []

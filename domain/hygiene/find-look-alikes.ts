@@ -2,29 +2,35 @@ import { compareTexts, isMisspelling } from '../text/compare-texts.js'
 import type { Steps } from '../text/pace-work.js'
 import type { LabelIndex } from '../inventory/labels.js'
 
-/** A label and how many workloads have it. */
+/** A label and the number of workloads that have it. */
 export interface LabelUse {
   value: string
   href: string
   workloads: number
 }
 
-/** Labels of one key that may be meant as one, most workloads first (T37). */
+/** Labels of one key that may be meant to be the same, most workloads first (T37). */
 export interface LookAlikes {
   key: string
-  /** case; spacing: blanks, dashes, dots, underscores, or characters that nobody sees; near: one typing error. */
+  /**
+   * `case`: upper and lower case; `spacing`: blanks, dashes, dots, underscores or invisible characters; `near`: one
+   * typing error.
+   */
   differ_by: 'case' | 'spacing' | 'near'
   labels: LabelUse[]
 }
 
-/** Shorter values differ by a letter on purpose: dev and des, uat and qat. */
+/**
+ * Minimum length for typing errors. Shorter values often differ in one letter on purpose, such as dev and des, or uat
+ * and qat.
+ */
 const LEAST_NEAR = 4
-/** A misspelt value has at most one in so many of the workloads that the right one has. */
+/** A misspelt value must be at least this many times rarer than the correct one. */
 const RARER = 4
 
 /**
- * Labels that look like one another: by case and spacing, whatever their use; by a typing error only where one of them is rare, and
- * not where numbers alone differ. `workloadsWith` counts the workloads of a label by its href.
+ * Finds labels that look alike: by case and spacing, regardless of use; by a typing error only if one of them is rare,
+ * and not if they differ only in numbers. `workloadsWith` returns the number of workloads of a label, by href.
  */
 export function* findLookAlikes(index: LabelIndex, workloadsWith: (href: string) => number): Steps<LookAlikes[]> {
   const found: LookAlikes[] = []
@@ -57,14 +63,14 @@ export function* findLookAlikes(index: LabelIndex, workloadsWith: (href: string)
 
 const mostUsed = (a: LabelUse, b: LabelUse) => b.workloads - a.workloads || compareTexts(a.value, b.value)
 
-/** A value without what tells look-alikes apart. */
+/** Normalises a value by removing everything in which look-alikes differ. */
 const formOf = (value: string): string =>
   value
     .normalize('NFKC')
     .toLowerCase()
     .replace(/[\s\p{Pd}_.]|\p{Default_Ignorable_Code_Point}|\p{C}/gu, '')
 
-/** Pairs of forms, found by what is left of both when a letter is left out. */
+/** Finds pairs of values that become equal when one letter is left out of either. */
 function* findNear(key: string, forms: ReadonlyMap<string, LabelUse[]>, found: LookAlikes[]): Steps<void> {
   const without = new Map<string, string[]>()
   const paired = new Set<string>()

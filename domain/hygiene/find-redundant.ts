@@ -12,48 +12,58 @@ import type { Steps } from '../text/pace-work.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { type BoxIndex, type OwnedBox, indexBoxes } from './box-index.js'
 
-/** What is wrong with a rule. All but `any_to_any` can go together without changing what is decided about any connection. */
+/** Ways in which a rule is redundant. All these rules can be removed together without changing any decision. */
 export type RedundantKind = 'duplicate' | 'covered' | 'always_denied' | 'always_allowed' | 'names_nobody'
 
-/** A rule that others make redundant, with these. */
+/** A redundant rule, and the rules that make it redundant. */
 export interface Redundancy {
   kind: RedundantKind
-  /** Its number in the list of rules. */
+  /** Index of the rule in the list of rules. */
   rule: number
-  /** The rules that, taken together, decide about everything it decides about. Of fewer than forty, none can be left out. */
+  /**
+   * Rules that together decide about every connection of this one. The set is minimal unless it has forty rules or
+   * more.
+   */
   by: readonly number[]
 }
 
 export interface RedundantRules {
   redundant: Redundancy[]
-  /** Allow rules between everything and everything, by number. */
+  /** Indices of allow rules from everything to everything. */
   anyToAny: number[]
-  /** Rules that may be redundant, which depends on what no source says, or takes too long to find out. */
+  /** Rules that may be redundant: it depends on facts that no source defines, or takes too long to find out. */
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }
 
-/** Rules with what tells the older of two, which is the one that is kept. */
+/** A rule with its creation time. Of two equal rules, the older is kept. */
 export interface DatedRule extends RuleInForce {
   since: string
 }
 
 const ENDS = ['dst', 'src'] as const
-/** Who decides before or beside a rule of each type (P50): what all of these leave of it is its own. */
+/**
+ * For each type of rule, the types that take precedence over it or equal it (P50). A rule whose connections are all
+ * decided by such rules has no effect.
+ */
 const DECIDES: Record<RuleType, readonly RuleType[]> = {
   override_deny: ['override_deny'],
   allow: ['allow', 'override_deny'],
   deny: ['deny', 'allow', 'override_deny'],
 }
-/** Of one rule, about a twentieth of a second; and of all, so that an estate where everything overlaps ends as well. */
+/**
+ * Step limits: about a twentieth of a second for one rule, and a total, so that an estate in which everything overlaps
+ * ends too.
+ */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
-/** Rules among which a smallest proof is looked for. */
+/** Maximum number of rules among which a minimal proof is searched. */
 const MOST_IN_PROOF = 40
 
 /**
- * The rules that change nothing. They are looked at from the newest to the oldest, each against those that are left, so that all of them
- * can be removed at once, and the oldest of several equals stays. A rule is redundant where, at each end, every connection it is
- * written for is also decided by rules of its type, or by ones that come before it; in every reading of what no source defines.
+ * Finds the rules that change nothing. Rules are examined from newest to oldest, each against those that remain, so
+ * that all results can be removed together and the oldest of several equal rules stays. A rule is redundant if, at each
+ * end where it is written, all its connections are also decided by rules of its type or of a type that takes
+ * precedence. This must hold under every interpretation of facts that no source defines.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = createRuleSpace(rules)
@@ -72,7 +82,7 @@ export function* findRedundantRules(rules: readonly DatedRule[]): Steps<Redundan
     else left.add(rule)
     if (answer === 'unclear' || answer === 'size') found.undecided.push({ rule, because: answer })
   }
-  // What covered a rule may have gone after it: the proof names what stays.
+  // A rule that covered this one may have been found redundant later, so the proof names only rules that remain.
   for (const rule of redundant) {
     yield
     found.redundant.push(search.prove(rule, left))
@@ -87,7 +97,7 @@ export function* findRedundantRules(rules: readonly DatedRule[]): Steps<Redundan
 const compareAge = (a: DatedRule, b: DatedRule) =>
   compareTexts(a.since, b.since) || compareHrefs(a.rule.href, b.rule.href)
 
-/** Ids are numbers, as a rule, which the PCE counts up. */
+/** Ids are usually numbers that the PCE counts up, so they tell which of two rules is older. */
 const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
 const compareHrefs = (a: string, b: string) =>
   idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b)) || compareTexts(a, b)
@@ -125,7 +135,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     known.set(rule, own)
     return own
   }
-  /** Whether these rules, taken together, decide about all that a rule does. */
+  /** True if the other rules together decide about everything that the rule decides about. */
   const areEnough = (rule: number, others: readonly number[], reading: Reading, allowance: Allowance): boolean => {
     const own = boxesOf(rule, reading)
     return ENDS.every((end) => {
@@ -143,7 +153,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     }
   }
 
-  /** Those of some rules that decide about some of what a rule does. */
+  /** Returns those of the given rules that decide about some of the same connections. */
   const neighboursOf = (rule: number, among: ReadonlySet<number>, types: readonly RuleType[]): number[] => {
     const found = new Set<number>()
     for (const end of ENDS)
@@ -154,7 +164,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   }
   const typesFor = (rule: number) => DECIDES[(rules[rule] as DatedRule).type]
 
-  /** Cheap: most rules have a connection that no other rule decides about. */
+  /** A cheap first test: most rules have a connection about which no other rule decides. */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
     const types = typesFor(rule)
     return ENDS.every((end) =>
@@ -192,7 +202,10 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   const namesNobody = (rule: number) =>
     [NOTHING_OPEN, ...readings].every((reading) => ENDS.every((end) => boxesOf(rule, reading)[end].length === 0))
 
-  /** The smallest proof that is found by looking at single rules first, and then leaving out one after the other. */
+  /**
+   * Finds a small set of rules that makes a rule redundant: first single rules, then larger sets from which one rule
+   * after the other is dropped.
+   */
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
@@ -217,7 +230,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   return { isRedundant, prove }
 }
 
-/** What is left of a list after every entry without which the rest is enough has been left out. */
+/** Returns what is left of a list after dropping every entry without which the rest is still enough. */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))
   if (single !== undefined) return [single]

@@ -11,30 +11,30 @@ import { loadPolicyUsers, type PolicyUsers } from '../inventory/find-uses.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { labelsOf } from './population.js'
 
-/** Kinds of objects that something may use. */
+/** Kinds of objects that are checked for use. */
 export const USED_KINDS = ['labels', 'label_groups', 'ip_lists', 'services'] as const
 export type UsedKind = (typeof USED_KINDS)[number]
 
 /** An object that nothing uses. */
 export interface UnusedObject {
   object: Label | LabelGroup | IpList | Service
-  /** Names of label groups that hold it, but are unused themselves. */
+  /** Names of the label groups that contain it and are unused themselves. */
   onlyIn: string[]
 }
 
 export interface KindUse {
   unused: UnusedObject[]
   total: number
-  /** Not looked at, and why. */
+  /** Objects that were not checked, and why. */
   left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
-  /** Where it was looked for. */
+  /** The places in which uses were searched. */
   established: string[]
-  /** Why nothing is called unused: something that may use it could not be read. */
+  /** Why no object is reported as unused: a source of possible uses could not be read. */
   notAssessed?: string
 }
 
 export interface IdleRules {
-  /** Draft rule sets without a rule, or disabled. */
+  /** Draft rule sets that are disabled or contain no rule. */
   ruleSets: { ruleSet: RuleSet; why: ('empty' | 'disabled')[]; rules: number }[]
   /** Disabled rules in enabled rule sets. */
   rules: { rule: { href: string }; ruleSet: RuleSet }[]
@@ -42,16 +42,16 @@ export interface IdleRules {
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** What points at something, read once: hrefs by draft, and what could not be read. */
+/** All references to objects, collected once as draft hrefs, and the sources that could not be read. */
 interface Mentions {
-  /** Used by something other than a label group. */
+  /** Hrefs of objects that something other than a label group uses. */
   used: Set<string>
   groups: Map<string, { name: string; members: string[] }>
-  /** Sources of labels that could not be read, with why. */
+  /** Sources of label uses that could not be read, each with the reason. */
   unread: Map<string, string>
 }
 
-/** Of the PCE's usage flags, those that stand for a source: where that cannot be read, the flags have to tell. */
+/** The PCE's usage flag for each source. If the source cannot be read, the flag is used instead. */
 const FLAG_OF: Record<string, string> = {
   workloads: 'workload',
   'pairing profiles': 'pairing_profile',
@@ -62,8 +62,9 @@ const POLICY =
 const USAGE = 'usage flags of the PCE'
 
 /**
- * Which objects of these kinds nothing uses: what points at them in the draft and in the active policy, and for labels what bears them,
- * and the PCE's own account (`usage=true`) where it gives one. One source that says used is enough. Throws what the PCE client throws.
+ * Finds the objects of these kinds that nothing uses. It checks the references in the draft and the active policy, for
+ * labels also everything that carries labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
+ * object counts as used if any of these says so. Throws what the PCE client throws.
  */
 export async function findUnused(
   ctx: Context,
@@ -95,7 +96,7 @@ async function collectMentions(
   return { used, groups, unread }
 }
 
-/** Everything outside the policy that may have a label. */
+/** Collects the labels of everything outside the policy that can carry labels. */
 async function collectBearers({ pce, signal }: Context, used: Set<string>): Promise<Map<string, string>> {
   const unread = new Map<string, string>()
   const scan = (api: 'workloads' | 'kubernetesWorkloads' | 'pairingProfiles' | 'labelMappingRules' | 'permissions') =>
@@ -142,7 +143,7 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
 
 const withoutOwn = ({ href: _own, ...rest }: PceObject) => rest
 
-/** All hrefs inside a value, in the draft's form; an object's own is among them, which does no harm in what uses others. */
+/** Collects all hrefs inside a value as draft hrefs. This includes the object's own href, which does no harm here. */
 function collectHrefs(value: unknown, found: Set<string>): void {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null)
@@ -154,7 +155,7 @@ function collectHrefs(value: unknown, found: Set<string>): void {
 const API = { labels: 'labels', label_groups: 'labelGroups', ip_lists: 'ipLists', services: 'services' } as const
 type Listed = (Label | LabelGroup | IpList | Service) & { usage?: Record<string, unknown> }
 
-/** With usage flags for the kinds that have them. */
+/** Lists the objects of a kind, with usage flags if the kind has them. */
 async function list({ pce, signal }: Context, kind: UsedKind): Promise<Listed[]> {
   const params = kind === 'labels' || kind === 'label_groups' ? { usage: true } : {}
   return (await fetchEvery<Listed>({ api: pce[API[kind]], params, signal })).items
@@ -189,7 +190,7 @@ function judge(kind: UsedKind, objects: readonly Listed[], { used, groups, unrea
   }
 }
 
-/** What is used, and what used label groups hold. */
+/** Returns the objects in use, including the members of label groups that are in use. */
 function reach(used: ReadonlySet<string>, groups: Mentions['groups']): Set<string> {
   const reached = new Set(used)
   for (let before = -1; before < reached.size;) {
@@ -199,13 +200,16 @@ function reach(used: ReadonlySet<string>, groups: Mentions['groups']): Set<strin
   return reached
 }
 
-/** The PCE says that something uses it. That a label group holds it is followed up here: the group may be unused. */
+/**
+ * True if the PCE flags the object as used. Its flag for label groups is ignored for groups that were read, because
+ * such a group may itself be unused.
+ */
 function isFlagged({ usage, href }: Listed, groups: Mentions['groups']): boolean {
   const isHeld = [...groups.values()].some(({ members }) => members.includes(toDraftHref(href)))
   return Object.entries(usage ?? {}).some(([flag, is]) => is === true && !(flag === 'label_group' && isHeld))
 }
 
-/** Sources that could not be read, and that no flag of the PCE stands for. */
+/** Returns the sources that could not be read and that no usage flag replaces. */
 function missingSources(objects: readonly Listed[], unread: ReadonlyMap<string, string>): string[] {
   const tells = (flag: string | undefined) =>
     flag !== undefined && objects.every(({ usage }) => typeof usage?.[flag] === 'boolean')

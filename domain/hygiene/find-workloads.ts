@@ -7,10 +7,10 @@ import { isManaged } from '../inventory/workloads.js'
 import { nearNames } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** What relabelling needs of a workload. */
+/** The fields of a workload that relabelling needs. */
 export interface FoundWorkload {
   href: string
-  /** What it goes by: its name, otherwise its host name. */
+  /** Name of the workload, or its host name if it has none. */
   name: string
   ownName: string | null
   hostname: string | null
@@ -19,18 +19,18 @@ export interface FoundWorkload {
   labels: readonly LabelRef[]
 }
 
-/** A workload as a caller names it: by one of the three. A name may also be a host name, where no workload has that name. */
+/** A workload as a caller refers to it. A name also matches a host name if no workload has that name. */
 export type WorkloadReference = { href: string } | { name: string } | { hostname: string }
 
-/** The workload, or why there is none. */
+/** The workload, or the reason why it was not found. */
 export type Lookup = FoundWorkload | { problem: string }
 
-/** As many are asked for one by one; for more the list is read through. */
+/** Up to this many workloads are looked up individually; for more, the whole list is read. */
 const ASKED_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Candidates that an ambiguity names. */
+/** Maximum number of candidates named for an ambiguous reference. */
 const MOST_CANDIDATES = 5
-/** Names that are kept for hints, and hints that are worked out. */
+/** Maximum number of names kept for hints; MOST_HINTS limits the hints that are computed. */
 const MOST_NAMES = 5000
 const MOST_HINTS = 20
 
@@ -52,8 +52,8 @@ export function toFound(workload: Workload): FoundWorkload {
 type Api = Pick<PceClient, 'workloads' | 'orgId'>
 
 /**
- * The workloads of references, each exact and in the caller's order; what is not found, or is several, is a problem in words. A few are
- * asked for one by one, many are found in one reading of the whole list.
+ * Finds the referenced workloads by exact match, in the caller's order. A reference that matches none or several
+ * becomes a problem in words. A few are looked up individually, many by reading the whole list once.
  */
 export async function findWorkloads(
   pce: Api,
@@ -90,7 +90,7 @@ async function readInto(
   await scanWhole({ api, params, signal }, { onItems: (items) => items.forEach((item) => index.see(item)) })
 }
 
-/** Keeps, of the workloads that pass by, those that references name. A workload may pass by several times. */
+/** Creates an index that keeps only referenced workloads while all are read. A workload may be added more than once. */
 function createIndex(references: readonly WorkloadReference[]) {
   const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }
   for (const reference of references) {

@@ -15,47 +15,53 @@ import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import type { Relabelling } from './plan-labels.js'
 
-/** What new labels do to workloads in one rule set of the policy in force. */
+/** The effect of new labels on workloads in one active rule set. */
 export interface RuleSetEffect {
   name: string
   href: string
-  /** Workloads that enter or leave its scopes. */
+  /** Number of workloads that enter or leave its scopes. */
   enter: number
   leave: number
-  /** Workloads of which that cannot be told. */
+  /** Number of workloads for which this cannot be determined. */
   undecided: number
-  /** Rules that name some of these workloads and did not before, and the other way round. */
+  /** Number of rules that newly apply to some of these workloads, or no longer do. */
   rules_gained: number
   rules_lost: number
-  /** The same by the type of rule; types without any are left out. */
+  /** The same numbers by rule type; types without a change are left out. */
   by_type: Partial<Record<RuleKind, { gained: number; lost: number }>>
 }
 
-/** What a relabelling does to the policy of the workloads, by the policy in force (T38). */
+/** The effect of relabelling workloads according to the active policy (T38). */
 export interface RelabellingEffect {
-  /** Of the workloads that change: with a VEN in selective or full mode, where policy acts at once. */
+  /** Number of changed workloads with a VEN in selective or full mode, where policy takes effect at once. */
   enforced: number
-  /** Those that were in the scope of some rule set that has one, and are in none any more. */
+  /**
+   * Number of workloads that were in the scope of some rule set (rule sets without a scope do not count) and are in
+   * none now.
+   */
   left_all_scopes: number
-  /** Rule sets that some of them enter or leave, or whose rules name others of them; most workloads first. */
+  /**
+   * Rule sets that workloads enter or leave, or whose rules select other workloads now; those with most workloads
+   * first.
+   */
   rule_sets: RuleSetEffect[]
-  /** Rules were left out, because there are too many for so many kinds of change. */
+  /** True if rules were not compared, because there are too many rules for this many kinds of change. */
   rules_skipped: boolean
 }
 
 const KINDS: readonly RuleKind[] = ['allow', 'deny', 'override_deny']
 const SIDES = ['providers', 'consumers'] as const
-/** Pairs of a kind of change and a rule that are compared: some seconds of work. */
+/** Maximum number of comparisons between a kind of change and a rule, which is some seconds of work. */
 const MOST_COMPARED = 500_000
 
-/** Workloads that change in the same way. */
+/** A group of workloads whose labels change in the same way. */
 interface Kind {
   before: End
   after: End
   workloads: number
 }
 
-/** Reads the policy in force and judges a relabelling by it. Throws what the PCE client throws. */
+/** Reads the active policy and judges a relabelling by it. Throws what the PCE client throws. */
 export async function judgeRelabelling(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   changes: readonly Relabelling[],
@@ -134,7 +140,7 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
   }
 }
 
-/** Ends by their labels alone: a rule that names a workload itself names it before and after. */
+/** Groups the changes. Only labels matter here: a rule that names a workload directly does so before and after. */
 function kindsOf(changes: readonly Relabelling[]): Kind[] {
   const kinds = new Map<string, Kind>()
   for (const { before, after } of changes) {

@@ -11,7 +11,7 @@ import type { RuleType } from '../policy/rule-type.js'
 import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
 import { loadPopulation, type Population } from './population.js'
 
-/** A rule, and the object that it stands in: a rule set, or an enforcement boundary that is a rule itself. */
+/** A rule and the object that contains it: a rule set, or an enforcement boundary, which is itself a rule. */
 export interface HeldRule extends DatedRule {
   holder: { href: string; name: string }
   isBoundary: boolean
@@ -19,26 +19,26 @@ export interface HeldRule extends DatedRule {
 
 export interface EmptyScope {
   ruleSet: RuleSet
-  /** Those of its scopes that nothing is in; all of them where nothing at all is. */
+  /** The scopes of the rule set that contain nothing; all of its scopes if the whole rule set applies to nothing. */
   scopes: RuleSet['scopes']
 }
 
 export interface RuleReport extends RedundantRules {
   rules: readonly HeldRule[]
   emptyScopes: EmptyScope[]
-  /** Rule sets whose scopes are not clear, as those of a label group that could not be read. */
+  /** Number of rule sets with unclear scopes, for example if a label group could not be read. */
   unclearScopes: number
   population: Population
   names: ReferenceNames
-  /** What the answer does not cover, each with why. */
+  /** What the answer does not cover, each with the reason. */
   notAssessed: string[]
 }
 
 const TYPES: readonly RuleType[] = ['allow', 'deny', 'override_deny']
 
 /**
- * Which rules of a version of the policy change nothing, and which scopes nothing is in. Disabled rules, and those that wait for their
- * deletion, do not count. Throws what the PCE client throws.
+ * Finds rules of a policy version that change nothing, and scopes that contain nothing. Disabled rules and rules that
+ * are pending deletion do not count. Throws what the PCE client throws.
  */
 export async function judgeRules(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>,
@@ -111,7 +111,7 @@ function findEmptyScopes(snapshot: PolicySnapshot, population: Population) {
   return { emptyScopes, unclearScopes }
 }
 
-/** Rules that would count if they, and their rule set, were enabled; what is marked for deletion would not. */
+/** Counts rules that would take effect if they and their rule set were enabled; those marked for deletion would not. */
 function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): number {
   const isKept = ({ update_type: pending }: { update_type?: string | null }) => pending !== 'delete'
   const inSets = ruleSets

@@ -2,15 +2,15 @@ import ipaddr from 'ipaddr.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 
-/** Shorter words and beginnings are shared by chance. */
+/** Minimum length of words and prefixes. Shorter ones match by chance. */
 const LEAST_WORD = 3
-/** Of a name: more say nothing new. */
+/** Maximum number of words per name; more add no information. */
 const MOST_WORDS = 12
 
 /**
- * The patterns that a workload's name shares with others of its kind, the most telling first: its host name with any numbers
- * (`pay-web-#`), what it begins with (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case does not matter, and of a domain name
- * only the part before the first dot has beginnings.
+ * Returns the patterns that a workload's name may share with others of its kind, most specific first: the host name
+ * with any numbers (`pay-web-#`), its prefixes (`pay-web-*`, `pay-*`), and the words in it (`*web*`). Case does not
+ * matter. Prefixes are taken only from the part before the first dot.
  */
 export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostname'>): string[] {
   const whole = (hostname || name || '').toLowerCase()
@@ -26,7 +26,10 @@ export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostna
   return [...new Set([shape, ...beginnings.map((text) => `${text}-*`), ...nameWords(whole).map((word) => `*${word}*`)])]
 }
 
-/** The words of a host name and of its domain, without numbers; not the last two of a domain, which everybody has. */
+/**
+ * Returns the words of a host name and its domain without trailing numbers. The last two parts of the domain are left
+ * out, because all hosts share them.
+ */
 export function nameWords(name: string): string[] {
   const parts = name.toLowerCase().split('.')
   const own = parts.length > 2 ? parts.slice(0, -2) : parts.slice(0, 1)
@@ -34,12 +37,14 @@ export function nameWords(name: string): string[] {
   return [...new Set(words.filter((word) => word.length >= LEAST_WORD))].slice(0, MOST_WORDS)
 }
 
-/** Networks of containers and of the host itself: thousands of machines have the same. */
+/** Interfaces of container networks and of the host itself, whose addresses are the same on thousands of machines. */
 const LOCAL_INTERFACE = /^(?:lo|docker|br-|cni|veth|virbr|flannel|cali|podman)/i
 const WIDEST_V4 = 24
 const WIDEST_V6 = 64
 
-/** The subnets of a workload's own addresses: as its interfaces say, but no wider than a /24, or a /64 of IPv6. */
+/**
+ * Returns the subnets of a workload's own addresses, from its interfaces but no wider than a /24, or a /64 for IPv6.
+ */
 export function subnetsOf({ interfaces }: Pick<Workload, 'interfaces'>): string[] {
   const found = (interfaces ?? []).flatMap(({ name, address, cidr_block: bits }) => {
     if (LOCAL_INTERFACE.test(name) || address === undefined || !isAddress(address)) return []

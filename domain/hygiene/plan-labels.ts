@@ -16,39 +16,39 @@ import type { FoundWorkload } from './find-workloads.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { requireKeys } from './select-workloads.js'
 
-/** What is to become of the labels of a workload; whatever it does not name stays as it is (D190). */
+/** The requested change to the labels of a workload; labels that it does not name stay (D190). */
 export interface LabelWish {
-  /** By key: the label that takes the place of any other. */
+  /** By key, the label that replaces any other. */
   set: ReadonlyMap<string, LabelOutput>
-  /** By key: the label for workloads that have none of the key. */
+  /** By key, the label for workloads that have no label with this key. */
   add: ReadonlyMap<string, LabelOutput>
-  /** Keys that are taken away, whatever the value. */
+  /** Keys whose labels are removed, whatever their values. */
   removeKeys: ReadonlySet<string>
-  /** Hrefs of labels that are taken away where they are. */
+  /** Hrefs of labels that are removed from workloads that have them. */
   removeLabels: ReadonlySet<string>
 }
 
 export const NO_WISH: LabelWish = { set: new Map(), add: new Map(), removeKeys: new Set(), removeLabels: new Set() }
 
-/** The labels of a wish, and those of them that have to be created first. */
+/** A requested change, and the labels it needs, some of which may have to be created first. */
 export interface WishPlan {
   wish: LabelWish
-  /** As `planWorkloadLabels` has it; one for all workloads. */
+  /** The labels as `planWorkloadLabels` returns them, the same for all workloads. */
   labels: ReturnType<typeof planWorkloadLabels>
 }
 
-/** One workload and its labels before and after. */
+/** A workload and its labels before and after the change. */
 export interface Relabelling {
   workload: FoundWorkload
   before: readonly LabelRef[]
   after: readonly LabelRef[]
-  /** Labels that stand where `add` asks for another value of their key: it fills what is missing alone. */
+  /** Existing labels that stay although `add` names another value for their key, because `add` only fills gaps. */
   kept: readonly LabelRef[]
 }
 
 /**
- * The wish of the arguments `set`, `add` and `remove`. Throws label_not_found for a label that does not exist, unless it may be created;
- * not_found for a key that no label has; invalid_argument for a key that is named in two ways.
+ * Reads the arguments `set`, `add` and `remove`. Throws label_not_found if a label does not exist and may not be
+ * created, not_found if no label has a key, and invalid_argument if a key is named in two arguments.
  */
 export function planWish(
   index: LabelIndex,
@@ -74,7 +74,7 @@ export function planWish(
   return { wish, labels }
 }
 
-/** Throws label_not_found for labels that do not exist, unless they may be created. */
+/** Throws label_not_found if a label does not exist and may not be created. */
 function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelReference[]>, mayCreate: boolean): void {
   if (mayCreate) return
   for (const [argument, references] of Object.entries(asked)) {
@@ -95,7 +95,7 @@ function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelRe
   }
 }
 
-/** Keys, or labels, that are to be taken away. Throws not_found and label_not_found. */
+/** Reads the keys and labels to remove. Throws not_found and label_not_found. */
 function readRemovals(index: LabelIndex, remove: readonly string[]) {
   const removeKeys = new Set<string>()
   const removeLabels = new Set<string>()
@@ -124,7 +124,7 @@ function* keysOf({ removeKeys, removeLabels }: Pick<LabelWish, 'removeKeys' | 'r
 
 const byKey = (labels: readonly LabelOutput[]) => new Map(labels.map((label) => [label.key, label]))
 
-/** The labels of a workload after a wish: what it names by key, in the place of what was there, and everything else as it is. */
+/** Applies a requested change to a workload: labels are replaced or removed by key, and all others stay. */
 export function relabel(workload: FoundWorkload, wish: LabelWish, index: LabelIndex): Relabelling {
   const before = workload.labels.map((label) => index.get(label.href) ?? label)
   const after: LabelRef[] = []
@@ -147,7 +147,7 @@ export function relabel(workload: FoundWorkload, wish: LabelWish, index: LabelIn
   return { workload, before, after, kept }
 }
 
-/** Whether both are the same labels, in any order. */
+/** True if both lists contain the same labels, in any order. */
 export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[]): boolean {
   const hrefs = new Set(one.map(({ href }) => href))
   return hrefs.size === new Set(other.map(({ href }) => href)).size && other.every(({ href }) => hrefs.has(href))
@@ -155,10 +155,13 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
 
-/** Of each label, how many workloads have it. */
+/** For each label, the number of workloads that have it. */
 export type LabelCounts = Record<string, number>
 
-/** What becomes of the labels of some workloads: which are set, taken away without another, and left where `add` asks for another. */
+/**
+ * Counts what happens to the labels of some workloads: how many are set, how many are removed without replacement, and
+ * how many stay although `add` names another value.
+ */
 export function countWishes(relabellings: readonly Relabelling[]): Record<'set' | 'removed' | 'kept', LabelCounts> {
   const counts = { set: new Map<string, number>(), removed: new Map<string, number>(), kept: new Map<string, number>() }
   const count = (of: keyof typeof counts, label: LabelRef) => {
@@ -180,7 +183,7 @@ export function countWishes(relabellings: readonly Relabelling[]): Record<'set' 
 const textOf = ({ key, value, href }: LabelRef): string =>
   key === undefined || value === undefined ? href : writeLabel({ key, value })
 
-/** The labels that differ, as `role=db, env=-` before and after; a key that is missing on one side is `-`. */
+/** Describes the labels that differ, before and after, as in `role=db, env=-`; `-` marks a missing key. */
 export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string } {
   const texts = (labels: readonly LabelRef[]) =>
     new Map(labels.map((label) => [label.key ?? label.href, label.value ?? label.href]))
@@ -191,12 +194,14 @@ export function describeRelabelling({ before, after }: Relabelling): { before: s
   return { before: write(was), after: write(is) }
 }
 
-/** The labels that a line of a table names, as `set` takes them, and the keys that it takes away. */
+/**
+ * Returns the labels of a table row in the form of `set`, and the keys that the row removes in the form of `remove`.
+ */
 export const wishOfValues = (values: ReadonlyMap<string, string | null>) => ({
   set: [...values].flatMap(([key, value]) => (value === null ? [] : [writeLabel({ key, value })])),
   remove: [...values].flatMap(([key, value]) => (value === null ? [key] : [])),
 })
 
-/** The key and value of `key=value`. */
+/** Splits `key=value` into key and value. */
 export const pairOf = (text: string): { key: string; value: string } =>
   splitLabel(text) as { key: string; value: string }

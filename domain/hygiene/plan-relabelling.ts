@@ -18,10 +18,10 @@ import {
 } from './read-label-csv.js'
 import { knownKeys, requireKeys, resolveSelection } from './select-workloads.js'
 
-/** Workloads of one call: ten requests of the PCE's largest bulk update. */
+/** Maximum number of workloads in one call: ten of the PCE's largest bulk updates. */
 export const MOST_WORKLOADS = 10_000
 
-/** Which workloads, in one of three ways, and what is to become of their labels; of `csv` its cells say that. */
+/** Selects workloads in one of three ways and says how their labels change; with `csv`, the cells say it. */
 export interface RelabellingArguments {
   workloads?: string[]
   selection?: WorkloadSelection & { without?: string[] }
@@ -35,23 +35,23 @@ export interface RelabellingArguments {
 type Arguments = RelabellingArguments
 
 export interface RelabellingPlan {
-  /** Of every workload that was named, whether it changes or not. */
+  /** All selected workloads, whether their labels change or not. */
   relabellings: Relabelling[]
-  /** The labels of all wishes together. */
+  /** The labels of all requested changes together. */
   labels: WishPlan['labels']
 }
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'beforeWriting'>
 
 /**
- * Resolves and checks everything that a call names, and writes nothing. Throws label_not_found, not_found, invalid_argument with every
- * problem of the table, no_workloads, and what the PCE client throws.
+ * Resolves and checks everything that a call names, without writing. Throws label_not_found, not_found,
+ * invalid_argument with every problem of the table, no_workloads, and what the PCE client throws.
  */
 export function planRelabelling(ctx: Ctx, index: LabelIndex, args: RelabellingArguments): Promise<RelabellingPlan> {
   return args.csv === undefined ? planSame(args, ctx, index) : planCsv(args.csv, args, ctx, index)
 }
 
-/** One wish for all workloads. */
+/** Plans the same change for all workloads. */
 async function planSame(args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
   const { wish, labels } = planWish(index, args, args.create_missing_labels === true)
   const found =
@@ -104,7 +104,7 @@ async function select(
   return found
 }
 
-/** Workloads that a problem of a list names. */
+/** Maximum number of workloads that a list of problems names. */
 const MOST_PROBLEMS = 20
 
 async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx): Promise<FoundWorkload[]> {
@@ -118,11 +118,11 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
     const details = { argument: 'workloads', problems: named, problems_total: problems.length }
     throw new ToolError('not_found', `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`, details)
   }
-  // Named twice, by whatever name, it is one workload: the wish is the same.
+  // A workload that was named twice counts once, because the change is the same for all.
   return [...new Map(lookups.filter(isFound).map((found) => [found.href, found])).values()]
 }
 
-/** A wish for each line. Every problem of the text is found before anything is written. */
+/** Plans an individual change for each line. All problems in the table are found before anything is written. */
 async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
   const lines = readLabelCsv(csv, await columnsOf(csv, ctx, index), args.remove_token)
   if (lines.length > MOST_WORKLOADS) {
@@ -156,7 +156,10 @@ async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex
   return { relabellings, labels: joinLabels(wishes) }
 }
 
-/** A dimension may have no label yet; then only the PCE's list of dimensions has its key. */
+/**
+ * Returns the label keys that columns may have. A key without any label is known only from the PCE's list of label
+ * dimensions.
+ */
 async function columnsOf(csv: string, { pce, signal }: Ctx, index: LabelIndex): Promise<string[]> {
   const keys = knownKeys(index)
   const header = csv.slice(0, csv.search(/\r?\n|$/)).split(/[,;\t]/)
@@ -174,7 +177,10 @@ async function columnsOf(csv: string, { pce, signal }: Ctx, index: LabelIndex): 
 const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
   href !== undefined ? { href } : name !== undefined ? { name } : { hostname }
 
-/** Where a line names a workload in several ways, each has to be its own. The first is what it was found by. */
+/**
+ * Finds a contradiction if a line identifies its workload in several ways that do not agree. The workload was found by
+ * the first of them.
+ */
 function contradictionOf(
   { href, name, hostname }: CsvReference,
   found: FoundWorkload,
@@ -187,7 +193,7 @@ function contradictionOf(
   return null
 }
 
-/** The wish of each line; many lines say the same. */
+/** Plans the change of each line; equal lines share one plan. */
 function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex, problems: CsvProblem[]) {
   const known = new Map<string, WishPlan | Map<string, string>>()
   return lines.map(({ line, values }): WishPlan | undefined => {
@@ -200,7 +206,7 @@ function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex
   })
 }
 
-/** The wish of some cells, or by column what is wrong with them. */
+/** Plans the change for the cells of a line, or returns what is wrong with them, by column. */
 function planValues(
   values: ReadonlyMap<string, string | null>,
   args: Arguments,
@@ -218,7 +224,7 @@ function planValues(
   return wrong.size > 0 ? wrong : planWish(index, wishOfValues(values), args.create_missing_labels === true)
 }
 
-/** Each label once. */
+/** Merges the labels of several plans, each label once. */
 function joinLabels(plans: readonly (WishPlan | undefined)[]): WishPlan['labels'] {
   const entries = new Map<string, WishPlan['labels']['entries'][number]>()
   const warnings = new Set<string>()

@@ -6,28 +6,29 @@ import { fetchEvery, type ScanQuery, scanWhole } from '../inventory/fetch-every.
 import type { Version } from '../inventory/find-object.js'
 import type { PolicyCatalog } from '../policy/load-snapshot.js'
 
-/** What is kept of a single workload that rules name. */
+/** The data kept for a workload that rules name directly. */
 export interface NamedWorkload {
   name?: string | undefined
   labels: readonly { href: string; key?: string; value?: string }[]
 }
 
-/** Everything that labels select: which labels stand together on one thing. */
+/** All combinations of labels that exist on workloads and other things that labels select. */
 export interface Population {
   workloads: number
-  /** Of the workloads that were asked for, by href. */
+  /** The requested workloads, by href. */
   named: ReadonlyMap<string, NamedWorkload>
-  /** Whether anything has such labels; null where that is not known, as of a label group that could not be read. */
+  /** Whether anything has such labels; null if unknown, for example because a label group could not be read. */
   has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
-  /** What could not be read, each with why: then nothing is known to be absent. */
+  /** What could not be read, each with the reason. If there is anything, nothing is known to be absent. */
   unread: readonly string[]
 }
 
 type Bearer = { href: string; labels?: readonly { href: string; key?: string; value?: string }[] | null }
 
 /**
- * Reads the labels of all workloads, Kubernetes workloads and virtual services, and those that container profiles give. What the PCE
- * does not know has none of them; what this account may not read is in `unread`. `wanted`: workloads to be kept by name.
+ * Reads the labels of all workloads, Kubernetes workloads and virtual services, and those that container profiles
+ * assign. Kinds that the PCE does not know are empty; kinds that this account may not read are listed in `unread`.
+ * `wanted` are the workloads whose names are kept.
  */
 export async function loadPopulation(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -77,7 +78,7 @@ export async function loadPopulation(
   return { workloads, named, unread, has: createTest([...sets]) }
 }
 
-/** The labels that containers of a profile may have: given by it, or one of those it offers. */
+/** Returns the labels that containers of a profile may have: those it assigns, and those it offers as a choice. */
 export function labelsOf({ labels, assign_labels: assigned }: ContainerWorkloadProfile): string[] {
   const given = (labels ?? []).flatMap((one) =>
     'assignment' in one ? [one.assignment.href] : (one.restriction ?? []).map(({ href }) => href),
@@ -85,7 +86,7 @@ export function labelsOf({ labels, assign_labels: assigned }: ContainerWorkloadP
   return [...given, ...(assigned ?? []).map(({ href }) => href)]
 }
 
-/** Sets of labels as bits: those that have a label are one number. */
+/** Represents label sets as bits: for each label, one number has a bit for every set that contains the label. */
 function createTest(sets: readonly string[]): Population['has'] {
   const bearers = new Map<string, bigint>()
   for (const [at, set] of sets.entries())
@@ -102,7 +103,8 @@ function createTest(sets: readonly string[]): Population['has'] {
         continue
       }
       const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
-      // What has no label of the key counts as not excluded: nothing is called absent that may be there (P65).
+      // Something without a label of the key counts as not excluded, so that nothing is called absent that may exist
+      // (P65).
       if (exclusion === true) left &= ~mask
       else {
         const { href } = (label ?? group) as { href: string }

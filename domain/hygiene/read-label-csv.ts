@@ -2,23 +2,23 @@ import { CsvError, parse } from 'csv-parse/sync'
 import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../text/compare-texts.js'
 
-/** How a line names its workload: all that it gives has to be that of one workload. */
+/** How a line identifies its workload; all given values must belong to the same workload. */
 export interface CsvReference {
   href?: string
   name?: string
   hostname?: string
 }
 
-/** One line: a workload, and what its cells say of each key. */
+/** A line of the table: a workload and the wanted value for each key. */
 export interface CsvLine {
-  /** Of the text, counted from 1. */
+  /** Line number in the text, counted from 1. */
   line: number
   workload: CsvReference
-  /** By key; null takes the label away. Keys whose cell is empty are left out: they stay as they are. */
+  /** Values by key; null removes the label. Keys with an empty cell are absent, because their labels stay. */
   values: Map<string, string | null>
 }
 
-/** Something wrong with a line; `column` by its name in the header. */
+/** A problem with a line; `column` is the name in the header. */
 export interface CsvProblem {
   line: number
   column?: string
@@ -27,20 +27,20 @@ export interface CsvProblem {
 
 export const IDENTITIES = ['href', 'name', 'hostname'] as const
 const DELIMITERS = [',', ';', '\t'] as const
-/** Problems that an error names. */
+/** Maximum number of problems that an error names. */
 const MOST_NAMED = 20
 const LONGEST_CELL = 1024
 
 /**
- * Lines of a table of workloads and labels (RFC 4180; also with semicolons or tabs): the header names columns `href`, `name`, `hostname`
- * and label keys. `removeToken` is the text of a cell that takes a label away. Throws invalid_argument with every problem, its line and
- * column, and for a column that is neither: leaving it out would lose what it says.
+ * Reads a table of workloads and labels (RFC 4180, also with semicolons or tabs). The header names the columns: `href`,
+ * `name`, `hostname` and label keys. `removeToken` is the cell text that removes a label. Throws invalid_argument with
+ * all problems, by line and column, and for any other column, because ignoring it would lose data.
  */
 export function readLabelCsv(text: string, keys: readonly string[], removeToken: string | undefined): CsvLine[] {
   const [header, ...records] = parseRecords(text)
   if (header === undefined) throw new ToolError('invalid_argument', 'csv is empty.', { argument: 'csv' })
   const columns = readHeader(header, keys)
-  // Cells come without the blanks around them.
+  // Cells are trimmed, so the token must be too.
   const token = removeToken?.trim()
   if (token === '')
     throw new ToolError('invalid_argument', 'remove_token is blank: an empty cell changes nothing.', {
@@ -69,7 +69,7 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
   return lines
 }
 
-/** Throws invalid_argument that names the first of them by line and column; nothing where there is none. */
+/** Throws invalid_argument with the first of the problems by line and column, if there are any. */
 export function refuseProblems(problems: readonly CsvProblem[]): void {
   if (problems.length === 0) return
   const named = problems.slice(0, MOST_NAMED)
@@ -87,7 +87,7 @@ function parseRecords(text: string): { cells: string[]; line: number }[] {
   const delimiter = DELIMITERS.find((one) => header.includes(one)) ?? ','
   const options = { bom: true, delimiter, info: true, relax_column_count: true, skip_empty_lines: true, trim: true }
   try {
-    // With `info` its types do not follow.
+    // The library's types do not reflect the option `info`.
     const parsed = parse(text, options) as unknown as { record: string[]; info: { lines: number } }[]
     return parsed.map(({ record, info }) => ({ cells: record, line: info.lines }))
   } catch (error) {

@@ -11,34 +11,35 @@ import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** What counting hits needs (P95). */
+/** Minimum releases that count hits (P95). */
 export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
 const LEAST_VEN = [23, 2, 30] as const
 
-/** How often each rule was hit, as far as a report of the PCE tells. */
+/** The number of hits per rule, as far as a report of the PCE contains them. */
 export interface RuleHits {
-  /** Draft href of a rule → its hits. A rule that is not in it was not counted. */
+  /** Hits by draft href of the rule. A missing rule was not counted. */
   hits: ReadonlyMap<string, number>
-  /** The window of the report, cut to when counting was last switched. */
+  /** The window of the report; it starts no earlier than the last time counting was switched on or off. */
   from: string
   to: string
   report: string
-  /** Workloads that do not count hits: a rule that is written to one of them may have been hit there. */
+  /** Workloads that do not count hits. A rule that is written to one of them may have been hit there unnoticed. */
   silent: readonly End[]
 }
 
 const DAY_MS = 86_400_000
 const TEMPLATE = /\/rule_hit_count_report$/
 const RULE = /^\/orgs\/\d+\/sec_policy\/[^/]+\/rule_sets\/[^/]+\/(?:sec_rules|deny_rules)\/[^/]+$/
-/** A report of 75,000 rules, the most that are counted, has about a tenth of this. */
+/** Size limit for a report. A report of 75,000 rules, the maximum that are counted, has about a tenth of this. */
 const MOST_BYTES = 64 * 1024 * 1024
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * The newest finished rule hit count report that covers `days` days; a sentence where there is none, or nothing is counted. Reports are
- * read, never ordered: that would leave one in the PCE for everybody. Throws what the PCE client throws, but for kinds that the PCE does
- * not know or this account may not read.
+ * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is none or
+ * nothing is counted. Reports are only read and never requested, because a new report would stay in the PCE for
+ * everybody. Throws what the PCE client throws, except for kinds that the PCE does not know or this account may not
+ * read.
  */
 export async function readRuleHits(ctx: Context, days: number, labels: LabelIndex): Promise<RuleHits | string> {
   const settings = await allowed(readSettings(ctx))
@@ -67,7 +68,7 @@ export async function readRuleHits(ctx: Context, days: number, labels: LabelInde
   }
 }
 
-/** The answer, or what the PCE said instead. */
+/** Returns the answer, or the PCE's message if it refused. */
 async function allowed<T>(asked: Promise<T>): Promise<T | string> {
   try {
     return await asked
@@ -109,7 +110,10 @@ async function download({ pce, signal }: Context, href: string): Promise<{ text:
   return { text: new TextDecoder().decode(bytes) }
 }
 
-/** Which columns a report has is not documented (P95): hrefs are known by their form, hits by the word in the head. */
+/**
+ * Reads the table of a report. Its columns are not documented (P95), so hrefs are recognised by their form and hits by
+ * a word in the header.
+ */
 function readTable(text: string): Map<string, number> | string {
   let rows: string[][]
   try {
@@ -130,7 +134,10 @@ function readTable(text: string): Map<string, number> | string {
   return counts
 }
 
-/** Workloads whose VEN is older than counting, or outside the scopes where it is on. */
+/**
+ * Finds workloads that do not count hits: their VEN is too old, or they are outside the scopes in which counting is
+ * enabled.
+ */
 async function findSilent(
   { pce, signal }: Context,
   scopes: NonNullable<FirewallSettings['rule_hit_count_enabled_scopes']>,
@@ -142,7 +149,7 @@ async function findSilent(
     )
   const silent = await pickEvery({ api: pce.vens, params: {}, signal }, (ven: Ven) =>
     (ven.workloads ?? []).flatMap(({ href, labels }) => {
-      // Some releases give labels by href alone.
+      // Some releases return only the hrefs of labels.
       const own = (labels ?? ven.labels ?? []).map((label) => labelIndex.get(label.href) ?? label)
       const counts = isNewEnough(ven.version) && inScope(new Set(own.map((label) => label.href)))
       if (counts) return []
@@ -163,19 +170,22 @@ function isNewEnough(version: string | undefined): boolean {
   return at === -1 || (parts[at] as number) > LEAST_VEN[at]!
 }
 
-/** What the counts tell of rules in force. */
+/** What the counts reveal about active rules. */
 export interface HitFindings {
-  /** Counted wherever they are written, over the whole window, and never hit. */
+  /** Rules without hits that were counted over the whole window wherever they are written. */
   without: PlacedRule[]
-  /** Of the rules in force: never hit either, but younger than the window, or written to workloads that do not count. */
+  /**
+   * Rules without hits that prove less: `young` ones did not exist for the whole window, `unheard` ones are written to
+   * workloads that do not count.
+   */
   young: number
   unheard: number
-  /** Not in the report. */
+  /** Number of rules that are not in the report. */
   uncounted: number
   hit: number
 }
 
-/** Sorts the rules in force by what was counted. A rule counts as unhit only where nothing could have hit it unseen. */
+/** Classifies active rules by their hits. A rule counts as unhit only if no hit can have gone unnoticed. */
 export function* judgeHits(
   rules: readonly (PlacedRule & { href: string; created: string })[],
   { hits, from, silent }: RuleHits,
@@ -195,7 +205,7 @@ export function* judgeHits(
   return found
 }
 
-/** One of each set of labels, and every workload by its href. */
+/** Returns one end for each distinct set of labels, and all workloads by href. */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()
   for (const end of ends) kinds.set(JSON.stringify(Object.entries(end.labels).sort()), end)

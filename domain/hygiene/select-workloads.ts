@@ -7,13 +7,13 @@ import { parseLabelList, type LabelIndex, type ReadContext } from '../inventory/
 import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.js'
 import { nearNames } from '../text/compare-texts.js'
 
-/** What is asked of the PCE, and what is left to compare here. */
+/** Parameters for the PCE, and a filter for what must be compared here. */
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
 }
 
-/** The workloads that filters name. Throws what `resolveLabelConditions` throws. */
+/** Resolves filters for workloads. Throws what `resolveLabelConditions` throws. */
 export async function resolveSelection(
   pce: PceClient,
   { labels: asked, exact, ...filters }: WorkloadSelection,
@@ -37,13 +37,16 @@ export async function resolveSelection(
   }
 }
 
-/** Keys that every PCE has, whether it has labels of them or not (P14). */
+/** Label keys that every PCE has, even if it has no labels with them (P14). */
 const BUILT_IN = ['role', 'app', 'env', 'loc']
 
-/** The keys that labels have, or may have. */
+/** Returns the keys that labels have or may have. */
 export const knownKeys = (index: LabelIndex): string[] => [...new Set([...BUILT_IN, ...index.keys()])]
 
-/** Throws not_found, with near keys, for one that no label has. `argument` is the caller's. */
+/**
+ * Throws not_found, with similar keys, if no label has one of the keys. `argument` is the name of the caller's
+ * argument.
+ */
 export function requireKeys(index: LabelIndex, keys: readonly string[], argument: string): void {
   const known = knownKeys(index)
   const unknown = keys.find((key) => !known.includes(key))

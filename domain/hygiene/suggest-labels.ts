@@ -9,15 +9,15 @@ export type Source = (typeof SOURCES)[number]
 export const STRENGTHS = ['strong', 'fair', 'weak'] as const
 type Strength = (typeof STRENGTHS)[number]
 
-/** One reason for a label. */
+/** One reason to suggest a label. */
 interface Evidence {
   value: string
   because: string
-  /** Says it by several that nearly all agree. */
+  /** True if the evidence rests on several workloads that nearly all agree. */
   isSolid: boolean
 }
 
-/** A label that a workload may be meant to have, with its reasons (T37). */
+/** A label that a workload may be missing, with the reasons (T37). */
 export interface Suggestion {
   key: string
   value: string
@@ -25,27 +25,28 @@ export interface Suggestion {
   because: string[]
 }
 
-/** A workload that lacks labels of some keys. */
+/** A workload that lacks labels for some keys. */
 export interface Subject {
   href: string
   workload: Pick<Workload, 'name' | 'hostname' | 'interfaces' | 'ven'>
   missing: readonly string[]
 }
 
-/** From so many on that agree, evidence is solid, where this share of all agree. */
+/** Evidence is solid if at least SOLID_COUNT workloads agree and they are at least this share of all. */
 const SOLID_COUNT = 3
 const SOLID_SHARE = 0.8
-/** One other workload is no pattern. */
+/** Minimum number of workloads that must agree; a single one is no pattern. */
 const LEAST = 2
 
-/** How many have each value. */
+/** The number of workloads for each value. */
 type Values = Map<string, number>
-/** By key. */
+/** The values of each key. */
 type Counted = Map<string, Values>
 
 /**
- * Gathers evidence for the labels that some workloads lack, while all workloads, and their traffic, pass by. What is kept belongs to
- * patterns, subnets and peers of these alone. A role says nothing about the roles of those that it talks to, so traffic has no word there.
+ * Collects evidence for missing labels while all workloads and their traffic are read. It keeps data only for the name
+ * patterns, subnets and peers of the given subjects. Traffic is no evidence for the role, because roles differ between
+ * those who communicate.
  */
 export function createSuggester(subjects: readonly Subject[], index: LabelIndex, sources: readonly Source[]) {
   const keys = new Set(subjects.flatMap(({ missing }) => missing))
@@ -59,18 +60,18 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
   )
 
   return {
-    /** Before the list of workloads begins, or begins anew. */
+    /** Must be called before the list of workloads begins or starts over. */
     begin() {
       for (const counts of [byPattern, bySubnet]) for (const counted of counts.values()) counted.clear()
     },
-    /** Any workload of the estate; `labels` with key and value. */
+    /** Adds any workload of the estate; its `labels` must have key and value. */
     seeWorkload(workload: Workload, labels: readonly LabelRef[]) {
       const known = labels.filter(({ key }) => key !== undefined && keys.has(key))
       if (known.length === 0) return
       if (byPattern.size > 0) countIn(byPattern, namePatterns(workload), known)
       if (bySubnet.size > 0) countIn(bySubnet, subnetsOf(workload), known)
     },
-    /** A workload that a subject exchanged traffic with, by what labels it has by key. */
+    /** Adds a workload that a subject exchanged traffic with, with the values of its labels by key. */
     seePeer(subject: string, peer: string, labels: Readonly<Record<string, string>>) {
       for (const key of keys) {
         const value = Object.hasOwn(labels, key) ? labels[key] : undefined
@@ -83,7 +84,7 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
         ).add(peer)
       }
     },
-    /** What each missing label of a subject may be, the best first. */
+    /** Returns suggestions for each missing label of a subject, best first. */
     suggest({ href, workload, missing }: Subject): Suggestion[] {
       return missing.flatMap((key) => {
         const named = sources.includes('names') ? fromNames(byPattern, patternsOf.get(href) ?? [], key) : null
@@ -91,7 +92,7 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
         return weigh(key, {
           names: joinNames(named, holds),
           addresses: [fromSubnets(bySubnet, subnets.get(href) ?? [], key)],
-          // A laptop or desktop is a client of all kinds of applications, and part of none.
+          // A laptop or desktop uses all kinds of applications and belongs to none.
           traffic: isEndpoint(workload) ? [] : [fromPeers(peers.get(href)?.get(key))],
         })
       })
@@ -120,7 +121,7 @@ function orMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return known
 }
 
-/** The value that most have; null where it is not more than half of at least two. */
+/** Returns the most frequent value; null unless at least two workloads have it and they are more than half. */
 function majorityOf(values: ReadonlyMap<string, number> | undefined) {
   const sorted = [...(values ?? [])].sort(([a, m], [b, n]) => n - m || compareTexts(a, b))
   const of = sorted.reduce((sum, [, count]) => sum + count, 0)
@@ -129,7 +130,10 @@ function majorityOf(values: ReadonlyMap<string, number> | undefined) {
   return { value, agree, of, isSolid: agree >= SOLID_COUNT && agree >= SOLID_SHARE * of }
 }
 
-/** The most telling pattern that has a majority. Of words, which stand last, the one that says it most clearly. */
+/**
+ * Returns the evidence of the most specific pattern with a majority. Among words, which come last, the one with the
+ * clearest majority is used.
+ */
 function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly string[], key: string): Evidence | null {
   const found = patterns.flatMap((pattern) => {
     const majority = majorityOf(counts.get(pattern)?.get(key))
@@ -144,7 +148,7 @@ function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly stri
   return { value, because: `names: ${agree} of ${of} ${alike} have it`, isSolid }
 }
 
-/** The one value of a key that is a word of the workload's name. */
+/** Returns the value of a key that occurs as a word in the workload's name; null unless there is exactly one. */
 function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<string, string> | undefined) {
   const words = nameWords(hostname || name || '')
   const held = [...new Set(words.flatMap((word) => values?.get(word) ?? []))]
@@ -154,7 +158,7 @@ function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<str
     : { value, because: `names: this one holds ${value}`, isSolid: false }
 }
 
-/** A pattern and the name itself that agree are solid together. */
+/** Combines the evidence of a pattern and of the name itself, which is solid if both agree. */
 function joinNames(pattern: Evidence | null, held: Evidence | null): (Evidence | null)[] {
   if (pattern === null || held === null || pattern.value !== held.value) return [pattern, held]
   const because = `${pattern.because}, and this one holds ${held.value}`
@@ -176,13 +180,13 @@ function fromPeers(values: ReadonlyMap<string, ReadonlySet<string>> | undefined)
   const majority = majorityOf(new Map([...(values ?? [])].map(([value, peers]) => [value, peers.size])))
   if (majority === null) return null
   const { value, agree, of } = majority
-  // Whoever uses an application talks to it as well: that alone makes nobody a part of it.
+  // Users of an application also communicate with it, so traffic alone does not make a workload part of it.
   return { value, because: `traffic: ${agree} of ${of} workloads that it talks to have it`, isSolid: false }
 }
 
 /**
- * strong: two sources agree, one of them solidly, and none says otherwise. fair: one solid source that none contradicts, or two that
- * agree. weak: anything less.
+ * Weighs the evidence. `strong`: two sources agree, one of them is solid and none disagrees. `fair`: one solid source
+ * without contradiction, or two that agree. `weak`: anything less.
  */
 function weigh(key: string, found: Record<Source, (Evidence | null)[]>): Suggestion[] {
   const byValue = new Map<string, { sources: Set<Source>; evidence: Evidence[] }>()

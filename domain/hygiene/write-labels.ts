@@ -7,41 +7,44 @@ import { mayHaveHappened, reasonOf } from '../inventory/pce-errors.js'
 import { mapBounded } from '../text/pace-work.js'
 import { isSameLabels, type Relabelling } from './plan-labels.js'
 
-/** What became of one workload. `not_done`: it is as it was. `differs`: it has labels that are neither the old nor the new. */
+/**
+ * The outcome for one workload. `not_done`: it is unchanged. `differs`: its labels are neither the old nor the new
+ * ones.
+ */
 export type LabelOutcome = 'updated' | 'refused' | 'not_done' | 'unknown' | 'differs'
 
 export interface WrittenLabels {
   change: Relabelling
   outcome: LabelOutcome
-  /** Of a refusal. */
+  /** The PCE's error token if it refused the change. */
   token?: string
   message?: string
-  /** Labels that were read back, where they are not those that were sent. */
+  /** Labels that were read back, if they differ from those that were sent. */
   stored?: readonly LabelRef[]
 }
 
 export interface LabelsWritten {
   results: WrittenLabels[]
-  /** Why it ended before all chunks were sent; what was thrown. */
+  /** The error that ended the writing before all chunks were sent; null if there was none. */
   failure: { error: unknown } | null
-  /** Why the workloads could not be read back; null where they were. */
+  /** Why the workloads could not be read back; null if they were. */
   unread: string | null
 }
 
-/** The PCE takes no more in one call, and one call at a time (P48). */
+/** Maximum number of workloads that the PCE accepts in one bulk call, and it accepts one call at a time (P48). */
 const CHUNK = 1000
-/** As many are read back one by one; for more the list is read through. */
+/** Up to this many workloads are read back individually; for more, the whole list is read. */
 const READ_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Milliseconds that reading back one workload may take: the write is done. */
+/** Milliseconds that reading back one workload may take; by then the write is done. */
 const LOOK_MS = 10_000
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
 
 /**
- * Writes labels in chunks of 1,000, one after the other, each in one request that is never cut short, and reads back what the PCE has
- * then. A chunk that fails as a whole, or a server that stops, ends it there; what became of every workload is answered, by what was
- * read back as far as that worked. Rejects for nothing.
+ * Writes labels in chunks of 1,000, one request after the other, without aborting a request that was sent, and reads
+ * the result back. Writing ends early if a chunk fails as a whole or the server stops. Every workload gets an outcome,
+ * corrected by what was read back as far as that was possible. Never rejects.
  */
 export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Promise<LabelsWritten> {
   const { pce, signal, progress } = ctx
@@ -69,13 +72,16 @@ export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Pr
   return { results, failure, unread }
 }
 
-/** The change as the PCE takes it: all labels of the workload, since it replaces them. */
+/** The body of a change: all labels of the workload, because the PCE replaces the whole list. */
 export const bodyOf = ({ workload: { href }, after }: Relabelling) => ({
   href,
   labels: after.map((label) => ({ href: label.href })),
 })
 
-/** One answer for each object in the same order (P63); by its href where the PCE gives one. */
+/**
+ * Records the PCE's results. There is one for each object, in the same order (P63); hrefs are used if the PCE includes
+ * them.
+ */
 function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkResultItem[]): void {
   const byHref = new Map(answered.map((item) => [item.href, item]))
   for (const [at, result] of chunk.entries()) {
@@ -86,7 +92,7 @@ function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkRes
   }
 }
 
-/** Corrects the outcomes by what the PCE has now. Returns why that could not be read. */
+/** Corrects the outcomes by what is stored now. Returns the reason if that could not be read. */
 async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
   const stored = new Map<string, readonly LabelRef[]>()
   const wanted = new Set(results.map(({ change }) => change.workload.href))
