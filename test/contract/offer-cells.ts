@@ -1,137 +1,27 @@
-/** The cells of the matrix of offers: what is offered in each is typed out here, not taken from the tools (D121 to D124). */
+/** The cells of the matrix of offers: what is offered in each follows from the contract, not from the tools (D121 to D124). */
 import type { Test } from 'tap'
 import type { OfferConfig } from '../../schemas/config.js'
-import { tools } from '../../tools/index.js'
+import { tools as everyTool } from '../../tools/index.js'
+import { CONTRACT, DEFAULT_NAMES, NAMES, namesOf } from '../surface/contract.js'
 import { insecureApp, parseEvents, request } from './insecure-app.js'
 import { startService, type Json } from './authenticated-service.js'
 
-interface Toolset {
-  reads: string[]
-  changes: string[]
-}
-
-/** What `default` leaves out. */
-const BEYOND: Record<string, Toolset> = {
-  explain: {
-    reads: ['explain-flow', 'find-rules', 'preview-enforcement-change', 'suggest-rule'],
-    changes: ['set-enforcement-mode'],
-  },
-  'rules-plus': {
-    reads: ['get-ip-list-matches', 'get-label-groups'],
-    changes: ['create-rule', 'edit-ip-list-ranges'],
-  },
-  history: {
-    reads: ['compare-policy-versions', 'list-policy-versions', 'who-changed'],
-    changes: ['discard-draft-changes', 'restore-policy-version'],
-  },
-  hygiene: {
-    reads: ['find-redundant-rules', 'find-unlabelled-workloads', 'find-unused'],
-    changes: ['label-workloads'],
-  },
-  vens: {
-    reads: ['get-vens', 'ven-health-report'],
-    changes: [],
-  },
-}
-const SETS: Record<string, Toolset> = {
-  inventory: {
-    reads: [
-      'get-container-clusters',
-      'get-container-workload-profiles',
-      'get-iplists',
-      'get-kubernetes-workloads',
-      'get-labels',
-      'get-pairing-profiles',
-      'get-services',
-      'get-workload-enforcement-status',
-      'get-workloads',
-    ],
-    changes: [],
-  },
-  objects: {
-    reads: [],
-    changes: [
-      'create-iplist',
-      'create-label',
-      'create-service',
-      'create-workload',
-      'delete-iplist',
-      'delete-label',
-      'delete-service',
-      'delete-workload',
-      'update-container-workload-profile',
-      'update-iplist',
-      'update-label',
-      'update-service',
-      'update-workload',
-    ],
-  },
-  rules: {
-    reads: ['get-rulesets'],
-    changes: [
-      'create-deny-rule',
-      'create-ruleset',
-      'delete-deny-rule',
-      'delete-ruleset',
-      'delete-sec-rule',
-      'update-deny-rule',
-      'update-ruleset',
-      'update-sec-rule',
-    ],
-  },
-  provisioning: { reads: ['compare-draft-active'], changes: ['provision-policy'] },
-  traffic: {
-    reads: ['discover-process-egress', 'find-unmanaged-traffic', 'get-traffic-flows', 'get-traffic-flows-summary'],
-    changes: [],
-  },
-  analysis: {
-    reads: [
-      'compliance-check',
-      'detect-lateral-movement-paths',
-      'enforcement-readiness',
-      'get-policy-coverage-report',
-      'identify-infrastructure-services',
-    ],
-    changes: [],
-  },
-  ringfence: { reads: [], changes: ['create-ringfence', 'ringfence-batch'] },
-  credentials: {
-    reads: ['check-pce-credentials-status'],
-    changes: ['delete-pce-credentials', 'register-pce-credentials'],
-  },
-  server: { reads: ['check-pce-connection', 'get-events', 'get-server-changelog'], changes: [] },
-  ...BEYOND,
-}
-/** What a role below admin may not call (test/contract/role-matrix.test.ts has the whole matrix). */
-const OWN = SETS['credentials']!.changes
-const FOR_ADMIN = [
-  'discard-draft-changes',
-  'provision-policy',
-  'restore-policy-version',
-  'ringfence-batch',
-  'set-enforcement-mode',
-]
-
-const setOf = (...names: string[]) => names.flatMap((name) => [...SETS[name]!.reads, ...SETS[name]!.changes])
-/** All there are, by their names. */
-export const ALL = setOf(...Object.keys(SETS)).sort()
-const READS = Object.values(SETS).flatMap(({ reads }) => reads)
-/** What a server offers that was told nothing. */
-const DEFAULT = setOf(...Object.keys(SETS).filter((name) => !(name in BEYOND))).sort()
+/** The tools of the contract; surface.test.ts says which tool has no entry there. */
+const tools = everyTool.filter(({ name }) => name in CONTRACT)
+/** The names of all tools. */
+export const ALL = NAMES
+const READS = namesOf(({ mutating }) => !mutating)
+const setOf = (...names: string[]) => namesOf(({ toolset }) => names.includes(toolset))
 const only = (some: readonly string[]) => ALL.filter((name) => some.includes(name))
 const but = (...some: string[]) => ALL.filter((name) => !some.includes(name))
 
 export type Role = 'reader' | 'operator' | 'admin' | null
-const permitted = (role: Role) => {
-  if (role === 'admin') return ALL
-  if (role === 'operator') return but(...FOR_ADMIN)
-  return role === null ? [] : only([...READS, ...OWN])
-}
+const permitted = (role: Role) => namesOf(({ roles }) => role !== null && roles.includes(role))
 
 /** What the operator sets, with what is offered by it. */
 export const SETTINGS: [OfferConfig, string[]][] = [
-  [{}, DEFAULT],
-  [{ toolsets: ['default'] }, DEFAULT],
+  [{}, DEFAULT_NAMES],
+  [{ toolsets: ['default'] }, DEFAULT_NAMES],
   [{ toolsets: ['all'], excluded: ['provision-policy', 'get-events'] }, but('provision-policy', 'get-events')],
   [{ toolsets: ['traffic', 'rules'] }, only(setOf('traffic', 'rules'))],
   [

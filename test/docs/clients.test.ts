@@ -6,6 +6,7 @@ import { isKnown } from '../../config/variables.js'
 import { SECRETS } from '../../config/read-secrets.js'
 import { readConfig } from '../../config/index.js'
 import { anchorOf } from '../../scripts/docs/find-commands.js'
+import { DEFAULT_NAMES } from '../surface/contract.js'
 import { createReader, FOLDER, readClientPages, SECTIONS } from './client-pages.js'
 import { readPage, ROOT } from './commands.js'
 
@@ -90,6 +91,6 @@ t.test('the server starts with the configuration of a page in each format', asyn
   for (const page of ['vs-code', 'codex', 'continue']) {
     const where = `${FOLDER}/${page}.md#stdio`
     const client = await reader.connect(entries.find((entry) => entry.where === where)!)
-    t.equal((await client.listTools()).tools.length, 50, where)
+    t.equal((await client.listTools()).tools.length, DEFAULT_NAMES.length, where)
   }
 })

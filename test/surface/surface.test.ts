@@ -1,8 +1,8 @@
 /**
- * The public surface of the tools: what tools/list says, who may call, which gates. Expectations are typed out, here and in
- * contract.json; none is taken from the code under test.
+ * The public surface of the tools: what tools/list says, who may call, which gates. Expectations are typed out in contract.json and
+ * here; none is taken from the code under test.
  */
-import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Value } from '@sinclair/typebox/value'
 import { Ajv2020 } from 'ajv/dist/2020.js'
@@ -10,83 +10,10 @@ import t from 'tap'
 import { measureList } from '../../scripts/bench/measure-list.js'
 import { validateArguments } from '../../plugins/dispatcher/validate-arguments.js'
 import { surfaceOf } from '../../scripts/tool-surface.js'
-import { isInDefault } from '../../tools/define.js'
+import { isInDefault, TOOLSETS } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
-
-/** The tools of the contract, which are what `default` offers. */
-const NAMES = [
-  'check-pce-connection',
-  'check-pce-credentials-status',
-  'compare-draft-active',
-  'compliance-check',
-  'create-deny-rule',
-  'create-iplist',
-  'create-label',
-  'create-ringfence',
-  'create-ruleset',
-  'create-service',
-  'create-workload',
-  'delete-deny-rule',
-  'delete-iplist',
-  'delete-label',
-  'delete-pce-credentials',
-  'delete-ruleset',
-  'delete-sec-rule',
-  'delete-service',
-  'delete-workload',
-  'detect-lateral-movement-paths',
-  'discover-process-egress',
-  'enforcement-readiness',
-  'find-unmanaged-traffic',
-  'get-container-clusters',
-  'get-container-workload-profiles',
-  'get-events',
-  'get-iplists',
-  'get-kubernetes-workloads',
-  'get-labels',
-  'get-pairing-profiles',
-  'get-policy-coverage-report',
-  'get-rulesets',
-  'get-server-changelog',
-  'get-services',
-  'get-traffic-flows',
-  'get-traffic-flows-summary',
-  'get-workload-enforcement-status',
-  'get-workloads',
-  'identify-infrastructure-services',
-  'provision-policy',
-  'register-pce-credentials',
-  'ringfence-batch',
-  'update-container-workload-profile',
-  'update-deny-rule',
-  'update-iplist',
-  'update-label',
-  'update-ruleset',
-  'update-sec-rule',
-  'update-service',
-  'update-workload',
-]
-
-interface ContractArgument {
-  type: string
-  required: boolean
-  enum?: string[]
-  default?: unknown
-  /** Properties of the elements, and which of them are required. */
-  items?: string[]
-  items_required?: string[]
-}
-
-interface ContractTool {
-  roles: string[]
-  mutating: boolean
-  destructive: boolean
-  idempotent: boolean
-  requires_pce: boolean
-  requires_confirm: boolean
-  arguments: Record<string, ContractArgument>
-}
+import { CONTRACT, CONTRACT_FILE, DEFAULT_NAMES, NAMES, namesOf, placeOf } from './contract.js'
 
 interface Schema {
   type?: string | string[]
@@ -104,37 +31,49 @@ interface Schema {
 
 const pathOf = (path: string) => fileURLToPath(new URL(path, import.meta.url))
 const read = (path: string) => JSON.parse(readFileSync(pathOf(path), 'utf8')) as unknown
-
-/** The names of the JSON files in a folder; a folder that is not there has none. */
-function filesOf(folder: string): string[] {
-  const files = existsSync(pathOf(folder)) ? readdirSync(pathOf(folder)) : []
-  return files.map((file) => file.replace(/\.json$/, '')).sort()
-}
-
-const FIFTY = read('contract.json') as Record<string, ContractTool>
-/** The tools beyond the contract: one file each, in the same shape. */
-const BEYOND = Object.fromEntries(
-  filesOf('beyond').map((name) => [name, read(`beyond/${name}.json`) as ContractTool] as const),
+const TEST_FILES = readdirSync(pathOf('..'), { recursive: true, encoding: 'utf8' }).filter((file) =>
+  /\.(?:test|long)\.ts$/.test(file),
 )
-const CONTRACT = { ...FIFTY, ...BEYOND }
-const surfaces = tools.map(surfaceOf)
-const fifty = surfaces.filter(({ name }) => NAMES.includes(name))
 
-t.test('there are exactly these tools, sorted by name', async (t) => {
+const surfaces = tools.map(surfaceOf)
+/** The tools that have an entry in the contract. */
+const known = surfaces.filter(({ name }) => name in CONTRACT)
+
+t.test('the contract has exactly these tools, sorted by name', async (t) => {
+  const listed = surfaces.map(({ name }) => name)
+  for (const name of listed)
+    if (!(name in CONTRACT))
+      t.fail(`${placeOf(name)}: ${name} has no entry; write its toolset, roles, gates and arguments`)
+  for (const name of NAMES)
+    if (!listed.includes(name))
+      t.fail(`${placeOf(name)}: ${name} is not in tools/index.ts; add it there or remove the entry`)
+  t.same(listed, [...listed].sort(), 'tools/index.ts: the list is sorted by name')
+  t.same(NAMES, [...NAMES].sort(), `${CONTRACT_FILE}: the entries are sorted by name`)
+  t.equal(DEFAULT_NAMES.length, 50, "the owner's list has fifty tools")
+})
+
+t.test('every tool has a test', async (t) => {
+  const texts = TEST_FILES.map((file) => readFileSync(pathOf(`../${file}`), 'utf8'))
+  for (const { name } of surfaces)
+    if (!texts.some((text) => text.includes(`'${name}'`)))
+      t.fail(`test/tools/${name}.test.ts:1: no test names ${name}; write one`)
+  t.ok(texts.length > 100, 'the tests were read')
+})
+
+t.test('the toolsets are those of the contract', async (t) => {
   t.same(
-    surfaces.map(({ name }) => name),
-    [...NAMES, ...Object.keys(BEYOND)].sort(),
+    Object.keys(TOOLSETS).filter((toolset) => namesOf((tool) => tool.toolset === toolset).length > 0).length,
+    new Set(Object.values(CONTRACT).map(({ toolset }) => toolset)).size,
+    'each has a purpose in tools/define.ts',
   )
-  t.same(
-    tools.filter(isInDefault).map(({ name }) => name),
-    NAMES,
-    'and the default has those of the contract',
-  )
-  t.same(Object.keys(FIFTY), NAMES, 'the contract covers each')
+  for (const tool of tools.filter(({ name }) => name in CONTRACT)) {
+    t.equal(tool.toolset, CONTRACT[tool.name]!.toolset, `${placeOf(tool.name)}: the toolset of ${tool.name}`)
+    t.equal(isInDefault(tool), CONTRACT[tool.name]!.beyond !== true, `${tool.name}: whether \`default\` has it`)
+  }
 })
 
 t.test('each tool keeps its contract: names, types, roles and gates', async (t) => {
-  for (const surface of surfaces) {
+  for (const surface of known) {
     const expected = CONTRACT[surface.name]!
     const input = surface.inputSchema as Schema
     await t.test(surface.name, async (t) => {
@@ -148,12 +87,18 @@ t.test('each tool keeps its contract: names, types, roles and gates', async (t) 
         openWorldHint: expected.requires_pce,
         title: surface.title,
       })
-      const required = Object.entries(expected.arguments).filter(([, argument]) => argument.required)
+      const required = Object.entries(expected.arguments).filter(([, argument]) => argument.required === true)
       t.same(
         [...(input.required ?? [])].sort(),
         required.map(([name]) => name).sort(),
         'required arguments, no more and no fewer',
       )
+      t.same(
+        Object.keys(input.properties ?? {}).sort(),
+        Object.keys(expected.arguments).sort(),
+        `${placeOf(surface.name)}: the arguments of ${surface.name}, no more and no fewer`,
+      )
+      t.equal('fields' in expected.arguments, expected.rows !== undefined, 'what takes fields has rows')
       for (const [name, argument] of Object.entries(expected.arguments)) {
         const property = input.properties?.[name]
         if (!t.ok(property, `has the argument ${name}`) || property === undefined) continue
@@ -237,10 +182,12 @@ t.test('the list of tools stays within what every conversation can afford', asyn
 })
 
 t.test('what was there before the newer arguments has not grown', async (t) => {
-  const added = read('added-arguments.json') as Record<string, string[]>
-  const sizes = fifty.map(({ name, description, inputSchema }) => {
+  const first = known.filter(({ name }) => DEFAULT_NAMES.includes(name))
+  const sizes = first.map(({ name, description, inputSchema }) => {
     const properties = Object.fromEntries(
-      Object.entries(inputSchema.properties as object).filter(([argument]) => added[name]?.includes(argument) !== true),
+      Object.entries(inputSchema.properties as object).filter(
+        ([argument]) => CONTRACT[name]!.arguments[argument]?.added !== 'later',
+      ),
     )
     return Buffer.byteLength(JSON.stringify({ name, description, inputSchema: { ...inputSchema, properties } }))
   })
@@ -279,17 +226,22 @@ t.test("the arguments of a call have the defaults of the schema, by TypeBox's ow
 })
 
 t.test('a description says what to expect of a call that changes the PCE', async (t) => {
-  for (const { name, description = '', requires_confirm: confirm } of surfaces) {
+  for (const { name, description = '', requires_confirm: confirm } of known) {
     t.ok(description.length > 20 && description.length < 600, `${name}: ${description.length} characters`)
-    t.equal(/Changes PCE state.*do not retry/.test(description), CONTRACT[name]?.mutating, `${name}: the warning`)
+    t.equal(/Changes PCE state.*do not retry/.test(description), CONTRACT[name]!.mutating, `${name}: the warning`)
     t.equal(/confirm_required/.test(description), confirm, `${name}: the two steps`)
   }
 })
 
-t.test('the snapshots match the surface (npm run snapshots writes them)', async (t) => {
-  t.same(filesOf('../snapshots'), Object.keys(CONTRACT).sort(), 'one file a tool')
-  for (const surface of surfaces)
-    t.same(read(`../snapshots/${surface.name}.json`), JSON.parse(JSON.stringify(surface)), surface.name)
+t.test('the snapshots match the surface', async (t) => {
+  const files = readdirSync(pathOf('../snapshots'))
+  const wanted = new Map<string, unknown>(
+    tools.map((tool) => [`${tool.name}.json`, JSON.parse(JSON.stringify(surfaceOf(tool)))]),
+  )
+  for (const name of wanted.keys())
+    if (!files.includes(name)) t.fail(`test/snapshots/${name}:1: it is not there; \`npm run generate\` writes it`)
+  for (const name of files)
+    t.same(read(`../snapshots/${name}`), wanted.get(name), `test/snapshots/${name}: \`npm run generate\` writes it`)
 })
 
 /** `string | array<object>` → both; the `|` inside brackets belongs to the element. */

@@ -1,35 +1,19 @@
 /** `exact: true` on every list tool that finds parts: whole values only, in this case, over all objects and pages. */
 import t from 'tap'
 import { tools } from '../../tools/index.js'
+import { CONTRACT, namesTaking } from '../surface/contract.js'
 import { startBench, type Json } from './harness.js'
 
-/** Tools with filters that find parts, and what their answers call their lists. */
-const LISTS: Record<string, string> = {
-  'find-unlabelled-workloads': 'workloads',
-  'get-container-clusters': 'container_clusters',
-  'get-iplists': 'ip_lists',
-  'get-kubernetes-workloads': 'kubernetes_workloads',
-  'get-label-groups': 'label_groups',
-  'get-labels': 'labels',
-  'get-pairing-profiles': 'pairing_profiles',
-  'get-rulesets': 'rulesets',
-  'get-services': 'services',
-  'get-vens': 'vens',
-  'get-workloads': 'workloads',
-}
-
 t.test('every list tool with a filter that finds parts takes it, and no other', async (t) => {
-  const properties = ({ input }: (typeof tools)[number]) => input.properties as Record<string, { description?: string }>
-  const named = (wanted: (tool: (typeof tools)[number]) => boolean) => tools.filter(wanted).map(({ name }) => name)
-  const findsParts = named(
-    (tool) =>
-      /^(?:get|find)-/.test(tool.name) &&
-      Object.values(properties(tool)).some(({ description = '' }) => /^Part\b/.test(description)),
-  )
-  t.same(findsParts, Object.keys(LISTS))
+  const findsParts = ({ name, input }: (typeof tools)[number]) =>
+    /^(?:get|find)-/.test(name) &&
+    Object.values<{ description?: string }>(input.properties).some(({ description = '' }) =>
+      /^Part\b/.test(description),
+    )
+  const known = tools.filter(({ name }) => name in CONTRACT)
   t.same(
-    named((tool) => 'exact' in properties(tool)),
-    Object.keys(LISTS),
+    known.filter(findsParts).map(({ name }) => name),
+    namesTaking('exact'),
   )
 })
 
@@ -97,7 +81,7 @@ t.test('exact: true', async (t) => {
     const detail = tool === 'get-workloads' ? { detail_level: 'full' } : {}
     const found = async (value: string, exact: boolean): Promise<number> => {
       const answer = await bench.ok(tool, { ...detail, [filter]: value, exact })
-      const shown = (answer[LISTS[tool] as string] ?? []).length
+      const shown = (answer[CONTRACT[tool]!.rows!.in] ?? []).length
       t.equal(answer.total_count ?? answer.total, shown, `${tool} ${filter} counts what it shows`)
       return shown
     }

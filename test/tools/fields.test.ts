@@ -1,45 +1,21 @@
 /** `fields` of every tool that answers rows: these columns and no others, more of them to a page, and no unknown name. */
 import t from 'tap'
-import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
+import { CONTRACT, namesTaking } from '../surface/contract.js'
 import { startBench, type Json } from './harness.js'
 
-/** Tools that answer rows, where these stand in the answer, and two of their fields. */
-const LISTS: Record<string, { rows: (answer: Json) => Json[]; fields: [string, string]; args?: object }> = {
-  'compare-draft-active': { rows: ({ changes }) => Object.values<Json[]>(changes).flat(), fields: ['name', 'effect'] },
-  'compare-policy-versions': {
-    rows: ({ changes }) => changes,
-    fields: ['name', 'effect'],
-    args: { from: 1, to: 'draft' },
-  },
-  'find-rules': { rows: (answer) => answer.rules, fields: ['href', 'rule'] },
-  'find-unlabelled-workloads': { rows: (answer) => answer.workloads, fields: ['name', 'missing'] },
-  'get-container-clusters': { rows: (answer) => answer.container_clusters, fields: ['name', 'node_count'] },
-  'get-container-workload-profiles': { rows: (answer) => answer.profiles, fields: ['namespace', 'managed'] },
-  'get-events': { rows: (answer) => answer.events, fields: ['timestamp', 'event_type'] },
-  'get-iplists': { rows: (answer) => answer.ip_lists, fields: ['name', 'ip_ranges'] },
-  'get-kubernetes-workloads': { rows: (answer) => answer.kubernetes_workloads, fields: ['name', 'labels'] },
-  'get-label-groups': { rows: (answer) => answer.label_groups, fields: ['name', 'used_by'] },
-  'get-labels': { rows: (answer) => answer.labels, fields: ['href', 'value'] },
-  'get-pairing-profiles': { rows: (answer) => answer.pairing_profiles, fields: ['href', 'enabled'] },
-  'get-rulesets': { rows: (answer) => answer.rulesets, fields: ['name', 'rules'] },
-  'get-services': { rows: (answer) => answer.services, fields: ['name', 'service_ports'] },
-  'get-vens': { rows: (answer) => answer.vens, fields: ['hostname', 'health'] },
-  'get-workload-enforcement-status': { rows: (answer) => answer.app_groups, fields: ['app', 'workload_count'] },
-  'get-workloads': {
-    rows: (answer) => answer.workloads,
-    fields: ['hostname', 'labels'],
-    args: { detail_level: 'full' },
-  },
-  'list-policy-versions': { rows: ({ versions }) => versions, fields: ['version', 'commit_message'] },
-  'who-changed': { rows: ({ changes }) => changes, fields: ['at', 'by'], args: { kind: 'ip_list', name: 'Branch' } },
+/** The tools that answer rows, by the contract. */
+const LISTS = namesTaking('fields')
+
+/** The rows of an answer, which may be grouped by kind. */
+function rowsOf(tool: string, answer: Json): Json[] {
+  const rows: Json = answer[CONTRACT[tool]!.rows!.in]
+  return Array.isArray(rows) ? rows : Object.values<Json[]>(rows).flat()
 }
 
 t.test('every tool that answers a page of rows takes fields', async (t) => {
-  const takes = (argument: string) => tools.filter(({ input }) => argument in input.properties).map(({ name }) => name)
-  t.same(takes('fields'), Object.keys(LISTS))
   t.same(
-    takes('cursor').filter((name) => !(name in LISTS)),
+    namesTaking('cursor').filter((name) => !LISTS.includes(name)),
     [],
   )
 })
@@ -54,25 +30,27 @@ t.test('fields', async (t) => {
   }
   const [cluster] = (await bench.ok('get-container-clusters', { max_results: 1 })).container_clusters
   const argsOf = (tool: string): object =>
-    tool === 'get-container-workload-profiles' ? { cluster_href: cluster.href } : (LISTS[tool]!.args ?? {})
+    tool === 'get-container-workload-profiles' ? { cluster_href: cluster.href } : (CONTRACT[tool]!.rows!.with ?? {})
 
-  for (const [tool, { rows, fields }] of Object.entries(LISTS))
+  for (const tool of LISTS)
     await t.test(`${tool}: rows have those that were asked for, as they are without the argument`, async (t) => {
+      const { fields } = CONTRACT[tool]!.rows!
       const most = tool === 'get-workload-enforcement-status' ? {} : { max_results: 10 }
       const args = { ...argsOf(tool), ...most }
       const [whole, chosen] = [await bench.ok(tool, args), await bench.ok(tool, { ...args, fields })]
       const only = (row: Json) => Object.fromEntries(Object.entries(row).filter(([name]) => fields.includes(name)))
-      t.ok(rows(whole).length > 0)
-      t.same(rows(chosen), rows(whole).map(only))
+      const rows = rowsOf(tool, whole)
+      t.ok(rows.length > 0)
+      t.same(rowsOf(tool, chosen), rows.map(only))
       t.equal(chosen.total_count, whole.total_count)
     })
 
   await t.test('a name that no row has is refused with those there are, before the PCE is asked', async (t) => {
     simulator.clearRequests()
-    for (const tool of Object.keys(LISTS).filter((name) => name !== 'get-workloads')) {
+    for (const tool of LISTS.filter((name) => name !== 'get-workloads')) {
       const error = await bench.fails(tool, { ...argsOf(tool), fields: ['nmae', 'hostnam'] }, 'invalid_argument')
       partial(t, error, { argument: 'fields', unknown_fields: ['nmae', 'hostnam'] }, tool)
-      t.ok(error.known_fields.includes(LISTS[tool]!.fields[0]), tool)
+      t.ok(error.known_fields.includes(CONTRACT[tool]!.rows!.fields[0]), tool)
       t.ok(error.message.endsWith(`Fields: ${error.known_fields.join(', ')}.`), error.message)
       const none = await bench.fails(tool, { ...argsOf(tool), fields: [] }, 'invalid_argument')
       partial(t, none, { argument: 'fields', known_fields: error.known_fields }, tool)

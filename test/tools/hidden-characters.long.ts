@@ -337,13 +337,15 @@ t.test('no output of any tool hides a character, on success or failure', async (
   await pce.services.create({ name: `idle${HIDDEN}`, service_ports: [{ port: 1, proto: 6 }] })
   await pce.pairingProfiles.create({ name: `pair${HIDDEN}`, enabled: true })
   await pce.provisionPolicyChanges(`made${HIDDEN}`, [ruleSet!.href])
-  const calls = callsOf({
+  const own = callsOf({
     workload: unmanaged.name!.replace(HIDDEN, SHOWN),
     rule: ruleSet!.rules![0]!.href,
     deny: deny.href,
     profile: profile!.href,
   })
-  t.same(calls.map(([tool]) => tool).sort(), tools.map(({ name }) => name).sort(), 'every tool is called')
+  // A tool without calls of its own is called as its example does, and with an argument that it does not take.
+  const others = tools.filter(({ name }) => !own.some(([tool]) => tool === name))
+  const calls = [...own, ...others.map(({ name, example }) => [name, [example], [{ [NOBODY]: 1 }]] as const)]
 
   const outcome: Record<string, string[]> = { failed: [], succeeded: [], hidden: [], unequal: [], silent: [] }
   let tool = ''
@@ -377,7 +379,7 @@ t.test('no output of any tool hides a character, on success or failure', async (
     if (good.length > 0 && tools.find((one) => one.name === name)?.requiresPce === true) {
       const body = [{ token: `refused${HIDDEN}`, message: `Not for you${HIDDEN}` }]
       simulator.faults.add({ kind: 'status', path: /./, times: 1, status: 403, body })
-      await call(good[0]!)
+      await call(good[0])
       simulator.faults.clear()
     }
     for (const args of good) {

@@ -1,19 +1,16 @@
 /** `policy_version` on every list of policy objects: the draft, what is in force, or a past version, with the names it had then. */
 import t from 'tap'
 import { partial } from '../partial.js'
-import { tools } from '../../tools/index.js'
+import { CONTRACT, namesTaking } from '../surface/contract.js'
 import { handMade } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 
 const AT = '/orgs/1/sec_policy'
 
-/** Tools that list policy objects, and what their answers call the list. */
-const LISTS: Record<string, string> = {
-  'get-iplists': 'ip_lists',
-  'get-label-groups': 'label_groups',
-  'get-rulesets': 'rulesets',
-  'get-services': 'services',
-}
+/** The tools that list objects of a policy version, by the contract. */
+const LISTS = namesTaking('policy_version').filter(
+  (name) => name.startsWith('get-') && CONTRACT[name]!.rows !== undefined,
+)
 
 const estate = () =>
   handMade({
@@ -30,11 +27,6 @@ const estate = () =>
       },
     ],
   })
-
-t.test('the lists of policy objects take it, and no other tool but the questions about them', async (t) => {
-  const taking = tools.filter(({ input }) => 'policy_version' in input.properties).map(({ name }) => name)
-  t.same(taking, [...Object.keys(LISTS), 'find-redundant-rules', 'find-rules', 'get-ip-list-matches'].sort())
-})
 
 t.test('each version is answered as it was', async (t) => {
   const bench = await startBench(t, { estate: estate() })
@@ -55,7 +47,9 @@ t.test('each version is answered as it was', async (t) => {
   await pce.ipLists.update(list, { description: 'draft' })
 
   const listed = async (tool: string, policy_version?: string | number) =>
-    (await bench.ok(tool, { ...(policy_version !== undefined && { policy_version }) }))[LISTS[tool]!] as Json[]
+    (await bench.ok(tool, { ...(policy_version !== undefined && { policy_version }) }))[
+      CONTRACT[tool]!.rows!.in
+    ] as Json[]
   const names = async (tool: string, version?: string | number) => (await listed(tool, version)).map(({ name }) => name)
 
   for (const version of [undefined, 'draft', 'active', 2, '2']) {
@@ -125,7 +119,7 @@ t.test('each version is answered as it was', async (t) => {
     await bench.fails('get-label-groups', { href: groupHref, policy_version: 1 }, 'not_found')
   })
 
-  for (const tool of Object.keys(LISTS)) {
+  for (const tool of LISTS) {
     await t.test(`${tool}: what is no version is refused before anything is read`, async (t) => {
       bench.simulator.clearRequests()
       for (const policy_version of ['', 'Draft', 'latest', '0', '-1', '1.5', '01', '2 3', '99999999999999999999'])
