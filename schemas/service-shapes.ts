@@ -33,7 +33,7 @@ export const ServiceListsInput = {
 }
 
 /** The stored entries, named as in the input. */
-const EntriesOut = Type.Optional(
+export const EntriesOut = Type.Optional(
   Type.Array(
     Type.Object({
       port: Type.Optional(Type.Integer()),

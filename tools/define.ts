@@ -20,12 +20,20 @@ export const TOOLSETS = {
   history: 'compare and restore policy versions, discard drafts, and find who changed what',
   hygiene: 'find what is unused, redundant or unlabelled, and label workloads in bulk',
   vens: 'look up VENs and judge their health',
+  'virtual-services': 'look up virtual services, with what they offer, where and under which labels',
 } as const
 
 export type Toolset = keyof typeof TOOLSETS
 
 /** Later than the tools of the contract: not part of the toolset `default` (D122). */
-const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set(['explain', 'rules-plus', 'history', 'hygiene', 'vens'])
+const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
+  'explain',
+  'rules-plus',
+  'history',
+  'hygiene',
+  'vens',
+  'virtual-services',
+])
 
 /** Whether the toolset `default` has a tool: the fifty of the contract are in it. */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)

@@ -64,6 +64,7 @@ import getTrafficFlowsSummary from './traffic/get-traffic-flows-summary.js'
 import getTrafficFlows from './traffic/get-traffic-flows.js'
 import getVens from './vens/get-vens.js'
 import venHealthReport from './vens/ven-health-report.js'
+import getVirtualServices from './virtual-services/get-virtual-services.js'
 import createWorkload from './workloads/create-workload.js'
 import deleteWorkload from './workloads/delete-workload.js'
 import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-status.js'
@@ -120,6 +121,7 @@ export const tools: readonly AnyTool[] = [
   getTrafficFlows,
   getTrafficFlowsSummary,
   getVens,
+  getVirtualServices,
   getWorkloadEnforcementStatus,
   getWorkloads,
   identifyInfrastructureServices,

@@ -51,6 +51,7 @@ export function showService(service: Service): ServiceOut {
   }
 }
 
-function withoutNulls(entry: object): object {
+/** An entry of a service without the fields that the PCE leaves null. */
+export function withoutNulls(entry: object): object {
   return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null && value !== undefined))
 }
