@@ -35,7 +35,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'virtual-services',
 ])
 
-/** Whether the toolset `default` has a tool: the fifty of the contract are in it. */
+/** Whether the toolset `default` has a tool: those of the owner's list are in it. */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {

@@ -168,7 +168,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     name: 'MCP_TOOLSETS',
     appliesTo: 'stdio, HTTP',
     meaning:
-      'Comma-separated toolsets to offer, such as traffic,analysis; default is the fifty tools, all whatever there is; in per_user mode the credential tools are there in any case. The option --toolsets wins over it',
+      'Comma-separated toolsets to offer, such as traffic,analysis; default is what a server offers that names none, all whatever there is; in per_user mode the credential tools are there in any case. The option --toolsets wins over it',
     default: 'default',
   },
   {

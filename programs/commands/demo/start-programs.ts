@@ -8,7 +8,7 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js
 const START_TIMEOUT_MS = 15_000
 /** What a program that was asked to end has until it is ended. */
 const END_TIMEOUT_MS = 5000
-/** The fifty tools, and those that say why. */
+/** The tools that every server offers, and those that say why a flow is blocked. */
 const TOOLSETS = 'default,explain'
 /** Characters of a program's log that are kept for the case that it ends. */
 const LOG_LENGTH = 4000
