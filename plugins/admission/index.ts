@@ -6,17 +6,20 @@ import type { Admissions, SealedCredentials } from '../../schemas/state.js'
 
 export interface AdmissionOptions {
   admissions: Admissions
-  /** Requests of one caller per minute; 0 for no limit. */
+  /** Requests per minute of one caller; 0 means no limit. */
   perMinute: number
-  /** Requests of one caller at a time; 0 for no limit. */
+  /** Simultaneous requests of one caller; 0 means no limit. */
   atATime: number
-  /** Whose request it is; null for strangers, who pass uncounted. */
+  /** The caller of a request; null for unknown senders, who are not counted. */
   ownerOf: (request: FastifyRequest) => Owner | null
-  /** False where something else counts the requests, and they only take places here. */
+  /** False if the requests are counted elsewhere and only take places here. */
   isCounted?: boolean
-  /** When it is asked: `preParsing` where a route itself finds out who it is from. Default onRequest. */
+  /**
+   * The hook in which the limit is checked: `preParsing` for routes that themselves find out who sent a request.
+   * Default onRequest.
+   */
   hook?: 'onRequest' | 'preParsing'
-  /** Counted here as long as the store does not answer, so that a caller without limits is no way around them. */
+  /** Counts the request in this process while the store does not respond, so that limits cannot be avoided then. */
   chargeHere: (request: FastifyRequest) => Promise<void>
 }
 
@@ -27,9 +30,9 @@ declare module 'fastify' {
 }
 
 /**
- * The limits of a caller where they hold over all replicas: one round trip to the store counts the request, takes a place and reads what
- * the keystore has of the caller (D139). While the store does not answer, requests go on, counted by this process alone: what they need
- * of the store fails by itself, and changes are refused by a gate (D140).
+ * Applies a caller's limits across all replicas: one round trip to the store counts the request, takes a place and
+ * reads the caller's keystore record (D139). While the store does not respond, requests continue and are counted by
+ * this process alone. Whatever they need from the store then fails by itself, and a gate refuses changes (D140).
  */
 export default fp<AdmissionOptions>(
   (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {
@@ -40,7 +43,7 @@ export default fp<AdmissionOptions>(
       try {
         const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
-        // Of a client that has left meanwhile the place is given back at once.
+        // If the client has left in the meantime, this gives the place back at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
       } catch (error) {

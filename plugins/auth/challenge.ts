@@ -9,8 +9,8 @@ interface ChallengeOptions {
 }
 
 /**
- * The value of WWW-Authenticate: where to find the metadata comes first (S7), then what was wrong, unless there was no token (RFC
- * 6750, 3), then the scope to ask for. Holds nothing that a client sent.
+ * Builds the value of WWW-Authenticate: first where to find the metadata (S7), then what was wrong, unless there was no
+ * token (RFC 6750, 3), then the scope to ask for. It contains nothing that a client sent.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,
@@ -22,7 +22,7 @@ export function renderChallenge(
   return `Bearer ${parameters.map(([name, value]) => `${name}=${quote(value)}`).join(', ')}`
 }
 
-/** A quoted-string (RFC 9110, 5.6.4). */
+/** Formats a quoted-string (RFC 9110, 5.6.4). */
 const quote = (text: string) => `"${text.replace(/["\\]/g, '\\$&')}"`
 
 const MESSAGES = {
@@ -31,16 +31,19 @@ const MESSAGES = {
   insufficient_scope: 'The access token lacks the scope that this server requires.',
 }
 
-/** A refused token as the error that every route can render: ToolError `unauthorized {reason}`. */
+/** Turns the refusal of a token into ToolError `unauthorized {reason}`, which every route can render. */
 export function explainRefusal(refusal: InvalidTokenError): ToolError {
   const { error, reason } = refusal
   return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })
 }
 
-/** Relative to the public URL (S11). */
+/** Path relative to the public URL (S11). */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
-/** The metadata of RFC 9728, made from the configuration alone: a Host header decides nothing. */
+/**
+ * The protected resource metadata of RFC 9728. It is derived from the configuration alone; the Host header has no
+ * influence.
+ */
 export function describeResource(
   publicUrl: string,
   { issuer, requiredScope, requestedScope }: OAuthConfig,
@@ -57,7 +60,7 @@ export function describeResource(
 
 export const metadataUrl = (publicUrl: string): string => `${withoutSlash(publicUrl)}${METADATA_PATH}`
 
-/** Where every common provider describes itself (OpenID Connect Discovery, 4). */
+/** The URL at which every common provider describes itself (OpenID Connect Discovery, 4). */
 export const discoveryUrl = ({ issuer }: OAuthConfig): string =>
   `${withoutSlash(issuer)}/.well-known/openid-configuration`
 

@@ -3,7 +3,7 @@ import type { Algorithm } from './read-token.js'
 
 interface DownloadOptions {
   fetch: typeof globalThis.fetch
-  /** Calls the download off. */
+  /** Cancels the download. */
   signal: AbortSignal
 }
 
@@ -11,17 +11,17 @@ const TIMEOUT_MS = 5000
 const LARGEST_SET = 1024 * 1024
 
 /**
- * The `keys` of the key set at `url` (RFC 7517, 5). Rejects with an Error that says in a few words what is wrong: no
- * answer within 5 s to the last byte, a status other than 200, a redirect, more than 1 MiB after decompression, or
- * anything but a JSON object with an array of keys.
+ * Downloads the `keys` of the key set at `url` (RFC 7517, 5). Rejects with an Error that briefly says what is wrong: no
+ * complete answer within 5 s, a status other than 200, a redirect, more than 1 MiB after decompression, or anything but
+ * a JSON object with an array of keys.
  */
 export async function downloadKeys(url: string, { fetch, signal }: DownloadOptions): Promise<readonly unknown[]> {
   signal.throwIfAborted()
   const bound = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let callOff = () => {}
-  // The signal alone does not bound fetch: Node.js 20 may lose it to the garbage collector, and a stalled body then
-  // never settles.
+  // The signal alone does not limit fetch: Node.js 20 may lose it to the garbage collector, and a stalled body would
+  // then never settle.
   const over = new Promise<never>((_resolve, reject) => {
     const end = (why: string) => {
       const error = new Error(why)
@@ -81,20 +81,20 @@ function keysIn(text: string): unknown {
   }
 }
 
-/** A public key for one algorithm, with nothing of its JWK but what makes the key. */
+/** A public key for one algorithm, reduced to the parts of its JWK that make up the key. */
 export type SigningKey = JsonWebKey & {
   alg: Algorithm
-  /** Null where the provider gives it no name. */
+  /** Null if the provider gives the key no id. */
   kid: string | null
 }
 
 const LEAST_RSA_BITS = 2048
-/** Verifying with a larger key takes so long that a few signatures would stall the server. */
+/** Largest RSA key. Verifying with a larger one takes so long that a few signatures would stall the server. */
 const MOST_RSA_BITS = 8192
-/** A provider publishes a handful. */
+/** Most keys in a set; providers publish only a handful. */
 const MOST_KEYS = 100
 
-/** Which members make a key, and which algorithms it may be used with. */
+/** For each key type, the members that make up the key, and the algorithms it may be used with. */
 const KINDS: Record<string, { members: readonly string[]; algorithms: readonly Algorithm[]; curve?: string }> = {
   RSA: { members: ['n', 'e'], algorithms: ['RS256', 'PS256'] },
   EC: { members: ['crv', 'x', 'y'], algorithms: ['ES256'], curve: 'P-256' },
@@ -102,9 +102,9 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 }
 
 /**
- * The keys of a set that may verify signatures here, in the order of the set, one entry for each algorithm a key is
- * good for. Keys for encryption, for other operations or algorithms, weak ones and those that are no keys at all are
- * left out (RFC 7517, 5: unknown keys are ignored).
+ * Selects the keys of a set that may verify signatures here, in the order of the set, with one entry for each suitable
+ * algorithm of a key. Keys for encryption, for other operations or algorithms, weak keys and invalid ones are left out
+ * (RFC 7517, 5: unknown keys are ignored).
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

@@ -21,9 +21,9 @@ import { createTokenVerifier } from './verify-token.js'
 export interface AccessTokensOptions {
   oauth: OAuthConfig
   publicUrl: string
-  /** Refused tokens per minute and address that are answered 401; 0 for no limit. */
+  /** Refused tokens per minute and address that are answered with 401; 0 means no limit. */
   refusedTokensPerAddress: number
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now?: () => number
   schedule?: Schedule
   meter?: Meter
@@ -32,31 +32,32 @@ export interface AccessTokensOptions {
 export interface AuthMetadataOptions {
   oauth: OAuthConfig
   publicUrl: string
-  /** `resource_name`: what people read when they are asked for consent. */
+  /** `resource_name`: the name shown to people who are asked for consent. */
   name: string
 }
 
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * The identity an access token stands for, wherever it came from. Rejects with ToolError `unauthorized {reason}` or
-     * `keys_unavailable`; refusals are logged under the request.
+     * Verifies an access token, wherever it came from, and resolves with its identity. Rejects with ToolError
+     * `unauthorized {reason}` or `keys_unavailable`; refusals are logged under the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
-    /** The token of the Authorization header, null where there is none. Throws ToolError `unauthorized {reason}`. */
+    /** The token of the Authorization header; null if there is none. Throws ToolError `unauthorized {reason}`. */
     readBearer(request: FastifyRequest): string | null
     /**
-     * Who sent a request, by its Authorization header; at once where its token was verified moments ago. Rejects like `verifyToken`, with the
-     * challenge set on the reply, or with `rate_limited` for an address that has had too many tokens refused. Never throws.
+     * Identifies the sender of a request by its Authorization header; synchronously if the token was verified a moment
+     * ago. Rejects like `verifyToken`, after setting the challenge on the reply, or with `rate_limited` if too many
+     * tokens from this address have been refused. Never throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
     /** The value of WWW-Authenticate for a request without a token. */
     challenge(): string
-    /** Whether tokens can be checked, for readiness. */
+    /** Whether tokens can be verified, for readiness. */
     areKeysLoaded(): boolean
   }
   interface FastifyRequest {
-    /** Null until the token has been checked, and wherever nobody authenticates. */
+    /** Null until the token has been verified, and wherever callers are not authenticated. */
     identity: Identity | null
   }
 }
@@ -64,15 +65,15 @@ declare module 'fastify' {
 const REMEDY_OF_KEYS =
   'Check MCP_OAUTH_JWKS_URL, and whether this machine can reach it; for a private CA set NODE_EXTRA_CA_CERTS. Without keys no token can be checked.'
 
-/** fetch says why it failed in the cause of its error. */
+/** The reason for a failed fetch, which is in the cause of its error. */
 function whyNot(error: unknown): string {
   const { message, cause } = error as Error
   return (cause as { code?: unknown } | undefined)?.code === undefined ? message : inWords(cause)
 }
 
 /**
- * The check of access tokens, as decorators of the whole app: the provider's keys are loaded from the moment the app is
- * ready, and an app starts without them too. Nobody is refused by this plugin alone.
+ * Verifies access tokens, through decorators of the whole app. The provider's keys are loaded once the app is ready,
+ * and the app starts even if that fails. This plugin alone refuses no request.
  */
 export const accessTokens = fp<AccessTokensOptions>(
   (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter }, done) => {
@@ -96,7 +97,7 @@ export const accessTokens = fp<AccessTokensOptions>(
       keyOf: ({ clientNetwork }) => clientNetwork,
     })
 
-    /** Every refusal has its line (S12); missing tokens are how every client begins. */
+    /** Logs every refusal (S12); a missing token only at level info, because every client begins without one. */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
       meter?.tokenRefused(error.reason)
@@ -127,8 +128,8 @@ export const accessTokens = fp<AccessTokensOptions>(
       const refusal = refusalOf(error, request)
       if (error instanceof InvalidTokenError) {
         reply.header('www-authenticate', renderChallenge(terms, error))
-        // Behind a proxy everyone has one address: tokens that only have expired must not lock their owners out of renewing
-        // them.
+        // Behind a proxy, all clients may share one address. Tokens that have merely expired must not keep their owners
+        // from renewing them.
         if (error.error !== null && !error.isGenuine) await countRefusal(request)
       }
       throw refusal
@@ -158,15 +159,15 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Admits only requests with a valid access token to the routes registered beside it, before the body is read; `request.identity`
- * says whose it is.
+ * Admits only requests with a valid access token to the routes registered beside it, before their bodies are read.
+ * `request.identity` is the token's identity.
  */
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // Without a promise: a body that comes while the hooks are at work has to wait in the stream (D211).
+      // No promise is used here, because a body that arrives while hooks are running must wait in the stream (D211).
       request.identity = identity
       next()
       return undefined
@@ -176,7 +177,7 @@ export default fp<{ tracing?: Tracing }>(
   { name: 'auth', dependencies: ['access-tokens'] },
 )
 
-/** The public documents by which a client finds the way to a token. They need none. */
+/** The public documents that lead a client to a token. They require no token themselves. */
 export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)
@@ -186,7 +187,7 @@ export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions,
     )
     refuseOtherMethods(app, url)
   }
-  // Clients of the revision of March 2025 take us for the authorization server.
+  // Clients of the MCP revision of March 2025 take this server for the authorization server.
   app.get(AUTHORIZATION_SERVER_PATH, (_request, reply) =>
     reply.header('cache-control', CACHEABLE).redirect(elsewhere, 302),
   )
@@ -210,7 +211,7 @@ function refuseOtherMethods(app: FastifyInstance, url: string): void {
   })
 }
 
-/** A timer that keeps no process alive. */
+/** A timer that does not keep the process alive. */
 function unreferencedTimer(fn: () => void, ms: number): () => void {
   const timer = setTimeout(fn, ms).unref()
   return () => clearTimeout(timer)

@@ -4,7 +4,10 @@ import { InvalidTokenError } from './read-token.js'
 
 type Claims = Record<string, unknown>
 
-/** What a payload says, whatever the time; `checkTimes` decides whether it is valid now. Times in seconds since the epoch. */
+/**
+ * The contents of a token, regardless of the time; `checkTimes` decides whether it is valid now. Times are in seconds
+ * since the epoch.
+ */
 export interface ReadClaims {
   identity: Identity
   hasRequiredScope: boolean
@@ -14,21 +17,24 @@ export interface ReadClaims {
 }
 
 const LONGEST_SUB = 255
-/** Control characters, line and paragraph separators, and halves of surrogate pairs, which no UTF-8 can tell apart. */
+/** Control characters, line and paragraph separators, and lone surrogates, which UTF-8 cannot distinguish. */
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
-/** Claims of ID and logout tokens (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4). */
+/** Claims that occur only in ID and logout tokens (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4). */
 const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 /** The `typ` claims of Keycloak tokens that are not access tokens. */
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
-/** Throws InvalidTokenError unless `iss` is exactly the issuer (S10), or what that calls itself in access tokens (D203). */
+/**
+ * Throws InvalidTokenError unless `iss` is exactly the issuer (S10), or the name that the issuer uses in access tokens
+ * (D203).
+ */
 export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: OAuthConfig): void {
   if (iss !== tokenIssuer) throw new InvalidTokenError('iss mismatch')
 }
 
 /**
- * The claims of a payload whose signature has been verified, regardless of the time. Throws InvalidTokenError for any that are
- * not exactly as the specification and D14 want them.
+ * Reads the claims of a payload with a verified signature, regardless of the time. Throws InvalidTokenError if any of
+ * them is not exactly as the specification and D14 require.
  */
 export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   checkIssuer(payload, oauth)
@@ -43,7 +49,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
     throw new InvalidTokenError('sub missing or malformed')
   }
   return {
-    // Many requests share it while its token is remembered.
+    // Frozen because many requests share it while their token is remembered.
     identity: Object.freeze({
       iss: oauth.issuer,
       sub,
@@ -61,11 +67,11 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
 
 /** OpenID Connect Core, 5.1. */
 const NAME_CLAIMS = ['name', 'preferred_username'] as const
-/** RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID's of version 1; Okta's. */
+/** Claims that name the client: RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID version 1; Okta. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
 const LONGEST_SHOWN = 128
 
-/** The first of these claims that can be shown to people; nothing where there is none. */
+/** The first of these claims that can be shown to people; nothing if there is none. */
 function shownAs<F extends 'name' | 'clientId'>(
   field: F,
   payload: Claims,
@@ -78,7 +84,7 @@ function shownAs<F extends 'name' | 'clientId'>(
   return found === undefined ? {} : { [field]: found }
 }
 
-/** A time that is present but not a finite number is refused like a wrong one. */
+/** Reads a time; one that is present but not a finite number is refused like a wrong one. */
 function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefined {
   if (!Object.hasOwn(payload, name)) return undefined
   const value = payload[name]
@@ -88,7 +94,10 @@ function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefi
   return value
 }
 
-/** Older Keycloak puts the nonce of the login into its access tokens as well, which say `Bearer`. */
+/**
+ * Whether the token is an access token. Older Keycloak releases also put the nonce of the login into access tokens, but
+ * these have the type `Bearer`.
+ */
 function isAccessToken(payload: Claims): boolean {
   const { typ, events } = payload
   if (typeof typ === 'string' && FOREIGN_TYPES.has(typ)) return false
@@ -97,28 +106,29 @@ function isAccessToken(payload: Claims): boolean {
 }
 
 /**
- * The values of all the named claims together, strings only, each once. A lone string is one group, whole, as AD FS and Ping write
- * a list of one (D204). A name that is not itself a claim is read as a dotted path (Keycloak's `realm_access.roles`).
+ * The values of all named claims together: strings only, without duplicates. A single string is one group, because AD
+ * FS and Ping write a list of one like that (D204). A name that is not a claim itself is read as a dotted path
+ * (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    // Entra ID may write the name of the place to ask, `src1`, where the groups would be.
+    // In place of the groups, Entra ID may put the name of the source to ask, `src1`.
     if (typeof values === 'string' && isElsewhere(payload, name)) continue
     for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }
   return [...groups]
 }
 
-/** Whether a claim is to be asked for at another place (OpenID Connect Core, 5.6.2). */
+/** Whether a claim must be requested from another source (OpenID Connect Core, 5.6.2). */
 function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean {
   return isObject(elsewhere) && Object.hasOwn(elsewhere, name)
 }
 
 /**
- * Whether the provider has left the groups out because they are too many for a token (Entra ID). Where to ask for them is in
- * `_claim_sources`, which is never read: a token cannot make this server call anyone.
+ * Whether the provider has left the groups out because there are too many for a token (Entra ID). `_claim_sources`,
+ * which says where to ask for them, is never read: a token must not make this server call anyone.
  */
 function hasGroupsOverage(payload: Claims, names: readonly string[]): boolean {
   const { groups, hasgroups } = payload
@@ -135,8 +145,8 @@ function follow(value: unknown, path: readonly string[]): unknown {
 const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null
 
 /**
- * The scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in Entra
- * ID, an array in Okta) together. An element of an array is one scope, whatever it contains.
+ * The scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in Entra ID,
+ * an array in Okta) together. An element of an array is one scope, whatever it contains.
  */
 function readOAuthScopes({ scope, scp }: Record<string, unknown>): Set<string> {
   return new Set([...oauthScopesIn(scope), ...oauthScopesIn(scp)])

@@ -2,29 +2,32 @@
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
-/** How a token says it was signed. */
+/** The parts of a token's header that say how it was signed. */
 export interface Head {
   alg: Algorithm
-  /** Null where the token names no key. */
+  /** Null if the token names no key. */
   kid: string | null
 }
 
-/** Bytes. An Entra ID token with 200 groups has about 9 KiB. */
+/** Largest accepted token, in bytes. An Entra ID token with 200 groups has about 9 KiB. */
 const LARGEST_TOKEN = 12 * 1024
 const LONGEST_KID = 512
-/** Headers remembered: a provider has one for each of its keys. */
+/** Most headers that are remembered; a provider has one for each of its keys. */
 const MOST_HEADERS = 200
 /**
- * RFC 9068, 4, and the `JWT` of the providers that came before it; ID tokens and logout tokens are also recognized by
- * their claims.
+ * Accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. ID tokens and logout tokens are
+ * also recognised by their claims.
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
-/** Extensions that must be understood, and payloads that are not encoded (RFC 7515, 4.1.11; RFC 7797): we know none. */
+/**
+ * Header members for extensions that must be understood, and for unencoded payloads (RFC 7515, 4.1.11; RFC 7797). This
+ * server supports none of them.
+ */
 const REFUSED_MEMBERS = ['crit', 'b64'] as const
 
 /**
- * Makes the reader of tokens: how one says it was signed, and its payload, still encoded, before anything is
- * verified. Keys it brings along or points to (`jwk`, `jku`, `x5c`, `x5u`) are not even read. The reader throws
+ * Creates the function that reads how a token was signed, and its encoded payload, before anything is verified. Keys
+ * that a token contains or points to (`jwk`, `jku`, `x5c`, `x5u`) are not even read. The function throws
  * InvalidTokenError.
  */
 export function createHeadReader(): (token: string) => { head: Head; payload: string } {
@@ -63,8 +66,8 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
 /**
- * The JSON object in the header or payload of a token: base64url without padding, proper UTF-8, no member twice (RFC
- * 7515, 2 and 5.2; RFC 7519, 7.2). Throws InvalidTokenError.
+ * Decodes the JSON object in the header or payload of a token: base64url without padding, valid UTF-8, no duplicate
+ * members (RFC 7515, 2 and 5.2; RFC 7519, 7.2). Throws InvalidTokenError.
  */
 export function decodePart(part: string): Record<string, unknown> {
   try {
@@ -81,8 +84,8 @@ export function decodePart(part: string): Record<string, unknown> {
 }
 
 /**
- * Whether the outermost object of a JSON text names a member twice (RFC 7519, 4: claim names are unique). JSON.parse
- * takes the last one, another reader may take the first. The text must be JSON that JSON.parse accepts.
+ * Whether the outermost object of a JSON text has duplicate members (RFC 7519, 4: claim names are unique). JSON.parse
+ * takes the last one, but another reader may take the first. The text must be JSON that JSON.parse accepts.
  */
 function repeatsAMember(json: string): boolean {
   const names = new Set<string>()
@@ -108,23 +111,23 @@ function repeatsAMember(json: string): boolean {
   return false
 }
 
-/** Where the string that opens at `start` closes. */
+/** Index at which the string that opens at `start` ends. */
 function endOfString(json: string, start: number): number {
   let at = start + 1
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1
   return at
 }
 
-/** RFC 9110, 11.6.2: what comes before the first blank names the scheme. */
+/** The scheme, which is whatever comes before the first blank (RFC 9110, 11.6.2). */
 const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/
-/** RFC 6750, 2.1, with one blank. */
+/** Bearer syntax of RFC 6750, 2.1, with exactly one blank. */
 const BEARER = /^bearer ([A-Za-z0-9\-._~+/]+=*)$/i
 
 /**
- * The token of a Bearer header; null where there is no header or one of another scheme. `authorization` holds the
- * value of every Authorization header of the request: Node.js itself would silently go by the first.
+ * The token of a Bearer header; null if there is no header or one of another scheme. `authorization` holds the values
+ * of all Authorization headers of the request, because Node.js itself would silently use the first.
  *
- * Throws InvalidTokenError for two headers and for anything but one token after one blank.
+ * Throws InvalidTokenError for two headers, and for anything but one token after one blank.
  */
 export function readBearer(authorization: readonly string[]): string | null {
   const [value] = authorization
@@ -138,7 +141,7 @@ export function readBearer(authorization: readonly string[]): string | null {
 
 const AUTHORIZATION = 'authorization'
 
-/** The values of all Authorization headers in a list of names and values as they came (`rawHeaders`). */
+/** The values of all Authorization headers in a raw list of names and values (`rawHeaders`). */
 export function authorizationsOf(rawHeaders: readonly string[]): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -149,8 +152,8 @@ export function authorizationsOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * Why a request is not let in: the short reasons that the log and the challenge show. They are ours alone, so that
- * nothing a client sent can get into either.
+ * Why a request is refused, in the short wording of the log and the challenge. These texts are fixed, so that nothing a
+ * client sent can appear in either.
  */
 type Reason =
   | 'no token'
@@ -177,12 +180,12 @@ type Reason =
 /** RFC 6750, 3.1. */
 export type BearerError = 'invalid_token' | 'insufficient_scope'
 
-/** A token that is missing or bad (S10, S12): always a 401. */
+/** A missing or invalid token (S10, S12); always answered with 401. */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
-  /** The provider did sign the token: it is expired or for something else, but not made up. */
+  /** The provider did sign the token, so it is not made up: it has only expired, or is for something else. */
   isGenuine = false
-  /** `error` is null for a request that brought no token at all: its challenge names no error. */
+  /** `error` is null for a request without a token, whose challenge then names no error. */
   constructor(
     readonly reason: Reason,
     readonly error: BearerError | null = 'invalid_token',

@@ -3,51 +3,58 @@ import { ToolError } from '../../schemas/errors.js'
 import { downloadKeys, selectKeys, type SigningKey } from './fetch-keys.js'
 import type { Algorithm } from './read-token.js'
 
-/** Runs `fn` after so many milliseconds, unless it is called off by what this returns. */
+/** Runs `fn` after `ms` milliseconds; returns a function that cancels it. */
 export type Schedule = (fn: () => void, ms: number) => () => void
 
 interface SigningKeysOptions {
   url: string
   fetch: typeof globalThis.fetch
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
   schedule: Schedule
-  /** Other keys than before are in use, so many. */
+  /** Called when different keys come into use, with their number. */
   changed: (count: number) => void
-  /** A download has ended, with usable keys or without. */
+  /** Called when a download has ended, with whether it gave usable keys. */
   fetched?: (isLoaded: boolean) => void
-  /** A download failed; the keys in use, if any, are so many seconds old. */
+  /** Called when a download has failed, with the age in seconds of the keys in use, if any. */
   failed: (error: unknown, ageSeconds: number | null) => void
 }
 
 /** The keys of the identity provider. */
 export interface SigningKeys {
   /**
-   * The key that a token names, or null. A promise only where nothing usable is there or the keys are due: it rejects
-   * with ToolError `keys_unavailable {retry_after}` when no keys were ever loaded, or the last ones are an hour old.
+   * The key that a token names, or null. Returns a promise only if no usable keys are loaded or they are due for a
+   * refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys were ever loaded, or the last ones are
+   * an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
-  /** Another object for other keys; null while `find` may have to wait. */
+  /** An object that is different for every set of keys; null while `find` may have to wait. */
   edition(): object | null
-  /** Downloads again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
+  /** Downloads the keys again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
   refetch(): Promise<void>
-  /** Downloads, and keeps the keys fresh from then on. Never rejects: a provider that is down is tried again. */
+  /**
+   * Downloads the keys, and keeps them fresh from then on. Never rejects; if the provider is down, the download is
+   * tried again.
+   */
   load(): Promise<void>
-  /** Whether tokens can be checked now. */
+  /** Whether tokens can be verified now. */
   isLoaded(): boolean
   close(): void
 }
 
 const SECOND = 1000
-/** At most one download in this time that was not planned (D13). */
+/** Shortest interval between unplanned downloads (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
-/** Older keys are refreshed before a token is checked, so that a withdrawn key is refused. */
+/** Older keys are refreshed before a token is verified, so that withdrawn keys are refused. */
 const FRESH_FOR = 10 * 60 * SECOND
 /** How long the last good keys are used while the provider is down. */
 const STALE_FOR = 3600 * SECOND
 
-/** One download at a time; failures are reported to `failed` and are never the caller's. */
+/**
+ * Manages the provider's keys with one download at a time. Failures are reported to `failed` and never passed to the
+ * caller.
+ */
 export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   const elapsed = steadyClock(options.now)
   const closing = new AbortController()
@@ -80,7 +87,7 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
     callOff = options.schedule(() => void start(), Math.max(0, wait))
   }
 
-  /** Unchanged keys stay the same objects, so that what is cached for them stays too. */
+  /** Unchanged keys remain the same objects, so that whatever is cached for them remains valid. */
   function take(keys: SigningKey[]): void {
     if (keys.length === 0) throw new Error('the answer has no usable key')
     const print = JSON.stringify(keys)
@@ -100,7 +107,7 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   async function usable(): Promise<KeyRing> {
     if (age() >= FRESH_FOR) {
       const trying = retry()
-      // While the provider is down, tokens that the old keys can check do not wait for it.
+      // While the provider is down, tokens that the old keys can verify do not wait for it.
       if (!isDown || age() >= STALE_FOR) await trying
     }
     if (ring === null || age() >= STALE_FOR) throw unavailable(RETRY_AFTER - (elapsed() - triedAt))
@@ -133,25 +140,25 @@ const unavailable = (waitMs: number) =>
 /** The keys of one download. */
 interface KeyRing {
   /**
-   * The key of this name for this algorithm; for a token without a name the only key of that algorithm, if it is the
-   * only one.
+   * The key with this id for this algorithm. For a token without a key id, the key of that algorithm if there is only
+   * one.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
 
-/** Nothing listens here: a look-up that misses the cache cannot reach the network. */
+/** No server exists at this address, so a cache miss cannot reach the network. */
 const NOWHERE = 'urn:no-network/'
 
 /**
- * Looks keys up in the cache of get-jwks, which is filled here with the whole set. get-jwks cannot be left to
- * download them: its fetch has no effective timeout, no limit of size, follows redirects, asks once for every unknown
- * name and knows no other keys than those that were asked for, so that it cannot tell whether a key is the only one.
+ * Looks keys up in the cache of get-jwks, which is filled here with the whole set. get-jwks must not download keys
+ * itself: its fetch has no effective time-out and no size limit, follows redirects, makes a request for every unknown
+ * id, and knows only the keys that were asked for, so that it cannot tell whether a key is the only one.
  *
- * Of two keys with the same name and algorithm the first counts.
+ * Of two keys with the same id and algorithm, the first counts.
  */
 function createKeyRing(keys: readonly SigningKey[]): KeyRing {
   const ring = buildGetJwks({ max: Math.max(1, keys.length), ttl: Number.MAX_SAFE_INTEGER })
-  // An LRUCache, of which the library's own types know nothing.
+  // An LRUCache, which the library's own types do not show.
   const cache = ring.cache as unknown as { set(key: string, value: SigningKey): void }
   const known = new Set<string>()
   const only = new Map<Algorithm, SigningKey | null>()
@@ -168,18 +175,18 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
     find(alg, kid) {
       const name = nameOf(alg, kid === null ? (only.get(alg)?.kid ?? null) : kid)
       if (!known.has(name) || (kid === null && !only.get(alg))) return null
-      // What is in the cache comes back as it was put there, not as a promise.
+      // Cached values are returned as they were stored, not as promises.
       return ring.getJwk({ domain: NOWHERE, alg, kid: name }) as unknown as SigningKey
     },
   }
 }
 
-/** A key without a name never collides with one that a token can name. */
+/** A key without an id never collides with one that a token can name. */
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**
- * Milliseconds since this clock was made, on top of a system clock that may be set back: steps back do not count, so that a
- * time correction neither makes anything younger nor stops periodic work.
+ * A clock that counts milliseconds since its creation and ignores steps back of the system clock, so that a time
+ * correction neither makes anything younger nor stops periodic work.
  */
 function steadyClock(now: () => number): () => number {
   let last = now()

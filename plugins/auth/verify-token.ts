@@ -10,26 +10,27 @@ import type { SigningKeys } from './signing-keys.js'
 interface TokenVerifierOptions {
   oauth: OAuthConfig
   keys: Pick<SigningKeys, 'edition' | 'find' | 'refetch'>
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
 interface TokenVerifier {
   /**
-   * The identity an access token stands for, at once where it was verified moments ago. Throws or rejects with InvalidTokenError for a bad
-   * one, and with ToolError `keys_unavailable` when there is nothing to check it with.
+   * Verifies an access token and returns its identity; synchronously if it was verified a moment ago. Throws or rejects
+   * with InvalidTokenError for an invalid token, and with ToolError `keys_unavailable` if there are no keys to verify
+   * it with.
    */
   verify(token: string): Identity | Promise<Identity>
 }
 
-/** The check of access tokens by S10, D13 and D14, and RFC 8725. */
+/** Verifies access tokens according to S10, D13, D14 and RFC 8725. */
 export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions): TokenVerifier {
   const readHead = createHeadReader()
   const checkSignature = createSignatureCheck()
   const remembered = new Map<string, Remembered>()
 
   async function fetchKey({ alg, kid }: Head, payload: string): Promise<SigningKey> {
-    // A token of another provider must not make us ask ours for keys.
+    // A token of another provider must not make this server ask its own provider for keys.
     checkIssuer(decodePart(payload), oauth)
     await keys.refetch()
     const fetched = await keys.find(alg, kid)
@@ -37,10 +38,10 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return fetched
   }
 
-  /** What cannot change with time, of a token whose signature it verifies. */
+  /** Verifies the signature of a token and reads everything that does not depend on the time. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // Before the key is looked up: keys that come in meanwhile may be without it.
+    // Noted before the key is looked up: if new keys arrive in the meantime, they may not include it.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
     checkSignature(token, key)
@@ -51,7 +52,10 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
     return claims
   }
 
-  /** Null where the token has to be verified again: other keys are in use than then, or they are due. */
+  /**
+   * The remembered claims of a token; null if it must be verified again because the keys have changed or are due for a
+   * refresh.
+   */
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
     if (known === undefined) return null
@@ -69,7 +73,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 
   return {
     verify(token) {
-      // The tokens themselves are not kept.
+      // Only digests are stored, never the tokens themselves.
       const digest = hash('sha256', token, 'base64')
       const claims = recall(digest)
       return claims === null ? read(token, digest).then(judge) : judge(claims)
@@ -78,14 +82,14 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 }
 
 interface Remembered {
-  /** Of the keys that it was verified with. */
+  /** The edition of the keys that it was verified with. */
   edition: object | null
   claims: ReadClaims
   /** Milliseconds since the epoch. */
   until: number
 }
 
-/** Judges a token whose signature has been verified. */
+/** Runs a check on a token with a verified signature, and marks its refusals as genuine. */
 function genuine<T>(judge: () => T): T {
   try {
     return judge()
@@ -95,14 +99,14 @@ function genuine<T>(judge: () => T): T {
   }
 }
 
-/** How long a verified token is remembered: milliseconds. */
+/** How long a verified token is remembered, in milliseconds. */
 const REMEMBER_MS = 30_000
-/** Tokens remembered. */
+/** Most tokens that are remembered. */
 const MOST_TOKENS = 2000
 
 type Payload = Record<string, unknown>
 
-/** Makes the check of signatures, which leaves times and claims to its caller. The check throws InvalidTokenError. */
+/** Creates the signature check, which leaves times and claims to its caller and throws InvalidTokenError. */
 function createSignatureCheck(): (token: string, key: SigningKey) => void {
   const verifiers = new WeakMap<SigningKey, (token: string) => Payload>()
   return (token, key) => {
@@ -118,7 +122,7 @@ function createSignatureCheck(): (token: string, key: SigningKey) => void {
   }
 }
 
-/** The fault was found before the signature was checked. */
+/** Whether the fault was found before the signature was checked. */
 const isUnreadable = ({ code }: TokenError) =>
   code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
 
@@ -131,9 +135,9 @@ function makeVerifier(key: SigningKey): (token: string) => Payload {
   })
 }
 
-/** Seconds by which the provider's clock and ours may differ (D14). */
+/** Seconds by which the provider's clock may differ from that of this server (D14). */
 const SKEW = 30
-/** Seconds. A token with a longer life is no better than a password. */
+/** Longest lifetime of a token, in seconds. A token that lives longer is no better than a password. */
 const LONGEST_LIFE = 24 * 3600
 
 /** Throws InvalidTokenError unless the claims are valid at `now`, in milliseconds since the epoch. */

@@ -5,17 +5,21 @@ import type { TrustedProxies } from '../../schemas/config.js'
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
 /**
- * Finds the address that a request comes from: `peer` is what the socket says (undefined on a Unix socket), `forwardedFor` the
- * X-Forwarded-For header. Null where there is none, as on a Unix socket whose peer is not trusted.
+ * Finds the address that a request comes from. `peer` is the address of the socket (undefined on a Unix socket),
+ * `forwardedFor` the X-Forwarded-For header. Returns null if there is no address, as on a Unix socket whose peer is not
+ * trusted.
  */
 export type FindClient = (peer: string | undefined, forwardedFor: string | undefined) => string | null
 
 /**
- * Without trusted proxies the client is the peer of the socket. With them, X-Forwarded-For is read from the right, the end that our own
- * proxies write, up to the first address that is not trusted (D80). An entry that is no address ends the walk at the hop that reported it:
- * nothing further left is worth more. Addresses come in one spelling: IPv4 out of its mapped form, IPv6 compressed, without zone and port.
+ * Creates the function that finds a client's address. Without trusted proxies, the client is the peer of the socket.
+ * With them, X-Forwarded-For is read from the right, which is the end that trusted proxies write, up to the first
+ * address that is not trusted (D80). The search ends at an entry that is not an address, because nothing to its left
+ * can be trusted; the client is then the hop that reported it. Addresses have one spelling: IPv4 without its mapped
+ * form, IPv6 compressed, without zone and port.
  *
- * @param onUnixSocket whether the server listens on one; a TCP socket whose client has gone has no address either.
+ * @param onUnixSocket whether the server listens on a Unix socket; a TCP socket whose client has left has no address
+ *   either.
  */
 export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSocket: boolean): FindClient {
   const networks = (trusted?.networks ?? []).map(({ address, prefix }) => readNetwork(address, prefix))
@@ -38,7 +42,7 @@ export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSo
   }
 }
 
-/** Empty elements of a list say nothing (RFC 9110, 5.6.1). */
+/** Splits the header into its entries, without empty list elements (RFC 9110, 5.6.1). */
 const entriesFromRight = (header: string) =>
   header
     .split(',')
@@ -46,18 +50,18 @@ const entriesFromRight = (header: string) =>
     .filter((entry) => entry !== '')
     .reverse()
 
-/** Some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
+/** Removes the port, since some proxies write `192.0.2.1:4711` or `[2001:db8::1]:4711`. */
 function withoutPort(entry: string): string {
   const [, v6, v4] = /^(?:\[(.*)\]|([\d.]+))(?::\d{1,5})?$/.exec(entry) ?? []
   return v6 ?? v4 ?? entry
 }
 
-/** Null for what is no address; shorthand such as `127.1` is none. */
+/** Parses an address; null if the text is not one. Shorthand such as `127.1` is not accepted. */
 function readAddress(text: string): Address | null {
   return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*$/, ''))
 }
 
-/** A network of mapped addresses is the network of the IPv4 addresses in them, as addresses are compared. */
+/** Turns a network of mapped addresses into the network of the IPv4 addresses they contain, as for addresses. */
 function readNetwork(address: string, prefix: number): [Address, number] {
   const base = ipaddr.parse(address)
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && prefix >= 96
@@ -65,8 +69,8 @@ function readNetwork(address: string, prefix: number): [Address, number] {
 }
 
 /**
- * Whom limits by address count against: an IPv4 address, or the first 64 bits of an IPv6 address, of which one household has more than
- * could ever be counted. Requests without an address count as one.
+ * What a limit per address counts against: an IPv4 address, or the first 64 bits of an IPv6 address, because a single
+ * household has more IPv6 addresses than could be counted. Requests without an address count together.
  */
 export function networkOf(address: string | null): string {
   if (address === null) return 'local'

@@ -5,9 +5,9 @@ import { createClientFinder, networkOf } from './find-client.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the request comes from, for the log and the audit entries; null on a Unix socket that says nothing else. */
+    /** The address of the client, for the log and the audit entries; null on a Unix socket without a trusted proxy. */
     clientAddress: string | null
-    /** The same as far as limits tell addresses apart. */
+    /** The network of that address, which limits per address count against. */
     clientNetwork: string
   }
 }
@@ -18,8 +18,8 @@ interface Origin {
 }
 
 /**
- * Finds out once for each request, before anything else looks at it, where it comes from; for a connection that no proxy speaks on, with its first. The only
- * reader of a forwarded header.
+ * Determines the client's address of each request before anything else uses it; for a connection without a proxy, only
+ * once. This is the only place that reads a forwarding header.
  */
 export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
   (app, { trustedProxies, socket }, done) => {
@@ -32,7 +32,7 @@ export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
       const forwardedFor = request.headers['x-forwarded-for']
       let origin = forwardedFor === undefined ? peers.get(socket) : undefined
       if (origin === undefined) {
-        // Node joins repeated headers of this name in their order.
+        // Node joins repeated headers of this name in order.
         const address = find(socket.remoteAddress, forwardedFor?.toString())
         origin = { address, network: networkOf(address) }
         if (forwardedFor === undefined) peers.set(socket, origin)

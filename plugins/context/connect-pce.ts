@@ -1,13 +1,13 @@
 import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
-/** Which call the code of the moment works for. */
+/** Tells which call the currently running code works for. */
 export interface CurrentCall {
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave one of its answers. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** Watches the requests; absent where nobody wants to know. */
+  /** Observes the requests; absent if nobody needs that. */
   readonly onRequest?: PceClientOptions['onRequest']
 }
 
@@ -16,9 +16,9 @@ export interface RetryLog {
 }
 
 /**
- * A PCE client for one key. Nothing is connected yet: a PCE that does not answer stops no start-up (D8). Its requests carry the id
- * of the call they are made for, its retries are logged, the ids of its answers are noted with the call. Throws StartupError for
- * settings that the client refuses, unreadable files included.
+ * Creates a PCE client for one key, without connecting, so that an unreachable PCE does not prevent the start (D8). Its
+ * requests carry the id of the call they belong to, its retries are logged, and the ids of its answers are noted with
+ * the call. Throws StartupError for settings that the client refuses, including unreadable files.
  *
  * @param more further options of the client.
  */
@@ -52,8 +52,8 @@ export function connectPce(
 }
 
 /**
- * What is wrong with the certificates and the proxy for PCEs, so that it can be told together with other faults. The files are read;
- * nothing is connected.
+ * Finds problems with the certificates and the proxy for PCEs, so that they can be reported together with other faults.
+ * It reads the files but connects to nothing.
  */
 export const findPceFaults = (means: Means): Fault[] => equip(createPceClient({ url: 'pce.invalid' }), means)
 
@@ -67,7 +67,7 @@ function createOrRefuse(options: PceClientOptions): PceClient {
   }
 }
 
-/** Gives a client its certificates and its proxy; returns what of them cannot be used, each by its variable. */
+/** Sets a client's certificates and proxy, and returns a fault for each variable whose value cannot be used. */
 function equip(client: PceClient, { tls, proxyUrl }: Means): Fault[] {
   const { verify, caFile, clientCertFile: cert, clientKeyFile: key } = tls
   const trusted = verify && (caFile ?? true)
@@ -101,7 +101,7 @@ const REMEDIES = {
     'Write the URL of the proxy, such as http://proxy.example.com:3128; in a user name or password % is written %25.',
 }
 
-/** Throws what no setting is to blame for. */
+/** Turns an error into a fault of a setting; rethrows it if no setting is to blame. */
 function toFault(error: unknown, variable: string, remedy: string): Fault {
   if (!(error instanceof PceError)) throw error
   const { message, reason } = error

@@ -6,15 +6,15 @@ import { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
 export interface ConnectOptions {
-  /** A single try: no request is repeated. */
+  /** Makes a single attempt; no request is repeated. */
   once?: boolean
-  /** Its errors do not say why a connection failed. */
+  /** Errors do not say why a connection failed. */
   isTerse?: boolean
 }
 
 /**
- * A client for the credentials; connects nothing yet. Throws ToolError where the host is not admitted or the server's own settings
- * fail.
+ * Creates a client for the credentials, without connecting. Throws ToolError if the host is not permitted or the
+ * server's own settings are invalid.
  */
 export type Connect = (credentials: PceCredentials, options?: ConnectOptions) => PceClient
 
@@ -23,18 +23,20 @@ export interface ContextLog {
   error(facts: object, message: string): void
 }
 
-/** The caller's PCE client; null without credentials, with `pceProblem` where the reason is not a missing registration. */
+/**
+ * The caller's PCE client. If it is null, `pceProblem` gives the reason, unless the caller simply has no credentials.
+ */
 export interface FoundPce {
   pce: PceClient | null
   pceProblem?: ToolError
-  /** Names the registration that `pce` was made from. */
+  /** The version of the registration that `pce` was created from. */
   version?: string
 }
 
 /**
- * Looks the caller's record up for every request, so that a removal or a new registration in any process counts at once; only what
- * the pool does not have is decrypted and connected. Never rejects: a bad record, or a keystore that is down, must not keep a
- * client from listing the tools.
+ * Looks up the caller's record for every request, so that a removal or new registration in any process takes effect at
+ * once. Only what the pool does not have is decrypted and connected. Never rejects: a damaged record or an unavailable
+ * keystore must not prevent a client from listing the tools.
  */
 export function createPceFinder(ports: {
   keystore: Pick<Keystore, 'find'>
@@ -50,7 +52,7 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // A reader may register any address, as everyone may, but operates nothing there (D48).
+      // A reader may register any address, as everyone may, but does not operate a PCE there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -64,31 +66,38 @@ export function createPceFinder(ports: {
   }
 }
 
-/** The PCE clients of the callers: one each, made for one version of their credentials, never handed to another caller. */
+/**
+ * The PCE clients of all callers. Each caller has one, created for one version of their credentials and never used for
+ * another caller.
+ */
 export interface PcePool {
   /**
-   * The owner's client for these credentials. A client of another version is let go, since it holds a key that was replaced;
-   * running calls keep it and finish. What `create` throws passes, and leaves the owner without a client.
+   * Returns the owner's client for these credentials. A client of another version is dropped, since its key has been
+   * replaced; running calls keep it and finish. Errors of `create` are passed on and leave the owner without a client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
-  /** Lets the owner's client go. */
+  /** Drops the owner's client. */
   drop(owner: Owner): void
-  /** Lets all go. */
+  /** Drops all clients. */
   close(): void
   readonly size: number
 }
 
 const MOST_CLIENTS = 1000
-/** An unused client goes after this time, and the key it holds with it: milliseconds. */
+/** Milliseconds after which an unused client is dropped, together with the key it holds. */
 const UNUSED_MS = 15 * 60_000
 
-/** @param now milliseconds. Clients that were let go lose their idle connections at once, the others when they become idle. */
+/**
+ * Creates the pool. Dropped clients close their idle connections at once, and the others when they become idle.
+ *
+ * @param now returns milliseconds.
+ */
 export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
   const held = new LRUCache<string, { version: string; client: PceClient }>({
     max,
     ttl: UNUSED_MS,
     updateAgeOnGet: true,
-    // The clock is asked every time, not once a millisecond of the real one.
+    // The given clock is read every time; by default, the cache would reuse its reading for a millisecond of real time.
     ttlResolution: 0,
     perf: { now },
     dispose: ({ client }) => client.close(),
@@ -112,26 +121,29 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
   }
 }
 
-/** Different owners never share a key: a plain join of issuer and subject could read as another pair. */
+/**
+ * A key that is unique for each owner; simply joining issuer and subject could give the same text for different pairs.
+ */
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** Where a PCE is, in the spelling of the host guard. */
+/** The location of a PCE, in the spelling of the host guard. */
 export interface PceEndpoint {
   host: string
   port: number
 }
 
 const MOST_PLACES = 1000
-/** A place that was inspected this recently is not inspected again: milliseconds. */
+/** Milliseconds for which a location need not be inspected again. */
 const FRESH_MS = 60_000
-/** How long a call waits for an inspection: milliseconds. */
+/** Milliseconds for which a call waits for an inspection. */
 const INSPECTION_MS = 1000
 
 /**
- * `inspect` for every call, where no lookup of ours guards the connections: once a minute for each place, and a second at most.
- * Rejects as `inspect` does when the time is up, and the next call inspects again.
+ * Limits `inspect`, for use in every call when connections are not guarded by a lookup of this server: each location is
+ * inspected at most once a minute, and a call waits at most a second. When that time is up, it rejects as `inspect`
+ * does, and the next call inspects again.
  *
- * @param now milliseconds.
+ * @param now returns milliseconds.
  */
 export function inspectAgain(
   inspect: (host: string, port: number, patienceMs: number) => Promise<string | null>,

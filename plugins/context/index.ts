@@ -9,7 +9,10 @@ export { readAllowed } from './pce-hosts/create-pce-hosts.js'
 type CallerContext = Parameters<FastifyInstance['dispatcher']['dispatch']>[1] & { offer: Offer }
 
 export interface ContextOptions {
-  /** Role, credentials, PCE client and offer of an authenticated caller, and where it calls from. Called once for each request. */
+  /**
+   * Determines role, credentials, PCE client and offer of an authenticated caller, and the origin of the call. Called
+   * once per request.
+   */
   openContext: (
     identity: Identity,
     request: {
@@ -23,16 +26,16 @@ export interface ContextOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What was read when the request was admitted; absent where that reads nothing. */
+    /** What was read when the request was admitted; absent if admission reads nothing. */
     admittedWith?: { record: SealedCredentials | null } | null
-    /** Who calls, on which PCE; null until that is known. */
+    /** The caller and their PCE; null until they are known. */
     callerContext: CallerContext | null
   }
 }
 
 /**
- * Stage 3 of the pipeline (S1): sets `request.callerContext` from `request.identity` before the route runs. Where nobody was
- * authenticated it stays null, and without it no route can call a tool.
+ * Stage 3 of the pipeline (S1): sets `request.callerContext` from `request.identity` before the route runs. Without
+ * authentication it remains null, and no route can call a tool without it.
  */
 export default fp<ContextOptions>(
   (app, { openContext }, done) => {

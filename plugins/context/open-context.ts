@@ -7,18 +7,22 @@ import type { SealedCredentials } from '../../schemas/state.js'
 
 /** The PCE of one caller. */
 export interface CallerPce {
-  /** Null where there are no PCE credentials. */
+  /** Null if there are no PCE credentials. */
   pce: PceClient | null
-  /** Why `pce` is null, where the reason is not simply missing credentials. */
+  /** Why `pce` is null, if the reason is not simply missing credentials. */
   pceProblem?: ToolError
-  /** Asked before a call goes to the PCE: rejects with ToolError where that has never answered this caller and does not now. */
+  /**
+   * Called before a call goes to the PCE. Rejects with ToolError if that PCE has never answered this caller and does
+   * not answer now.
+   */
   provePce?: (signal: AbortSignal) => Promise<void>
   credentials: CredentialsPort
 }
 
 /**
- * Where the PCEs of the callers come from; at once where all have the same. Neither throws nor rejects: what is wrong with one caller's PCE
- * is for that caller to hear. `record` is what the keystore has of the caller, where that was read when the request was admitted.
+ * Finds the PCE of a caller; synchronously if all callers share one. Neither throws nor rejects, because a problem with
+ * a caller's PCE must be reported to that caller. `record` is the caller's keystore record, if it was read when the
+ * request was admitted.
  */
 export type FindPce = (
   identity: Identity,
@@ -26,36 +30,39 @@ export type FindPce = (
   record?: SealedCredentials | null,
 ) => CallerPce | Promise<CallerPce>
 
-/** The context of one caller over HTTP: who calls, with which role, on which PCE. */
+/** The context of one caller over HTTP: identity, role and PCE. */
 export interface OpenedContext extends CallerPce, Origin {
   caller: Caller
-  /** Why the caller has no role, where there is more to say than that the groups give none. */
+  /** Why the caller has no role, if there is a more specific reason than that their groups give none. */
   roleProblem?: ToolError
   transport: 'http'
-  /** Names of the token's, to be shown. */
+  /** Names from the token, for display. */
   tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 
-/** What a request says of the program that sent it. */
+/** What a request reveals about the program that sent it. */
 export interface Origin {
-  /** As the User-Agent names it. */
+  /** The name in the User-Agent header. */
   client?: string
-  /** Where it is; absent on a Unix socket whose peer is not trusted. */
+  /** The client's address; absent on a Unix socket whose peer is not trusted. */
   clientAddress?: string
 }
 
-/** The contexts of authenticated callers, created for every request: a changed group or key counts at once. */
+/**
+ * Creates the contexts of authenticated callers. This happens for every request, so that a changed group or key takes
+ * effect at once.
+ */
 export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The same object is the same token, whose groups do not change.
+  // The same object means the same token, whose groups do not change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
-    // Written out, without spreads: it is made for every request.
+    // Written without spreads for speed, since it runs for every request.
     const open = ({ pce, pceProblem, provePce, credentials }: CallerPce): OpenedContext => ({
       caller: { mode, role, iss, sub },
       transport: 'http',
@@ -83,9 +90,10 @@ function rememberRoles(mapping: RoleMapping): (identity: Identity) => Role | nul
 }
 
 /**
- * The highest role that one of the identity's groups or app roles is mapped to: compared exactly and case-sensitively, empty
- * entries never match (S13). An identity on no list has the default role, unless the provider left the groups out (Entra ID, more than
- * 200 of them): nobody can tell then that it is on no list, so it has the role that its app roles give, or none (D45).
+ * The highest role that the identity's groups or app roles map to. They are compared exactly and case-sensitively;
+ * empty entries never match (S13). An identity that matches nothing gets the default role, unless the provider left the
+ * groups out (Entra ID, above 200 groups). Then nobody can tell whether a group would have matched, so only the app
+ * roles count (D45).
  */
 export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   const groups = new Set(identity.groups.filter((group) => group !== ''))
@@ -93,7 +101,7 @@ export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   return role ?? (identity.hasGroupsOverage ? null : mapping.otherwise)
 }
 
-/** Why an identity has no role, where there is more to say than that its groups give none. */
+/** Why an identity has no role, if there is a more specific reason than that its groups give none. */
 export function explainNoRole(identity: Identity): ToolError | undefined {
   if (!identity.hasGroupsOverage) return undefined
   return new ToolError(

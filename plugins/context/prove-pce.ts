@@ -6,13 +6,13 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** Which places have answered which user as a PCE, in this process. */
+/** The locations that have answered a user as a PCE, known to this process. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** One that was forgotten is tried once more. */
+/** Most entries that are remembered; a forgotten location is merely tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {
@@ -25,18 +25,19 @@ export function rememberProven(): ProvenPces {
 
 const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
 
-/** A client for a single try of the place. */
+/** Creates a client for a single attempt. */
 type ConnectOnce = () => PceClient
 
 type NoteCheck = CredentialsPort['noteCheck']
 
 /**
- * Lets a call go on to a place that has answered its user as a PCE. A place that never has is tried first, as a registration tries it:
- * once, and with one outcome for everything that can be wrong, so that the time a call takes says nothing of a stranger's network (D84).
- * Calls at the same time share one try.
+ * Lets a call proceed to a location that has answered its user as a PCE. A location that never has is first tried as in
+ * a registration: once, and with the same outcome for everything that can be wrong, so that the duration of a call
+ * reveals nothing about other people's networks (D84). Simultaneous calls share one attempt.
  *
- * @param ms how long a try takes that fails.
- * @returns `note` is told once how a try went, and why it failed. Rejects with ToolError `pce_unreachable`, or `pce_error {http_status}` for a key that is refused, and as `signal` says.
+ * @param ms how long a failing attempt takes.
+ * @returns a function. `note` is called once with the result of an attempt and why it failed. Rejects with ToolError
+ *   `pce_unreachable`, or `pce_error {http_status}` for a refused key, and with the reason of `signal`.
  */
 export function createProver(
   proven: ProvenPces,
@@ -59,7 +60,7 @@ export function createProver(
     const { code, message } = report.error
     if (!(cause instanceof PceApiError)) return new ToolError('pce_unreachable', message)
     if (code === 'pce_error') return new ToolError('pce_error', message, { http_status: cause.status })
-    // Only the client of someone who operates a PCE says why.
+    // Only the client of a caller who operates a PCE gives the reason.
     const { reason } = cause
     return reason === undefined
       ? new ToolError('pce_unreachable', message)
@@ -79,7 +80,7 @@ export function createProver(
   }
 }
 
-/** Rejects with the reason of the signal as soon as it is aborted; the work goes on. */
+/** Rejects with the signal's reason as soon as it aborts, while the work continues. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   let stop = () => {}
@@ -94,7 +95,10 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   }
 }
 
-/** Whatever answers so is certainly a PCE, and its owner needs to know; any other answer would describe a stranger's network. */
+/**
+ * A server that answers with one of these statuses is certainly a PCE, and its owner needs to know them. Any other
+ * answer would describe a foreign network.
+ */
 const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE knows the key, but the key is not for this organisation or may not read its settings.',
@@ -102,12 +106,12 @@ const EXPLAINED: Record<number, string> = {
 const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, certificate and network.'
 
 /**
- * Tries the PCE once: its health and a request under the organisation. Anything that goes wrong but a 401 or 403 (no such name,
- * refused, filtered, no TLS, an unknown certificate, no PCE) gives the same words after the same time, so that neither a registration
- * nor a call is of any use as a port scanner (D48, D84).
+ * Tries the PCE once: its health, and a request within the organisation. Any failure other than 401 or 403 (unknown
+ * name, refused, filtered, no TLS, unknown certificate, not a PCE) gives the same message after the same time, so that
+ * neither a registration nor a call can be used as a port scanner (D48, D84).
  *
- * @param ms how long a failure takes, and the longest a success may take.
- * @returns the report, and for the log why it failed.
+ * @param ms how long a failure takes, and the longest that a success may take.
+ * @returns the report, and the cause of a failure for the log.
  */
 export async function tryConnection(
   client: PceClient,

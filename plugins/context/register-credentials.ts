@@ -17,28 +17,28 @@ import type { Admissions } from '../../schemas/state.js'
 export interface RegistrationPorts {
   keystore: Pick<Keystore, 'find' | 'write'>
   lastChecks: Pick<LastChecks, 'put'>
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
   hosts: Pick<PceHosts, 'admit' | 'inspect'>
   connect: Connect
-  /** Lets the client of the credentials before go. */
+  /** Drops the client of the previous credentials. */
   dropClient: (owner: Owner) => void
   /** Counts a registration; throws ToolError `rate_limited`. */
   limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
-  /** Whether the certificate of a PCE is checked in the end, given what was registered. */
+  /** Whether the PCE's certificate is actually verified, given what was registered. */
   isTlsChecked: (isWanted: boolean) => boolean
-  /** How long a failing connection takes to report, in milliseconds. */
+  /** How long a failing connection takes to be reported, in milliseconds. */
   patienceMs: number
   proven: ProvenPces
   log: ContextLog
 }
 
 /**
- * Stores the credentials of a caller and tries the PCE with them (D18). Where the caller has others that can be read, the PCE is tried
- * first, and only credentials that it accepts take their place, unless `replaceAnyway` (D110). Rejects with ToolError `pce_error` or
- * `pce_unreachable` with `kept: true` where it does not accept them, `invalid_argument {problems}`, `rate_limited`, `pce_unreachable` or
- * `keystore_unavailable`; in all these cases nothing is stored.
+ * Stores a caller's credentials and tries the PCE with them (D18). If the caller has other, readable credentials, the
+ * PCE is tried first, and only credentials that it accepts replace them, unless `replaceAnyway` is set (D110). Nothing
+ * is stored when it rejects: with ToolError `pce_error` or `pce_unreachable` with `kept: true` if the PCE does not
+ * accept them, `invalid_argument {problems}`, `rate_limited`, `pce_unreachable` or `keystore_unavailable`.
  */
 export async function registerCredentials(
   ports: RegistrationPorts,
@@ -57,7 +57,8 @@ export async function registerCredentials(
 
   const credentials = { ...given, host: admitted.host }
   const facts = credentialFacts(credentials, ports)
-  // Before anything is stored: credentials that the server cannot make a client of are of no use to anyone.
+  // The client is created before anything is stored, because credentials that no client can be created from are
+  // useless.
   const client = ports.connect(credentials, { once: true })
   const mustWork = !replaceAnyway && (await hasReadable(keystore, owner))
   const store = async () => {
@@ -79,7 +80,7 @@ export async function registerCredentials(
   return { facts, connection: report }
 }
 
-/** Whether the caller has credentials that could still serve. Rejects with ToolError `keystore_unavailable`. */
+/** Whether the caller has credentials that may still work. Rejects with ToolError `keystore_unavailable`. */
 async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Promise<boolean> {
   const record = await keystore.find(owner)
   try {
@@ -90,7 +91,10 @@ async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Prom
   }
 }
 
-/** The caller's own status is left alone: it says what was tried, and that what was registered before stays. */
+/**
+ * The error for refused new credentials. It leaves the caller's stored status alone, and says what was tried and that
+ * the earlier registration remains.
+ */
 function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, cause: unknown): ToolError {
   const status = code === 'pce_error' && cause instanceof PceApiError ? { http_status: cause.status } : {}
   return new ToolError(
@@ -101,7 +105,9 @@ function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, c
   )
 }
 
-/** Remembers how a try of the PCE went, for its owner to see; where that cannot be written it is only missing there. */
+/**
+ * Remembers the result of a connection attempt, for the owner to see. If it cannot be written, it is merely missing.
+ */
 export async function noteCheck(
   { lastChecks, now, log }: Pick<RegistrationPorts, 'lastChecks' | 'now' | 'log'>,
   owner: Owner,
@@ -119,7 +125,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-/** What may be shown of credentials. */
+/** The part of credentials that may be shown. */
 export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
@@ -129,14 +135,14 @@ export function credentialFacts(
 }
 
 interface FieldProblem {
-  /** JSON pointer to the argument of register-pce-credentials, which is the form's field as well. */
+  /** JSON pointer to the argument of register-pce-credentials, which is also the field of the form. */
   path: string
   message: string
 }
 
 const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
 
-/** What is wrong with credentials, except their host. Repeats no value. */
+/** Finds what is wrong with credentials, apart from their host. Values are never repeated. */
 function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
   const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
   const problems = [
@@ -160,23 +166,23 @@ function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProbl
   const most = MOST_CHARACTERS[path]
   if (text.trim() === '') return [{ path, message: 'it is empty' }]
   if (text.length > most) return [{ path, message: `at most ${most} characters` }]
-  // Line breaks could end a header or a line of a log; invisible and direction marks show a label as another.
+  // Line breaks could end a header or a line of a log; invisible and direction characters make a label look different.
   if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(text)) return [{ path, message: 'it contains invisible characters' }]
-  // RFC 7617, 2: everything behind the first colon would be taken for the secret.
+  // Everything behind the first colon would be taken for the secret (RFC 7617, 2).
   if (path === '/api_key' && text.includes(':')) return [{ path, message: 'an API key contains no colon' }]
   return []
 }
 
-/** Each registration makes this server connect to an address of the caller's choice (D48). */
+/** Most registrations per minute, because each makes this server connect to an address of the caller's choice (D48). */
 const MOST = 5
 const WINDOW_MS = 60_000
 const MOST_OWNERS = 10_000
 
 /**
- * Lets an owner register five times in any minute. The returned function counts one and throws ToolError
- * `rate_limited {retry_after: seconds}` for one too many.
+ * Lets an owner register five times in any minute. The returned function counts one registration, and throws ToolError
+ * `rate_limited {retry_after: seconds}` if there are too many.
  *
- * @param now milliseconds.
+ * @param now returns milliseconds.
  */
 export function limitRegistrations(now: () => number, admissions?: Admissions): (owner: Owner) => void | Promise<void> {
   const starts = new LRUCache<string, readonly number[]>({ max: MOST_OWNERS })

@@ -32,15 +32,15 @@ export interface UserPcesParts {
   lastChecks: LastChecks
   callTracker: CurrentCall
   log: ContextLog & RetryLog
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
   /** Where this server listens, once it does. */
   own?: PceHostsOptions['own']
-  /** The name service; the machine's own by default. */
+  /** The name service; by default the machine's own. */
   resolve?: PceHostsOptions['resolve']
   /** How long a registration takes that reaches no PCE, in milliseconds. */
   patienceMs?: number
-  /** Where limits per caller are counted over all replicas. */
+  /** Counts the limits per caller across all replicas. */
   admissions?: Admissions
 }
 
@@ -54,17 +54,18 @@ export interface UserPces {
 
 const PATIENCE_MS = 8000
 
-/** Where a browser registers PCE credentials; null where nobody can log in with one (MCP_OAUTH_CLIENT_ID). */
+/** The page on which a browser registers PCE credentials; null without a browser login (MCP_OAUTH_CLIENT_ID). */
 export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
   login === undefined ? null : `${http.publicUrl}/setup`
 
-/** How a caller registers a PCE, in words that follow "Register". */
+/** How a caller registers a PCE, worded to follow "Register". */
 const howTo = (setupUrl: string | null) =>
   setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
 /**
- * Every caller with a PCE key of their own, from the keystore (S14): looked up for each request, connected through the host guard,
- * pooled by caller and version of the credentials. Throws StartupError for TLS files and a proxy that no client can use.
+ * Gives every caller the PCE of their own key, from the keystore (S14). The key is looked up for each request,
+ * connections go through the host guard, and clients are pooled by caller and version of the credentials. Throws
+ * StartupError for TLS files or a proxy that no client can use.
  */
 export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
   const { keystore, lastChecks, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
@@ -94,7 +95,10 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
     log,
   })
 
-  /** Keeps calls from a place that a proxy connects to; connections that are made here pass the guard themselves. */
+  /**
+   * Keeps calls from a forbidden location when a proxy makes the connections; direct connections pass the guard
+   * themselves.
+   */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
       const problem = await inspect(place)
@@ -108,7 +112,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   return {
     async find({ iss, sub }, role, record) {
       const owner = { iss, sub }
-      // Without a role no tool runs, so no key is taken out of the keystore for it.
+      // Without a role no tool runs, so no key is read from the keystore.
       const { version, ...found }: FoundPce = role === null ? { pce: null } : await findPce(owner, role, record)
       const credentials = credentialsOf(owner, version)
       const place = found.pce === null ? undefined : places.get(found.pce)
@@ -126,11 +130,14 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
 
 const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
 
-/** Whether a certificate is checked in the end: what the operator has switched off, or forbidden since the registration, counts. */
+/**
+ * Whether the certificate is actually verified, taking into account what the operator has switched off, or has
+ * forbidden since the registration.
+ */
 const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
   tls.verify && (isWanted || !allowInsecureTls)
 
-/** The credentials port of every caller of a per_user server, over one keystore (D18). */
+/** The credentials port of each caller of a per_user server, on top of one keystore (D18). */
 function createCredentials(
   setupUrl: string | null,
   ports: RegistrationPorts & { keystore: Keystore; lastChecks: LastChecks },
@@ -170,7 +177,8 @@ function notConnected(problem: string, setupUrl: string | null): ToolError {
 }
 
 /**
- * Makes the clients of users. Tries the operator's TLS files and proxy once, so that they fail at start and not at the first call.
+ * Creates the factory of users' clients. It tries the operator's TLS files and proxy once, so that errors appear at
+ * start-up and not at the first call.
  */
 function createConnect(
   { userPce }: UserPcesConfig,
@@ -189,8 +197,8 @@ function createConnect(
     apiSecret: '',
   }
   connectPce(nobody, callTracker, log)
-  // The operator's client certificate is for the operator's PCEs: users who may name any host could have this server show it
-  // anywhere.
+  // The operator's client certificate is for the operator's PCEs only. Users may name any host, and could otherwise
+  // have this server present it anywhere.
   const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
   const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 

@@ -3,15 +3,18 @@ import { connectionHint } from '../../schemas/errors.js'
 import type { RetryLog } from './connect-pce.js'
 
 /**
- * What the PCE says of the one key that everybody uses (shared mode). A key that is refused keeps no server from starting and makes none
- * unready (D105): it is told in the log, once, and to those who ask /readyz.
+ * Watches how the PCE responds to the one key that everybody uses (shared mode). A refused key does not prevent the
+ * server from starting or being ready (D105); it is reported once in the log, and to those who ask /readyz.
  */
 export interface KeyWatch {
   /** Asks the PCE once. Never rejects. */
   readonly check: () => Promise<void>
-  /** The status of any answer of the PCE. */
+  /** Notes the status of any answer of the PCE. */
   readonly note: (status: number) => void
-  /** For /readyz: null while the key is taken, or as long as nothing is known. While it is refused, the PCE is asked again now and then. */
+  /**
+   * For /readyz: the problem with the key, or null if the key is accepted or nothing is known yet. While it is refused,
+   * the PCE is asked again from time to time.
+   */
   readonly problem: () => string | null
   readonly close: () => void
 }
@@ -20,7 +23,9 @@ export interface KeyLog extends RetryLog {
   info(facts: object, message: string): void
 }
 
-/** Anyone may ask /readyz: so often, in milliseconds, is a refused key tried again for it. */
+/**
+ * Shortest interval, in milliseconds, at which a refused key is tried again because of /readyz, which anyone may ask.
+ */
 const AGAIN_MS = 30_000
 const PATIENCE_MS = 10_000
 
@@ -37,10 +42,14 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
-/** Where users have none, nothing was registered. */
+/** Matches a part of error messages that does not apply in shared mode, where users register nothing. */
 const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
 
-/** @param now milliseconds since the epoch. */
+/**
+ * Creates the watch.
+ *
+ * @param now returns milliseconds since the epoch.
+ */
 export function watchKey(pce: () => PceClient, log: KeyLog, now: () => number): KeyWatch {
   const closing = new AbortController()
   let refusedWith: number | null = null

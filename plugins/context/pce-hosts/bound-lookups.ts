@@ -1,50 +1,55 @@
 import type { LookupAddress, LookupAllOptions } from 'node:dns'
 
-/** A name service: every address of a name. Rejects as `dns.lookup` does. */
+/** A name service that returns every address of a name. Rejects as `dns.lookup` does. */
 export type Resolve = (hostname: string, options: LookupAllOptions) => Promise<readonly LookupAddress[]>
 
 export interface Patience {
-  /** How long this one waits, in milliseconds. */
+  /** How long this caller waits, in milliseconds. */
   patienceMs?: number
-  /** The greatest age of an old answer that replaces one still waiting its turn, in milliseconds. Default 0: none does. */
+  /**
+   * Greatest age, in milliseconds, of a previous answer that may be used while the lookup waits for its turn. Default
+   * 0: none is used.
+   */
   oldestMs?: number
 }
 
 type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnType<Resolve>
 
-/** The code of the Error for a look-up that took too long. */
+/** Error code for a lookup that took too long. */
 export const TIME_UP = 'ETIMEOUT'
 
 /**
- * Of the four threads that Node.js has for `dns.lookup`, and for files and ciphers too (UV_THREADPOOL_SIZE): names whose servers
- * never answer must leave some for everyone else.
+ * Most simultaneous lookups. Node.js has four threads for `dns.lookup`, which also handle files and ciphers
+ * (UV_THREADPOOL_SIZE); names whose servers never answer must leave some of them free.
  */
 const MOST_AT_ONCE = 3
-/** Of those, for names that had no prompt answer when they were asked for last: anyone can make up any number of slow ones. */
+/**
+ * How many of these may be for names without a prompt last answer, because anyone can make up any number of slow names.
+ */
 const MOST_NEW_AT_ONCE = 2
-/** The share of the patience that a prompt answer takes at most; after it an old answer is used. */
+/** Part of the patience within which an answer counts as prompt; afterwards a previous answer is used. */
 const PROMPT = 0.2
 
-/** A question to the name service, under way or waiting for its turn. */
+/** A lookup that is running or waiting for its turn. */
 interface Flight {
   hostname: string
   question: string
   ask: () => ReturnType<Resolve>
   state: 'waiting' | 'new name' | 'known name'
-  /** Those who wait for the answer. */
+  /** Receivers of the answer. */
   listeners: Set<(answer: ReturnType<Resolve>) => void>
 }
 
 /**
- * The name service behind a bound: a name is asked for once by all who want it at the same time, few names at a time, each of them once at
- * a time, and nobody waits for ever. Then it rejects with an Error of code ETIMEOUT; a look-up that is under way keeps its place until it
- * ends, since its thread does, and one that nobody waits for any more is not begun. Names that were answered promptly the last time go
- * first, and have a place that the others cannot take.
+ * Limits the use of the name service. Simultaneous requests for a name share one lookup, only a few lookups run at a
+ * time, and nobody waits for ever: after the time limit it rejects with an Error of code ETIMEOUT. A running lookup
+ * keeps its place until it ends, because it occupies a thread; a waiting lookup that nobody waits for any more is not
+ * started. Names that were answered promptly last time go first, and have a place that the others cannot take.
  *
- * @param usualMs the patience of those who name none, in milliseconds.
+ * @param usualMs the default patience, in milliseconds.
  */
 export function boundLookups(resolve: Resolve, usualMs: number): BoundResolve {
-  /** In the order in which they were asked for. */
+  /** In the order of the requests. */
   const flights = new Map<string, Flight>()
   const kept = keepAnswers()
 
@@ -112,19 +117,21 @@ function nextOf(flights: readonly Flight[], isKnown: (hostname: string) => boole
 const timeUp = (hostname: string) =>
   Object.assign(new Error(`no answer from the name service for ${hostname}`), { code: TIME_UP })
 
-/** What names last led to. */
+/** The last answers for each name. */
 interface KeptAnswers {
   readonly has: (hostname: string) => boolean
-  /** The answer to the same question, unless it is older than so many milliseconds. */
+  /** The answer to the same question, unless it is older than `oldestMs`. */
   readonly get: (hostname: string, question: string, oldestMs: number) => readonly LookupAddress[] | undefined
-  /** In place of the one before; the name that was kept the longest ago goes when there are too many. */
+  /**
+   * Stores an answer in place of the previous one. If there are too many names, the one stored longest ago is dropped.
+   */
   readonly keep: (hostname: string, question: string, addresses: readonly LookupAddress[]) => void
   readonly forget: (hostname: string) => void
 }
 
 const MOST_NAMES = 1000
 
-/** For the names that were kept last, a thousand of them. */
+/** Keeps answers for the thousand names that were stored last. */
 function keepAnswers(): KeptAnswers {
   const kept = new Map<string, { question: string; addresses: readonly LookupAddress[]; at: number }>()
   return {

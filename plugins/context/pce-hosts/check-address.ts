@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** Why no PCE may be at an IP address, as a noun phrase. */
+/** Why a PCE may not be at an IP address, as a noun phrase. */
 export type RefusedKind =
   | 'a loopback address'
   | 'a link-local address'
@@ -22,25 +22,27 @@ const KINDS: Partial<Record<string, RefusedKind>> = {
 const METADATA: RefusedKind = 'the address of a cloud metadata service'
 const RESERVED: RefusedKind = 'a reserved address'
 
-/** Link-local as most of them are, and those that are not: Alibaba Cloud, Oracle Cloud, and Azure's host agent. */
+/** Metadata services. Most are link-local; the others belong to Alibaba Cloud, Oracle Cloud and Azure's host agent. */
 const METADATA_V4 = new Set(['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
 const AZURE_HOST_AGENT = '168.63.129.16'
 
-/** Unique local addresses that a cloud has taken for its own services: AWS (the whole prefix), Google. */
+/** Unique local addresses that clouds use for their own services: AWS (the whole prefix), Google. */
 const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
-/** 169.254.169.254 as the last 32 bits: Oracle's own address, and what a NAT64 prefix of some network makes of it. */
+/** 169.254.169.254 as the last 32 bits: Oracle's IPv6 address, and the result of any network's NAT64 prefix. */
 const METADATA_TAIL = [0xa9fe, 0xa9fe]
 
-/** Global unicast (RFC 4291, 2.4): what IANA gives out. Everything else is refused unless it is unique local. */
+/** Global unicast (RFC 4291, 2.4), which IANA assigns. All other addresses are refused unless they are unique local. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Why a connection to the IP address, in any spelling that Node's `isIP` knows, is refused; null when it is not (D18). What is not
- * known to be an address of a host is refused: only global and private unicast passes.
+ * Why a connection to the IP address is refused, or null if it is permitted (D18). The address may have any spelling
+ * that Node's `isIP` accepts. Anything that is not known to be the address of a host is refused: only global and
+ * private unicast addresses pass.
  *
- * An IPv4 address inside an IPv6 one counts where such an address can lead to a host: mapped (RFC 4291) and NAT64 with the well-known
- * prefix (RFC 6052), by which networks without IPv4 reach the rest. The other forms (compatible, translated, 6to4, Teredo, ISATAP,
- * local NAT64) are tunnels whose far end cannot be seen from here, and no PCE is there: refused whatever they hold.
+ * An IPv4 address inside an IPv6 address is checked if it can lead to a host: in mapped addresses (RFC 4291), and in
+ * NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach the rest. The other
+ * forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose far end cannot be checked, and no
+ * PCE uses them, so they are always refused.
  */
 export function checkAddress(address: string): RefusedKind | null {
   if (!ipaddr.isValid(address)) return RESERVED
@@ -64,7 +66,7 @@ function checkIpv6(address: ipaddr.IPv6): RefusedKind | null {
   return KINDS[range] ?? RESERVED
 }
 
-/** One spelling for one host: IPv4 out of its mapped form, IPv6 compressed, without a zone. */
+/** One spelling per host: IPv4 without its mapped form, IPv6 compressed, without a zone. */
 export function canonicalAddress(address: string): string {
   const parsed = ipaddr.process(address.replace(/%.*$/, ''))
   return parsed.toString()
@@ -83,7 +85,7 @@ function isMetadata(address: ipaddr.IPv6): boolean {
   return METADATA_V6.some((range) => address.match(range))
 }
 
-/** RFC 5214, 6.1: an interface identifier that holds an IPv4 address. */
+/** Whether the interface identifier contains an IPv4 address (RFC 5214, 6.1). */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
   return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe
 }

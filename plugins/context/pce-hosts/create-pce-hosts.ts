@@ -7,38 +7,42 @@ import { canonicalAddress, checkAddress } from './check-address.js'
 import { parsePceHost, type HostProblem } from './parse-pce-host.js'
 
 export interface PceHostsOptions {
-  /** MCP_ALLOWED_PCE_HOSTS: hosts, with or without a port; empty admits all that the guard does not refuse. */
+  /**
+   * MCP_ALLOWED_PCE_HOSTS: hosts, with or without a port. If empty, all hosts that the guard does not refuse are
+   * permitted.
+   */
   allowed: readonly string[]
-  /** Where this server itself listens, once it does: a PCE there would be our own answer. */
+  /** Where this server itself listens, once it does; a PCE there would be this server's own answer. */
   own?: () => { address: string; port: number } | null
   resolve: Resolve
-  /** How long the name service is waited for, in milliseconds. Default 5000. */
+  /** How long to wait for the name service, in milliseconds. Default 5000. */
   patienceMs?: number
   /** Connections go through a proxy, which resolves names itself. */
   isProxied?: boolean
 }
 
-/** A place of a PCE: host in the spelling that `admit` gives. */
+/** The location of a PCE, with the host in the spelling that `admit` returns. */
 interface Target {
   host: string
   port: number
 }
 
 export interface PceHosts {
-  /** The host in its canonical spelling, or why no PCE may be there. Makes no look-up. */
+  /** Returns the host in its canonical spelling, or why no PCE may be there. Makes no lookup. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Why the addresses of the name are refused now; null when they are not, and also when the name cannot be resolved: connecting
-   * will show that. Makes no connection. What a proxy resolves is not looked at for a host that MCP_ALLOWED_PCE_HOSTS names: only
-   * the proxy may know it.
+   * Why the addresses of the name are refused now. Returns null if they are not, and also if the name cannot be
+   * resolved, which connecting will show. Makes no connection. If a proxy resolves names, hosts named in
+   * MCP_ALLOWED_PCE_HOSTS are not looked up, because only the proxy may know them.
    *
-   * @param patienceMs how long the name service is waited for; by default as everywhere.
-   * @throws {ToolError} (rejects) `pce_unreachable` where a proxy connects and the time is up: nothing else would check.
+   * @param patienceMs how long to wait for the name service; the general limit by default.
+   * @throws {ToolError} (rejects) `pce_unreachable` if a proxy connects and the time is up, since nothing else would
+   *   check the addresses.
    */
   readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
   /**
-   * For the connections to an admitted host: the lookup resolves and checks every address at each new connection, so that a name
-   * that leads elsewhere by then (DNS rebinding) leads nowhere; the peer is checked once more when the connection is up.
+   * Guards the connections to an admitted host. The lookup checks every address at each new connection, so that a name
+   * that meanwhile resolves to other addresses (DNS rebinding) is refused; the peer is checked again once connected.
    */
   readonly guard: (host: string, port: number) => { lookup: LookupFunction; checkPeer: (address: string) => void }
 }
@@ -46,23 +50,25 @@ export interface PceHosts {
 /** An entry of MCP_ALLOWED_PCE_HOSTS. */
 interface Entry {
   host: string
-  /** Null for every port. */
+  /** Null means every port. */
   port: number | null
 }
 
 const MOST_SHOWN = 5
 const HTTPS_PORT = 443
-/** Ports below belong to the services of the system (RFC 6335, 6), SSH and mail among them. */
+/** Lower ports belong to system services (RFC 6335, 6), such as SSH and mail. */
 const FIRST_USER_PORT = 1024
 /**
- * A new connection to a name that waits for its turn uses addresses as old as this: milliseconds. They are checked as new ones are.
+ * Greatest age, in milliseconds, of addresses that a new connection may use while its lookup waits. They are checked
+ * like new ones.
  */
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
- * The rule where PCEs of users may be (D18, D47). MCP_ALLOWED_PCE_HOSTS narrows it to its entries; one of them that is itself a
- * loopback host admits the loopback addresses behind it, and nothing else does. Through a proxy it is the proxy that resolves
- * names: then `guard` has no say, `inspect` only sees what the name is here, and the proxy's own rules stand in for them.
+ * Decides where users' PCEs may be (D18, D47). MCP_ALLOWED_PCE_HOSTS restricts this to its entries. Loopback addresses
+ * are permitted only behind an entry that is itself a loopback host. If there is a proxy, it resolves the names:
+ * `guard` then has no effect, `inspect` only sees what the name means on this machine, and the proxy's own rules must
+ * protect the network.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
@@ -74,7 +80,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return ofHost.find((entry) => entry.port === port) ?? ofHost.find((entry) => entry.port === null)
   }
 
-  /** Why an address behind the target is refused. */
+  /** Why an address of the target is refused. */
   function problemOf(target: Target, address: string): string | null {
     const kind = checkAddress(address)
     if (kind === 'a loopback address' && isLoopback(target.host) && entryFor(target) !== undefined) {
@@ -105,7 +111,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return kind === null ? { host: target.host } : { problem: `${kind} is not allowed for a PCE` }
   }
 
-  /** Names that lead to this machine by their definition (RFC 6761, 6.3), whatever a name service says. */
+  /** Refuses names that by definition mean this machine (RFC 6761, 6.3), whatever a name service says. */
   function refusedName(target: Target): string | null {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
   }
@@ -151,7 +157,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   }
 }
 
-/** Without a `code`, by which a name service's own errors are known. */
+/** Has no `code`, because a `code` marks errors of the name service. */
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
   constructor(kind: string) {
@@ -176,7 +182,10 @@ function answer(
   else callback(null, first.address, first.family)
 }
 
-/** The entries of MCP_ALLOWED_PCE_HOSTS, in their one spelling and order. Throws StartupError with every one that is none. */
+/**
+ * Parses the entries of MCP_ALLOWED_PCE_HOSTS into their canonical spelling and order. Throws StartupError that lists
+ * every invalid entry.
+ */
 export function readAllowed(allowed: readonly string[]): readonly Entry[] {
   const read = allowed.map(readEntry)
   const faults = read.filter((entry) => 'problem' in entry)
@@ -185,8 +194,8 @@ export function readAllowed(allowed: readonly string[]): readonly Entry[] {
 }
 
 /**
- * `host`, `host:port`, an IPv6 address with or without brackets. Anything else is a fault, a pattern above all: an entry that nobody
- * could match must not look like a rule.
+ * Parses `host`, `host:port`, or an IPv6 address with or without brackets. Anything else is a fault, in particular a
+ * pattern: an entry that can never match must not look like a rule.
  */
 function readEntry(text: string): Entry | Fault {
   const [, port] = /^(?:[^:]*|\[.*\]):(\d+)$/.exec(text) ?? []

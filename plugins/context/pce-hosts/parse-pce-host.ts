@@ -1,13 +1,16 @@
 import { isIP, isIPv6 } from 'node:net'
 
-/** A host in its one spelling: lower case, punycode, IPv4 dotted, IPv6 compressed and without brackets, no trailing dot. */
+/**
+ * A host in its canonical spelling: lower case, punycode, IPv4 dotted, IPv6 compressed and without brackets, no
+ * trailing dot.
+ */
 export interface PceHost {
   host: string
-  /** It is an IP address, so no name service is asked for it. */
+  /** It is an IP address, so no name service is needed. */
   isAddress: boolean
 }
 
-/** What is wrong with a host, in words that follow the name of the field. */
+/** What is wrong with a host, worded to follow the name of the field. */
 export interface HostProblem {
   problem: string
 }
@@ -16,14 +19,15 @@ const LONGEST = 300
 const EXAMPLE = 'give a host name or IP address such as pce.example.com'
 
 /**
- * What a user typed as the host of a PCE (D18). `https://` is optional and a lone `/` behind the host is not a path (RFC 3986,
- * 6.2.3), since that is what an address bar shows. A port is taken where it repeats `port`. Names and addresses are read as
- * WHATWG URLs are, once: `127.1`, `0x7f.1` and full-width digits are 127.0.0.1 to whatever connects, so they are here.
+ * Parses what a user typed as the host of a PCE (D18). `https://` is optional, and a lone `/` behind the host is not a
+ * path (RFC 3986, 6.2.3), since address bars show one. A port is accepted only if it equals `port`. Names and addresses
+ * are read in the same way as in WHATWG URLs, once: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1 for
+ * everything that connects, so they do here.
  */
 export function parsePceHost(text: string, port: number): PceHost | HostProblem {
   const typed = text.trim()
   if (typed === '') return { problem: `empty: ${EXAMPLE}` }
-  // A URL parser drops tabs and line breaks, reads \ as / and decodes %: none of them belongs to a host.
+  // A URL parser drops tabs and line breaks, reads \ as / and decodes %; none of these belongs in a host.
   if (typed.length > LONGEST || /[\s\\%\p{Cc}]/u.test(typed)) return { problem: `not a host: ${EXAMPLE}` }
   const [, scheme, rest = ''] = /^(?:([a-z][a-z0-9+.-]*):\/\/)?(.*)$/is.exec(typed) ?? []
   if (scheme !== undefined && scheme.toLowerCase() !== 'https') {
@@ -39,7 +43,7 @@ export function parsePceHost(text: string, port: number): PceHost | HostProblem 
   return { problem: 'its port differs from pce_port: give the port only there' }
 }
 
-/** Host and port as written; an IPv6 address without brackets has no port. */
+/** Splits host and port as written; an IPv6 address without brackets has no port. */
 function splitPort(authority: string): [host: string, port?: string] {
   if (isIPv6(authority)) return [`[${authority}]`]
   const [, host, port] = /^(.*?):(\d*)$/.exec(authority) ?? []
@@ -49,7 +53,7 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // Behind the dot that ends a name (also one of another script) may stand an address: parsed again, it shows itself.
+  // An address may be followed by the dot that ends a name (in any script); parsing it again reveals it.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')
@@ -62,7 +66,7 @@ function hostnameOf(host: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname : null
 }
 
-/** RFC 1035, 2.3.4, with the underscore that names inside companies have. */
+/** Checks RFC 1035, 2.3.4, extended by the underscore that internal names use. */
 function isName(name: string): boolean {
   return name.length <= 253 && name.split('.').every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label))
 }
