@@ -8,7 +8,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ToolCall } from './call.js'
 
-/** Why a call may not run, with the name of the gate that said so. */
+/** The refusal of a call, with the name of the gate that refused it. */
 export class RefusedCall extends Error {
   override readonly name = 'RefusedCall'
   constructor(
@@ -26,9 +26,9 @@ export interface Admitted {
 }
 
 /**
- * Asks the gates in their order (T2), with the check of the arguments between those that need none and those that do. Gates that
- * compare calls look at what the client sent.
- * Returns the arguments with their defaults and the context of the handler; throws RefusedCall.
+ * Runs the gates in their order (T2). The arguments are checked after the gates that do not need them and before those
+ * that do; gates that compare calls use the arguments as the client sent them. Returns the arguments with their
+ * defaults and the context of the handler; throws RefusedCall.
  */
 export async function admitCall(
   subject: GateSubject,
@@ -43,7 +43,8 @@ export async function admitCall(
       if (gate.needs !== 'call') continue
       asked = gate.name
       const checking = gate.check(subject)
-      // Most have nothing to wait for, and every call passes all of them.
+      // Only awaited if there is something to wait for: most gates return synchronously, and every call passes all of
+      // them.
       if (checking !== undefined) await checking
     }
     asked = 'arguments'
@@ -63,7 +64,7 @@ export async function admitCall(
 const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
-/** First words of tool names, and what else callers say for them. */
+/** The verbs with which tool names begin, and other verbs that callers use for them. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],
@@ -71,7 +72,10 @@ const VERBS: Record<string, readonly string[]> = {
   delete: ['remove', 'drop'],
 }
 
-/** The tool that was meant, if a near one is known: the same thing is done with something of a similar name. */
+/**
+ * The tool that was probably meant: one that does the same to something with a similar name; undefined if there is
+ * none.
+ */
 export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
   const [first = '', ...rest] = words.split('-')
@@ -82,7 +86,7 @@ export function nearestTool(name: string, known: readonly string[]): string | un
   return noun === undefined ? undefined : `${verb}-${noun}`
 }
 
-/** The refusal of an unknown tool name, with a known one that is near. */
+/** The refusal of an unknown tool name, with a suggestion if a known name is similar. */
 export function refuseUnknown(name: string, known: readonly string[]): RefusedCall {
   const shown = name.slice(0, 128)
   const nearest = nearestTool(shown, known)
@@ -94,17 +98,17 @@ interface GateSubject {
   tool: AnyTool
   call: ToolCall
   callerContext: CallerContext
-  /** Adds to the audit entries of this call, whether it is admitted or not. */
+  /** Adds facts to the audit entries of this call, whether it is admitted or not. */
   note(facts: AuditFacts): void
 }
 
 /** A call whose arguments are known to be valid. */
 export interface ValidSubject extends GateSubject {
-  /** With the schema's defaults filled in. */
+  /** The arguments, with the schema's defaults filled in. */
   args: Record<string, unknown>
-  /** For what a gate has to look up; aborted as soon as the client has gone. */
+  /** The context for lookups by gates; it is aborted as soon as the client has left. */
   context: ToolContext
-  /** Hands on to the handler what was approved (`ToolContext.approved`). */
+  /** Passes on to the handler what was approved (`ToolContext.approved`). */
   approve(approval: Approval): void
 }
 
@@ -115,23 +119,27 @@ export interface CallerGate {
   check(subject: Pick<GateSubject, 'tool' | 'callerContext'>): void
 }
 
-/** One condition of a call. The composition lists the gates of its mode in order. `check` throws ToolError to refuse the call. */
+/**
+ * One condition of a call. The composition lists the gates of its mode in order. `check` throws ToolError to refuse the
+ * call.
+ */
 export type Gate =
   | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
-  /** Asked once the arguments are known to be valid, so that a bad call spends nothing. */
+  /** A gate that runs once the arguments are known to be valid, so that an invalid call uses nothing up. */
   | {
       readonly name: string
       readonly needs: 'arguments'
-      /** It is asked only about tools that ask for confirmation. */
+      /** The gate applies only to tools that require confirmation. */
       readonly onlyConfirmed?: boolean
-      /** It is asked only about tools that work on a PCE. */
+      /** The gate applies only to tools that work on a PCE. */
       readonly onlyPce?: boolean
       check(subject: ValidSubject): void | Promise<void>
     }
 
 /**
- * The role allowlist of the tool (S13). Throws `forbidden_no_role`, in the words of the caller's context where it has some, for a caller
- * without a role and `forbidden {allowed_roles}` for one whose role is not on the list.
+ * Checks the tool's role allowlist (S13). Throws `forbidden_no_role` for a caller without a role, with the more
+ * specific reason of the caller's context if there is one, and `forbidden {allowed_roles}` for a caller whose role is
+ * not on the list.
  */
 export const roleGate: CallerGate = {
   name: 'role',
@@ -149,8 +157,9 @@ export const roleGate: CallerGate = {
 }
 
 /**
- * The PCE-presence gate. Throws `no_pce_credentials` when the tool works on a PCE and the caller has none, or what the caller's context
- * says of the PCE instead; `hint` tells how one is set up in this mode, `details` stand beside the code.
+ * Checks that the caller has a PCE. Throws `no_pce_credentials` if the tool works on a PCE and the caller has no
+ * credentials, or the more specific problem of the caller's context. `hint` explains how a PCE is set up in this mode;
+ * `details` are added to the error.
  */
 export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate => ({
   name: 'pce',
@@ -163,7 +172,9 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
   },
 })
 
-/** No call goes to a place that has not shown itself to be a PCE (D84). Throws what `CallerContext.provePce` rejects with. */
+/**
+ * Lets no call go to a place that has not proved to be a PCE (D84). Throws what `CallerContext.provePce` rejects with.
+ */
 export const provenGate: Gate = {
   name: 'proof',
   needs: 'arguments',
@@ -172,8 +183,9 @@ export const provenGate: Gate = {
 }
 
 /**
- * Refuses changes while their decision could not be written anyway (D25), with `audit_unavailable`. It comes before the
- * confirm gate, so that such a call spends no token. A log that fails only at the entry itself is noticed there.
+ * Refuses changes with `audit_unavailable` while their decision could not be written to the audit log (D25). It comes
+ * before the confirm gate, so that such a call uses up no token. A log that fails only while the entry is written is
+ * noticed then.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
@@ -182,8 +194,8 @@ export const auditGate = (audit: AuditLog | null): Gate => ({
 })
 
 /**
- * Refuses changes with `state_unavailable` while the store of this server does not answer: neither its limits nor what people were shown
- * can be relied on then. `findProblem` knows without asking.
+ * Refuses changes with `state_unavailable` while the server's store does not respond, because neither its limits nor
+ * the record of what people were shown can be relied on then. `findProblem` answers without querying the store.
  */
 export const stateGate = (findProblem: () => Error | null): Gate => ({
   name: 'state',

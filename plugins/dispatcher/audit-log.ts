@@ -5,30 +5,35 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
 import type { AuditEntry } from '../../schemas/audit.js'
 
-/** Where audit entries go. The dispatcher decides what a failure means. */
+/** The destination of audit entries. The dispatcher decides what a failure means. */
 export interface AuditLog {
-  /** Throws when the entry cannot be written. */
+  /** Writes an entry at once; throws if that fails. */
   write(entry: AuditEntry): void
   /**
-   * The same at the end of this turn of the event loop, with all other entries of the turn in one write: resolves once the entry is with the
-   * operating system, and rejects when one of them cannot be written.
+   * Writes an entry at the end of the current turn of the event loop, together with all other entries of the turn.
+   * Resolves once the operating system has the entry; rejects if one of the entries cannot be written.
    */
   writeInTurn(entry: AuditEntry): Promise<void>
-  /** Writes what waits for the end of the turn, for a process that ends before. Never throws. */
+  /** Writes the entries that wait for the end of the turn, for a process that exits before. Never throws. */
   flush(): void
-  /** Resolves when every entry so far is out of our hands, and on the disk where there is one; otherwise rejects. */
+  /**
+   * Resolves once every entry so far has been passed on, and is on disk if the destination has one; otherwise rejects.
+   */
   sync(): Promise<void>
-  /** For readiness: throws or rejects when the next entry could not be written or synced. After a failure it tries, and notes the gap. */
+  /**
+   * For readiness: throws or rejects if the next entry could not be written or synced. After a failure, it tries again
+   * and notes the gap in the log.
+   */
   check(): void | Promise<void>
   /**
-   * Reopens the file after a rotation; throws if that fails, and continues with the old one. Also throws if the entries of the
-   * old one cannot be synced, but continues with the new one.
+   * Reopens the file after a rotation. If that fails, it throws and continues with the old file. It also throws if the
+   * entries of the old file cannot be synced, but then continues with the new one.
    */
   reopen(): void
   close(): void
 }
 
-/** What an audit file does with its disk. */
+/** The file operations that an audit log needs. */
 export interface Disk extends Pick<
   typeof fs,
   'accessSync' | 'closeSync' | 'fdatasyncSync' | 'fstatSync' | 'openSync' | 'readSync' | 'statfsSync' | 'statSync'
@@ -42,15 +47,17 @@ const NEWLINE = 0x0a
 const LEAST_ROOM = 64 * 1024
 
 /**
- * Appends to a file, created readable by its owner only. Entries are with the operating system before the tool runs: those of one turn of the
- * event loop in one synchronous write (D217), and to a pipe each in its own, since only a short write arrives there whole. Throws at once when the file cannot be opened. After a failure, the first entry that can be written again,
- * and synced where it was the sync that failed, comes after a line that says since when entries may be missing.
+ * Creates a log that appends to a file, which only its owner can read. Entries are with the operating system before the
+ * tool runs: those of one turn of the event loop in one synchronous write (D217), but each in its own write if the file
+ * is a pipe, since only short writes arrive there whole. Throws if the file cannot be opened. After a failure, the
+ * first entry that can be written again (and synced, if syncing had failed) is preceded by a line that says since when
+ * entries may be missing.
  *
- * Every check, and the first entry of every turn of the event loop, asks with one stat whether the file is still the one at its path: one
- * that was moved or deleted is replaced by a new one there (D81).
+ * Every check, and the first entry of every turn of the event loop, uses one stat call to see whether the file is still
+ * the one at its path. If it was moved or deleted, a new file takes its place (D81).
  *
- * @param noticed told when that has happened.
- * @param replica which process writes: a field of every line.
+ * @param noticed called when the file has been replaced.
+ * @param replica names the process in every line.
  */
 export function createFileAudit(
   path: string,
@@ -69,18 +76,21 @@ export function createFileAudit(
   const endTurn = () => (isFollowed = false)
   const turn = createTurn(append)
 
-  /** `since`: when the first of the lines came, milliseconds since the epoch. */
+  /** Appends lines. `since` is the time of the first of them, in milliseconds since the epoch. */
   function append(lines: string, since = Date.now()): void {
-    // The number of its descriptor may be another file's by now.
+    // The descriptor's number may belong to another file by now.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
-    // What was moved has its entries under another name; what was deleted keeps nothing.
+    // A moved file keeps its entries under another name, but the entries of a deleted file are lost.
     if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLines(lines, since)
   }
 
-  /** Returns why there is no file at the path, or none that can be written; null when there is one and it is ours. */
+  /**
+   * Switches to the file at the path if it is no longer the open one. Returns null on success, or why there is no file
+   * that can be written.
+   */
   function follow(): Error | null {
     if (!file.isRegular) return null
     try {
@@ -89,7 +99,7 @@ export function createFileAudit(
         return null
       }
       const [isDeleted, since] = [file.isDeleted(), file.since]
-      // Where entries were lost with the deleted file, the new one says so.
+      // If entries were lost with the deleted file, the new one says so.
       if (isDeleted && (failedSince === null || since < failedSince)) failedSince = since
       moveOn()
       noticed(isDeleted ? 'deleted' : 'moved')
@@ -99,7 +109,7 @@ export function createFileAudit(
     }
   }
 
-  /** A stat costs as much as the entry: what is written in the same turn of the event loop does without (D81). */
+  /** A stat costs as much as writing an entry, so further writes in the same turn of the event loop skip it (D81). */
   function noteFollowed(): void {
     if (isFollowed) return
     isFollowed = true
@@ -117,7 +127,7 @@ export function createFileAudit(
   }
 
   function appendLines(lines: string, since?: number): void {
-    // A full disk may cut a line off in the middle; the next one then starts on a line of its own.
+    // A full disk may cut a line off in the middle; the next entry then starts on a new line.
     const bytes = Buffer.from(torn ? `\n${lines}` : lines)
     let written = 0
     try {
@@ -151,12 +161,12 @@ export function createFileAudit(
       throw error
     }
     if (isLost) throw failed(new Error('the file of the audit log was deleted'))
-    // Of several syncs at a time the operating system tells only one that entries are lost.
+    // If several syncs run at the same time, the operating system reports a loss to only one of them.
     if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
   }
 
-  /** Goes on in the file that is at the path now, or in a new one. */
+  /** Switches to the file that is at the path now, or to a new one. */
   function moveOn(): void {
     const old = file
     const next = openLogFile(path, disk)
@@ -168,10 +178,10 @@ export function createFileAudit(
     }
     file = next
     try {
-      // A later sync covers the entries of the old file as well.
+      // Synced now, because a later `sync` promises that the entries of the old file are on disk as well.
       old.syncNow()
     } catch (cause) {
-      // A disk that is broken permanently must not keep the log from moving to another.
+      // A disk that is permanently broken must not prevent the log from moving to another one.
       noteFailedSync()
       throw new Error('The new file is in use; entries of the old one may not be on the disk.', { cause })
     } finally {
@@ -195,7 +205,7 @@ export function createFileAudit(
       if (problem !== null) throw problem
       if (isUnsynced) await sync()
       if (failedSince !== null) appendGap(failedSince)
-      // Pipes and devices have no room to run out of.
+      // Pipes and devices do not run out of space.
       if (!file.isRegular) return
       disk.accessSync(path, fs.constants.W_OK)
       const { bavail, bsize } = disk.statfsSync(dirname(path))
@@ -213,14 +223,17 @@ export function createFileAudit(
   }
 }
 
-/** Entries as JSON, with the replica as their last field: a copy of each entry with one more would cost more than its text. */
+/**
+ * Formats entries as JSON, with the replica as their last field. It is added as text, because copying each entry to add
+ * a field would cost more than formatting it.
+ */
 function linesOf(replica: string | undefined): (entry: object) => string {
   if (replica === undefined) return (entry) => `${JSON.stringify(entry)}\n`
   const end = `,"replica":${JSON.stringify(replica)}}\n`
   return (entry) => `${JSON.stringify(entry).slice(0, -1)}${end}`
 }
 
-/** Collects the lines of a turn of the event loop, and hands them on at its end. */
+/** Collects the lines of a turn of the event loop and passes them on at its end. */
 function createTurn(write: (lines: string, since: number) => void) {
   let lines = ''
   let since = 0
@@ -254,7 +267,7 @@ function createTurn(write: (lines: string, since: number) => void) {
   }
 }
 
-/** Throws what node:fs throws where the file could be neither opened nor made; opens and makes nothing. */
+/** Throws the error of node:fs if the file could be neither opened nor created. Opens and creates nothing. */
 export function checkAuditPath(path: string): void {
   const there = fs.statSync(path, { throwIfNoEntry: false })
   if (there?.isDirectory() === true) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
@@ -262,7 +275,7 @@ export function checkAuditPath(path: string): void {
   else fs.accessSync(path, fs.constants.W_OK)
 }
 
-/** Whether the last line of the file was cut off: by a full disk, or by the end of the process that wrote it. */
+/** Whether the last line of the file was cut off, by a full disk or by the end of the process that wrote it. */
 function endsInside(path: string, disk: Disk): boolean {
   const file = disk.statSync(path)
   if (!file.isFile() || file.size === 0) return false
@@ -270,7 +283,7 @@ function endsInside(path: string, disk: Disk): boolean {
   try {
     fd = disk.openSync(path, 'r')
   } catch {
-    // A log may be for writing only; an empty line between two entries does no harm.
+    // The log may be write-only. It then counts as cut off, since an empty line between two entries does no harm.
     return true
   }
   try {
@@ -285,35 +298,38 @@ function endsInside(path: string, disk: Disk): boolean {
 /** A file that is open for appending. */
 interface LogFile {
   readonly fd: number
-  /** False for a pipe or a device, which nobody rotates. */
+  /** False for a pipe or a device, which are not rotated. */
   readonly isRegular: boolean
-  /** When the first of its entries can have been written. */
+  /** The earliest possible time of its first entry. */
   readonly since: string
-  /** Whether it is the one at the path. Throws where that cannot be looked up. */
+  /** Whether the open file is the one at the path. Throws if that cannot be determined. */
   readonly isAt: (path: string) => boolean
-  /** Whether it has no name any more: what is written to it is lost. */
+  /** Whether the file no longer has a name, so that whatever is written to it is lost. */
   readonly isDeleted: () => boolean
   /**
-   * Resolves when what was written so far is on the disk, at once for a pipe or a device, which have nothing to sync: with whether the file
-   * was deleted by then, so that all of it is lost.
+   * Resolves once everything written so far is on disk; at once for a pipe or a device, which cannot be synced. The
+   * result tells whether the file had been deleted by then, so that all of it is lost.
    */
   sync(): Promise<boolean>
-  /** The same, before anything else happens. */
+  /** The same, synchronously. */
   syncNow(): void
-  /** Closes it as soon as no sync of it runs: the number of a descriptor that is closed may be another file's a moment later. */
+  /**
+   * Closes the file as soon as no sync of it is running, because the number of a closed descriptor may belong to
+   * another file a moment later.
+   */
   retire(): void
 }
 
 const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = fs.constants
 
 /**
- * Opens the file, or makes it, readable by its owner only. Throws where it cannot be opened: ENXIO for a pipe without a reader. A write
- * to a pipe whose reader does not keep up fails (EAGAIN) once the pipe is full.
+ * Opens the file, or creates it readable by its owner only. Throws if it cannot be opened: ENXIO for a pipe without a
+ * reader. Once a pipe is full because its reader is too slow, writes to it fail (EAGAIN).
  */
 function openLogFile(path: string, disk: Disk): LogFile {
   const syncData = promisify((fd: number, done: fs.NoParamCallback) => disk.fdatasync(fd, done))
-  // Opening a pipe, or writing to it, blocks the whole process until it has a reader, unless opened non-blocking. Files never
-  // block like that.
+  // Opened non-blocking: otherwise opening a pipe or writing to it would block the whole process until there is a
+  // reader. Files never block like that.
   const fd = disk.openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
   const own = disk.fstatSync(fd, { bigint: true })
   const isRegular = own.isFile()
@@ -326,7 +342,7 @@ function openLogFile(path: string, disk: Disk): LogFile {
   return {
     fd,
     isRegular,
-    // Some file systems do not know when a file was made.
+    // Some file systems do not record when a file was created.
     since: new Date(own.birthtimeMs > 0n ? Math.min(Number(own.birthtimeMs), Date.now()) : Date.now()).toISOString(),
     isAt(path) {
       const there = disk.statSync(path, { bigint: true, throwIfNoEntry: false })
@@ -363,10 +379,13 @@ function ignoreUnsyncable(error: unknown): void {
 
 /** Bytes that may wait for a slow reader before an entry counts as not written. */
 const BACKLOG = 1024 * 1024
-/** How long a change waits for the reader to take its entry. */
+/** How long a change waits until the reader has taken its entry. */
 const PATIENCE_MS = 5000
 
-/** Writes to a stream of the process, for a supervisor that collects standard output. `replica`: a field of every entry. */
+/**
+ * Creates a log that writes to a stream of the process, for a supervisor that collects standard output. `replica`
+ * becomes a field of every entry.
+ */
 export function createStreamAudit(stream: Writable, replica?: string): AuditLog {
   const textOf = linesOf(replica)
   let failure: Error | null = null
@@ -382,7 +401,7 @@ export function createStreamAudit(stream: Writable, replica?: string): AuditLog 
   function hand(lines: string): void {
     check()
     handedOver = new Promise((resolve, reject) => {
-      // A pipe that has lost its reader only says so here, after the write.
+      // A pipe without a reader reports this only here, after the write.
       stream.write(lines, (error) => (error ? reject(error) : resolve()))
     })
     handedOver.catch((error: Error) => (failure = error))

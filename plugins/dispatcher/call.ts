@@ -7,61 +7,76 @@ import type { Offer } from '../../schemas/offer.js'
 import type { TraceOrigin } from '../../schemas/tracing.js'
 import type { ProgressUpdate } from '../../domain/call.js'
 
-/** Who calls, over what, with which PCE: fixed by the composition (stdio, dev-insecure) or by the context of one HTTP request. */
+/**
+ * The caller, the transport and the PCE of a call. They are fixed by the composition (stdio, dev-insecure) or come from
+ * the context of one HTTP request.
+ */
 export interface CallerContext {
   caller: Caller
-  /** Why `caller.role` is null, where there is more to say than that the groups give none: what the role gate then says. */
+  /**
+   * Why `caller.role` is null, if there is a more specific reason than that the groups give none; the role gate reports
+   * it.
+   */
   roleProblem?: ToolError
   transport: 'stdio' | 'http'
-  /** Which tools the request is offered. The transports list and call by the same one; absent, every tool of the dispatcher. */
+  /**
+   * The tools that the request is offered. Transports use the same offer for lists and for calls. If absent, every tool
+   * of the dispatcher.
+   */
   offer?: Offer
-  /** Null where there are no PCE credentials. */
+  /** Null if there are no PCE credentials. */
   pce: PceClient | null
-  /** Why `pce` is null, where the reason is not simply that there are no credentials: what the PCE gate then says. */
+  /** Why `pce` is null, if the reason is not simply missing credentials; the PCE gate reports it. */
   pceProblem?: ToolError
-  /** Asked before a call goes to the PCE: rejects with ToolError where that has never answered this caller and does not now. */
+  /**
+   * Called before a call goes to the PCE. Rejects with ToolError if that PCE has never answered this caller and does
+   * not answer now.
+   */
   provePce?: (signal: AbortSignal) => Promise<void>
   /** The caller's own PCE credentials. */
   credentials: CredentialsPort
-  /** `name/version` of the MCP client where it has said so. */
+  /** `name/version` of the MCP client, if it has given them. */
   client?: string
-  /** What the caller's access token says of whom it was issued for and to: to be shown, and to decide nothing. */
+  /** The names in the caller's access token: of the person and of the client. Shown only; never used for decisions. */
   tokenSays?: { name?: string; clientId?: string }
-  /** Where the client is, over HTTP: by the socket, or by a trusted proxy. */
+  /** Address of an HTTP client, from the socket or a trusted proxy. */
   clientAddress?: string
 }
 
-/** The context of a request that may list tools: it always says which (D121). */
+/** The context of a request that may list tools, which always includes its offer (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
 /** Whether the sender of a call still wants its answer. */
 export interface Sender {
-  /** Aborted when the client cancels the call or is gone. */
+  /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
-  /** Whether the client is gone, for a transport that can tell without the signal. */
+  /** Whether the client has left, for transports that can tell without the signal. */
   hasLeft?(): boolean
 }
 
-/** One tool call as a transport hands it over. */
+/** One tool call, as a transport passes it on. */
 export interface ToolCall {
   name: string
-  /** As the client sent it; absent arguments are `{}`. */
+  /** The arguments as the client sent them; `{}` if it sent none. */
   arguments: Record<string, unknown>
   /** `params._meta.confirm_token`, unchecked. */
   confirmToken?: unknown
-  /** Where the call came from, when not from /mcp. */
+  /** The route of the call, unless that is /mcp. */
   route?: string
-  /** What the person at a client of stdio has been shown and said yes to, where the transport itself has asked them. */
+  /** What the person at a stdio client has been shown and agreed to, if the transport itself has asked. */
   consent?: { boundTo: string }
-  /** What the person at the client has said no to, where the transport has asked them: it does not run, whatever the gates say. */
+  /**
+   * What the person at the client has refused, if the transport has asked. The call then does not run, whatever the
+   * gates say.
+   */
   declined?: DeclinedCall
-  /** Whether the client can ask its person by a form (MCP elicitation). */
+  /** Whether the client can show its user a form (MCP elicitation). */
   canAsk?: boolean
   requestId: string
-  /** The trace that the client counts it to, where the message itself says so, unchecked. */
+  /** The trace that the client says the call belongs to, unchecked. */
   trace?: TraceOrigin
   readonly sender: Sender
-  /** Called as often as the tool likes; the transport decides what is sent to the client. */
+  /** Tools may call it as often as they like; the transport decides what is sent to the client. */
   progress(update: ProgressUpdate): void
 }
 

@@ -18,56 +18,56 @@ import { CallEnds, toolContextOf, type Dispatched, type HandlerPorts, runHandler
 export interface DispatcherOptions extends HandlerPorts {
   tools: readonly AnyTool[]
   gates: readonly Gate[]
-  /** Null where the operator asked for none (stdio without MCP_AUDIT_LOG_PATH). */
+  /** Null if the operator wants no audit log (stdio without MCP_AUDIT_LOG_PATH). */
   audit: AuditLog | null
 }
 
 export interface Dispatcher {
   /**
-   * Runs one call to its end. Never rejects. The name of an unknown tool, or of one that the caller is not offered, is the error
-   * `unknown_tool`.
+   * Runs one call to its end. Never rejects. A tool name that is unknown, or not offered to the caller, results in the
+   * error `unknown_tool`.
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
-   * Reads something for a caller who may call this tool, as them: the same offer and gates, without arguments. It is no tool call, so it is
-   * not audited. Null where a gate refuses it or the read fails. Never rejects, and no end of the
-   * process waits for it.
+   * Reads something on behalf of a caller who may call this tool: the offer and the gates apply as for a call, but
+   * without arguments. It is not a tool call, so it is not audited. Resolves with null if a gate refuses or the read
+   * fails. Never rejects, and the process does not wait for it at its end.
    */
   lookUp<T>(
     question: LookUp,
     callerContext: CallerContext,
     read: (context: ToolContext) => Promise<T>,
   ): Promise<T | null>
-  /** Aborts every running call, mutating ones too, and refuses those that come later: the process is about to end. */
+  /** Aborts every running call, including changes, and refuses later ones, because the process is about to end. */
   abortAll(): void
   /**
-   * Answers every call that still runs, and lets none that was allowed begin: their outcomes are written in the next turns of the event loop,
-   * because the process ends without waiting for the calls.
+   * Answers every running call and prevents admitted ones from starting. Their outcomes are written in the next turns
+   * of the event loop, because the process ends without waiting for the calls.
    */
   abandonAll(): void
-  /** Resolves when no call is running, and none is announced. */
+  /** Resolves when no call is running or announced. */
   idle(): Promise<void>
-  /** Announces calls: more may come until then, such as the next ones of a batch. */
+  /** Announces that more calls may come until `over` settles, such as the next ones of a batch. */
   expectUntil(over: Promise<unknown>): void
-  /** Where it writes its decisions, for rotation and closing. */
+  /** The audit log, for rotating and closing it. */
   readonly audit: AuditLog | null
 }
 
-/** What is looked up for whom; `tool` reads. */
+/** A lookup on behalf of a caller; `tool` must be a reading tool. */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
-  /** Null until it is known what is called. */
+  /** Null until the tool is known. */
   ends: CallEnds | null
-  /** Ends the call while its handler still runs; does nothing before it was allowed to. */
+  /** Ends the call while its handler is running; does nothing before the call has been allowed to run. */
   abandon: () => void
-  /** Its place among those that run. */
+  /** Index in the list of running calls. */
   at: number
 }
 
 /**
- * The calls that run, in no order. Not in a Set: whenever one is emptied it makes a new table, and the old ones, once they are in the old
- * generation, keep all calls after them alive until that is swept.
+ * The running calls, in no particular order. They are not in a Set, because a Set makes a new table whenever it is
+ * emptied; the old tables, once in the old generation, keep all later calls alive until that generation is collected.
  */
 function createRunning() {
   const runs: Run[] = []
@@ -86,11 +86,13 @@ function createRunning() {
 }
 
 /**
- * The path of every tool call, over every transport: find the tool among those that are offered, ask the gates, check the arguments, ask
- * the gates that need them, write the decision to the audit log, run the handler, write its outcome (docs/architecture.md).
+ * Creates the path that every tool call takes, over every transport: find the tool among the offered ones, run the
+ * gates, check the arguments, run the gates that need them, write the decision to the audit log, run the handler, write
+ * its outcome (docs/architecture.md).
  *
- * A client that cancels or leaves aborts a reading tool, and a mutating one only as long as that has not begun to write (it says
- * so by reading under `beforeWriting`): half a change to policy is worse than a complete one whose client is gone.
+ * A client that cancels or leaves aborts a reading tool. It aborts a changing tool only before that has begun to write
+ * (which the tool indicates by reading under `beforeWriting`): half of a policy change is worse than a complete one
+ * whose client has left.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log, tracing, cursorKey = randomBytes(32) } = options
@@ -103,7 +105,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let isEnding = false
   let isAbandoned = false
   let waiting: (() => void)[] = []
-  // The schema compiler is loaded with the first call: start-up over stdio is something people wait for.
+  // The schema compiler is loaded with the first call, because people wait for the start over stdio.
   const loadValidation = () => import('./validate-arguments.js')
   let validation: ReturnType<typeof loadValidation> | undefined
 
@@ -180,7 +182,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // Only what is shown before a confirmation is looked up at the PCE.
+      // Only tools that show something before a confirmation ask the PCE here.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -212,7 +214,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     const error = convert(refusal.thrown)
     if (ERROR_TABLE[error.code].level === 'error')
       log.error({ request_id: call.requestId, err: refusal.thrown }, 'a gate failed')
-    // A gate that says no denies; a call that names no tool or breaks its schema is an error of the call.
+    // A refusal by a gate counts as denied; a call that names no known tool, or has invalid arguments, counts as an
+    // error.
     const isError = refusal.gate === 'lookup' || refusal.gate === 'arguments' || error.code === 'internal'
     const decision = isError ? 'error' : 'denied'
     await attempt(() => record.decide(decision, error.code))
@@ -220,7 +223,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
     return { ok: false, error }
   }
 
-  /** Writes that the call may run. Null when it may still: what cannot be audited must not change anything. */
+  /**
+   * Records that the call may run. Returns null if it may proceed; otherwise an error, because nothing may be changed
+   * without an audit entry.
+   */
   async function auditAllowed(tool: AnyTool, record: CallRecord, spent: string): Promise<Dispatched | null> {
     try {
       await record.decide('allowed')
@@ -268,7 +274,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 }
 
-/** A span for a call, in an error where the caller is told one. A name that nothing has is the client's, and stays out. */
+/**
+ * A span for a call, which fails if the caller gets an error. Unknown tool names are not recorded, since the client can
+ * make them up.
+ */
 const traceCall = (
   tracing: Tracing,
   tool = 'unknown',
@@ -286,7 +295,7 @@ const traceCall = (
     from,
   )
 
-/** What the caller has to do anew, where the call was let run and then did not. */
+/** Tells the caller what to do again if the call was allowed but did not run. */
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
@@ -296,22 +305,25 @@ const nothing = () => {}
 
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 
-/** The refusal after a no, which is an entry of its own: the gates have asked the question and were not told the answer (D172). */
+/**
+ * The refusal after a person's no. It has an audit entry of its own, because the gates that asked the question never
+ * learned the answer (D172).
+ */
 function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallRecord): RefusedCall {
   note({ params_hash: paramsHash, ...(approvalId !== undefined && { approval_id: approvalId }) })
   const message = 'The person declined in the client. Nothing was changed.'
   return new RefusedCall('confirm', new ToolError('person_declined', message, { params_hash: paramsHash }))
 }
 
-/** An abandoned change may have been made, an abandoned question has no answer. */
+/** The error for a call that is abandoned: a change may have been made, while a read merely has no answer. */
 const writtenOff = ({ effect }: AnyTool) =>
   effect === 'read'
     ? shuttingDown()
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
 
 /**
- * The call without a `_meta` among its arguments, where clients that cannot set `params._meta` put the confirm token (D19): it is
- * not an argument of the tool, and no part of the params_hash. The token in `params._meta` wins.
+ * Moves `_meta` out of the arguments, where clients that cannot set `params._meta` put the confirm token (D19). It is
+ * not an argument of the tool and not part of params_hash. The token in `params._meta` takes precedence.
  */
 function takeConfirmToken(call: ToolCall): ToolCall {
   if (!Object.hasOwn(call.arguments, '_meta')) return call

@@ -1,47 +1,48 @@
 import type { TSchema } from '@sinclair/typebox'
 import { unescapeText } from '../../domain/text/escape-text.js'
 
-/** What is wrong with one argument. */
+/** A problem with one argument. */
 export interface Problem {
-  /** JSON pointer into the arguments (RFC 6901); empty for the arguments themselves. */
+  /** JSON pointer into the arguments (RFC 6901); empty for the arguments as a whole. */
   path: string
   message: string
 }
 
-/** Of the objects of a PCE a name has 255 characters at most; an href is shorter. */
+/** Longest name. Names of PCE objects have at most 255 characters, and hrefs are shorter. */
 const NAME = 255
-/** A reference such as `app=ordering` is made of two names. */
+/** A reference such as `app=ordering` consists of two names. */
 const REFERENCE = 2 * NAME + 1
 const LONGER: [RegExp, number][] = [
   [/^description$/, 4096],
   [/^cursor$/, 4096],
-  // Paths of programs, and names of services, are a machine's and not the PCE's.
+  // Program paths and service names come from a machine and not from the PCE, so they may be longer.
   [/process|windows_service|^service_name$|^api_secret$/, 1024],
   [/(^|_)(name|href|hrefs|hostname|fqdn|fqdns|key|value|namespace)$/, NAME],
 ]
 const ENTRIES = 200
 const PROPERTIES = 100
-/** No argument of any tool is nested deeper than half of it. */
+/** Deepest nesting; no argument of any tool needs more than half of it. */
 const DEPTH = 16
 const MOST_PROBLEMS = 50
-/** Of what the client called something, in a path. */
+/** Longest part of a path that the client named. */
 const LONGEST_NAME = 200
 
 /**
- * The most characters of a text argument: as its schema says, otherwise by its name (D83). A list of these limits in every schema would be
- * a twentieth of what every conversation reads.
+ * Most characters of a text argument, from its schema or else by its name (D83). If every schema contained these
+ * limits, they would be a twentieth of what a model reads in every conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
   return own ?? LONGER.find(([names]) => names.test(name))?.[1] ?? REFERENCE
 }
 
-/** The most entries of a list, as its schema says or as for any other (D83). */
+/** Most entries of a list, from its schema or else the general limit (D83). */
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * The texts and lists that are longer than the schema, or the rule for their name, allows; also inside objects whose content the schema
- * leaves open. Looks no further into what is too long or nested too deeply, and finds 50 at most.
+ * Finds texts and lists that are longer than the schema, or the rule for their name, allows, including those inside
+ * open objects. Does not look into values that are themselves too long or nested too deeply, and returns at most 50
+ * problems.
  */
 export function findOversized(value: unknown, schema: TSchema): Problem[] {
   const problems: Problem[] = []
@@ -62,7 +63,7 @@ function visit(
   if (typeof value === 'string') {
     const texts = schemas.filter(({ type }) => type === 'string')
     const most = Math.max(...(texts.length > 0 ? texts : [undefined]).map((schema) => mostCharacters(name, schema)))
-    // An escape counts as the character that it stands for.
+    // An escape counts as the single character that it stands for.
     if (value.length > most && unescapeText(value).length > most) refuse(`at most ${most} characters`)
   } else if (Array.isArray(value)) {
     const lists = schemas.filter(({ type }) => type === 'array')
@@ -87,7 +88,7 @@ function visit(
 
 const TOO_DEEP = `nested more than ${DEPTH} levels deep`
 
-/** What a value may be, with unions taken apart. */
+/** The alternatives of a schema, with unions expanded. */
 function alternativesOf(schema: TSchema | undefined): TSchema[] {
   if (schema === undefined) return []
   const { anyOf } = schema as { anyOf?: TSchema[] }
@@ -99,7 +100,7 @@ function propertyOf(properties: unknown, name: string): TSchema | undefined {
   return known !== undefined && Object.hasOwn(known, name) ? known[name] : undefined
 }
 
-/** A name inside a JSON pointer (RFC 6901, 3). */
+/** Escapes a name for a JSON pointer (RFC 6901, 3). */
 function escapePointer(name: string): string {
   const short = name.slice(0, LONGEST_NAME)
   return /[~/]/.test(short) ? short.replaceAll('~', '~0').replaceAll('/', '~1') : short

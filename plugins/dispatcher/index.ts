@@ -7,7 +7,7 @@ declare module 'fastify' {
   }
 }
 
-/** Makes the dispatcher of this composition known to the routes as `app.dispatcher`; closing the app waits for its running calls. */
+/** Makes the dispatcher available to the routes as `app.dispatcher`; closing the app waits for its running calls. */
 export default fp<DispatcherOptions>(
   (app, options, done) => {
     app.decorate('dispatcher', createDispatcher(options))

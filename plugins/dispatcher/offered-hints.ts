@@ -2,7 +2,8 @@ import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
 import type { ServiceError } from '../errors/convert.js'
 
 /**
- * The error without what its hint says of tools that are not offered, so that it leads nobody to them (D121). Messages name no tools.
+ * Removes from an error's hint whatever mentions tools that are not offered, so that it sends nobody to them (D121).
+ * Messages never name tools.
  *
  * @param hidden names of those tools.
  */

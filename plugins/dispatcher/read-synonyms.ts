@@ -6,9 +6,9 @@ interface OpenSchema extends TSchema {
 }
 
 /**
- * Arguments in the words of the schema, as deep as it reaches (D101): a name or value of an enumeration that it does not have becomes the
- * one that the word is a synonym of. What is no synonym stays as it is, for the check to refuse. Never changes what it is given; what
- * needs no change comes back itself.
+ * Translates arguments to the words of the schema, at every depth (D101): an unknown name, or an unknown value of an
+ * enumeration, is replaced by the one that it is a synonym of. Anything else is left for the check to refuse. The input
+ * is never modified; if nothing needs to change, it is returned as it is.
  */
 export function readSynonyms(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function readSynonyms(value: unknown, schema: TSchema): unknown
@@ -33,22 +33,22 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
   let isSame = true
   for (const [name, inner] of Object.entries(value)) {
     const meant = nameMeant(name, known)
-    // Beside what it means, or another word for that, it would be said twice.
+    // A synonym is not translated if the argument it means is given as well, directly or by another synonym.
     const own = meant === undefined || Object.hasOwn(value, meant) || read.has(meant) ? name : meant
     const part = Object.hasOwn(properties, own) ? properties[own] : undefined
-    // Its synonym may be singular, where the argument is a list.
+    // The synonym may be singular while the argument is a list.
     const list = own !== name && part?.type === 'array' && !Array.isArray(inner) ? [inner] : inner
     const now = part === undefined ? inner : readSynonyms(list, part)
     read.set(own, now)
     isSame &&= own === name && now === inner
   }
-  // An own `__proto__` stays an ordinary name.
+  // `Object.fromEntries` keeps an own property `__proto__` an ordinary name.
   return isSame ? value : Object.fromEntries(read)
 }
 
 const names = new WeakMap<TSchema, ReadonlySet<string>>()
 
-/** What its fields are called; every call asks for it. */
+/** The names of the schema's fields, cached because every call needs them. */
 function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
   let known = names.get(schema)
   if (known === undefined) {
@@ -76,7 +76,7 @@ function readValue(value: string, variants: readonly TSchema[]): string {
   return value
 }
 
-/** A word may mean one that means another: `rulesets`, `rule_sets`, `rule_set`. */
+/** Longest chain of synonyms, because one synonym may lead to another: `rulesets`, `rule_sets`, `rule_set`. */
 const MOST_STEPS = 2
 
 const fold = (text: string) =>

@@ -8,22 +8,25 @@ import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ServerLog, ToolCall } from './call.js'
 import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
-/** What is written about one call: its audit entries and its one line in the server log. */
+/** What is recorded about one call: its audit entries and its line in the server log. */
 export interface CallRecord {
-  /** Resolves when the entry is written, and rejects when it cannot be. */
+  /** Resolves when the entry is written, and rejects if it cannot be. */
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): Promise<void>
-  /** Resolves when the entry is written, and rejects when it cannot be. */
+  /** Resolves when the entry is written, and rejects if it cannot be. */
   conclude(reason: ErrorCode | null, clientGone: boolean): Promise<void>
-  /** Its end, for the server log and the metrics. */
+  /** Records the end of the call in the server log and the metrics. */
   log(outcome: MeasuredCall['outcome'], gate: string, reason: ErrorCode | null): void
-  /** Adds to the entries that are still to be written. */
+  /** Adds facts to the entries that are yet to be written. */
   readonly note: (facts: AuditFacts) => void
 }
 
 const LONGEST_NAME = 128
 const DONE = Promise.resolve()
 
-/** Joins both entries of a call by a `call_id`: a request id is the client's to choose and a batch shares one. */
+/**
+ * Creates the record of a call. A `call_id` joins its two entries, because clients choose request ids themselves, and a
+ * batch shares one.
+ */
 export function recordCall(
   call: ToolCall,
   callerContext: CallerContext,
@@ -41,8 +44,8 @@ export function recordCall(
   const pceHost = tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined
   let noted: AuditFacts | null = null
   const time = () => new Date(ports.now()).toISOString()
-  // What is undefined is not written. Written out, and without spreads: these are made for every call, and an object that is put together
-  // from others costs as much as writing it.
+  // Builds an entry; undefined fields are not written. It avoids spreads, because entries are made for every call, and
+  // combining objects would cost as much as writing the entry.
   const entry = (
     phase: AuditEntry['phase'],
     decision: AuditEntry['decision'],
@@ -82,7 +85,7 @@ export function recordCall(
       return ports.audit.writeInTurn(all)
     },
     note({ upstream_request_ids: ids, ...facts }) {
-      // A preview and its tool ask the PCE one after the other, for the same call.
+      // A preview and its tool both ask the PCE for the same call, one after the other.
       const all = [...new Set([...(noted?.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
       noted = { ...noted, ...facts, ...(all.length > 0 && { upstream_request_ids: all }) }
     },
@@ -103,11 +106,11 @@ export function recordCall(
 }
 
 /**
- * Writes the entry of a decision that a route took itself, without a tool call (D25): /confirm, and what /setup refuses. Resolves
- * when it is in the log, and on the disk where there is one; rejects when it cannot be written.
+ * Writes the audit entry of a decision that a route made itself, without a tool call (D25): by /confirm, and refusals
+ * by /setup. Resolves when it is in the log, and on disk if the log has one; rejects if it cannot be written.
  *
- * Refusals of unknown senders, and those for too many requests, are left out: otherwise anyone, or anyone with an access token,
- * could fill the audit log's disk. They are in the request log.
+ * Refusals of unknown senders and of too many requests are left out. Otherwise anyone, or anyone with an access token,
+ * could fill the disk of the audit log. They are in the request log.
  */
 export type AuditRoute = (entry: AuditEntry) => Promise<void>
 
@@ -125,11 +128,11 @@ export const createRouteAudit =
 
 const LONGEST = 128
 
-/** What a client calls itself, for the audit log: always short and on one line. */
+/** A client's name for the audit log: always short and on one line. */
 function cleanClient(client: string): string {
   const short = client.slice(0, LONGEST)
   return (PLAIN.test(short) ? short : short.replace(/\p{C}+/gu, ' ')).trim()
 }
 
-/** Nearly all are. */
+/** Names that need no cleaning, which nearly all are. */
 const PLAIN = /^[\x20-\x7E]*$/

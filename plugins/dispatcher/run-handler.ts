@@ -18,18 +18,22 @@ export type Dispatched = { ok: true; value: object } | { ok: false; error: Servi
 export interface HandlerPorts {
   log: ServerLog
   limits: Limits
-  /** Signs cursors, 32 bytes; absent: a random one, whose cursors end with the process (D79). */
+  /**
+   * Key that signs cursors, 32 bytes. If absent, it is random, and cursors become invalid when the process ends (D79).
+   */
   cursorKey?: Uint8Array
   callTracker: CallTracker
   server: ToolContext['server']
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Absent where there are no metrics, and no traces. */
+  /** Absent without metrics or traces. */
   meter?: Meter
   tracing?: Tracing
 }
 
-/** What a tool answered is not what its output schema promises: our own mistake, so the caller gets fixed text. */
+/**
+ * A tool's answer does not match its output schema. That is this server's own mistake, so the caller gets a fixed text.
+ */
 class BrokenAnswerError extends Error {
   override readonly name = 'BrokenAnswerError'
   constructor(readonly problems: Problem[]) {
@@ -38,8 +42,8 @@ class BrokenAnswerError extends Error {
 }
 
 /**
- * Runs a tool that has been admitted and checks its answer against its output schema. Never rejects: whatever the handler throws
- * is converted, and the unexpected is logged with its details under the request id.
+ * Runs an admitted tool and checks its answer against its output schema. Never rejects: errors of the handler are
+ * converted, and unexpected ones are logged with their details under the request id.
  */
 export async function runHandler(
   tool: AnyTool,
@@ -50,7 +54,7 @@ export async function runHandler(
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
-    // Without requests to a PCE the id is not needed, and tracking it through every promise has its price.
+    // Without requests to a PCE the request id is not needed, and tracking it through every promise is expensive.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
     const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note) : run())
     const problems = findOutputProblems(tool, value)
@@ -65,7 +69,10 @@ export async function runHandler(
   }
 }
 
-/** A change that was made stays made, whatever became of its answer: the caller must not take the error for "nothing happened". */
+/**
+ * The error for an invalid answer. A change that was made stays made, so the caller must not take the error for
+ * "nothing happened".
+ */
 function brokenAnswer(tool: AnyTool): ServiceError {
   return convert(
     tool.effect === 'read'
@@ -79,7 +86,7 @@ function brokenAnswer(tool: AnyTool): ServiceError {
   )
 }
 
-/** What the handler of a call, and a gate that looks something up for it, may touch. */
+/** What the handler of a call, or a gate that looks something up for it, may use. */
 export function toolContextOf(
   call: ToolCall,
   callerContext: CallerContext,
@@ -113,9 +120,10 @@ interface WithEnds {
 }
 
 /**
- * Own properties, so that a copy of the context has them too, whose functions all contexts share. An accessor in a literal would be a
- * function of each object, for which V8 makes a hidden class of its own: that lies in the old generation, and keeps whatever the call
- * refers to alive until the next major collection.
+ * They are own properties, so that a copy of the context has them too, but their functions are shared by all contexts.
+ * Accessors in an object literal would be separate functions for each object, for which V8 makes a hidden class of its
+ * own; that would be in the old generation and keep everything that the call refers to alive until the next major
+ * collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {
@@ -133,8 +141,8 @@ const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
 }
 
 /**
- * What ends a call: a read ends with its client, a change only until it has begun to write. Signals are made when something first asks for
- * them, since they cost more than all the rest of a call that answers at once.
+ * Everything that can end a call: a read ends with its client, a change only before it has begun to write. Signals are
+ * created when they are first needed, since they cost more than the rest of a call that answers at once.
  */
 export class CallEnds {
   #own: AbortController | null = null
@@ -163,13 +171,15 @@ export class CallEnds {
     return this.#beforeWriting
   }
 
-  /** Ends the call whatever it does. */
+  /** Ends the call, whatever it is doing. */
   abort(reason: ToolError): void {
     this.#reason ??= reason
     this.#own?.abort(reason)
   }
 
-  /** Called when the call is over: the client's signal may live on, for other calls of its connection. */
+  /**
+   * Must be called when the call is over, because the client's signal may live on for other calls of its connection.
+   */
   release(): void {
     for (const release of this.#releases) release()
   }
@@ -191,21 +201,24 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
   return () => signal.removeEventListener('abort', abort)
 }
 
-/** Which request the code of the moment works for: one PCE client serves all calls and must still name each to the PCE. */
+/**
+ * Tells which request the currently running code works for. A single PCE client serves all calls and must still send
+ * each call's id to the PCE.
+ */
 export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Notes the id of its own that the PCE gave an answer; only the first ones of a call are kept. */
+  /** Notes the id that the PCE gave an answer; only the first ones of a call are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** The noted ids of the call that runs now, in their order. */
+  /** The noted ids of the current call, in order. */
   readonly upstreamIds: () => readonly string[]
 }
 
-/** Of one call. */
+/** Most ids that are kept for one call. */
 export const MOST_UPSTREAM_IDS = 20
 
-/** One for the process: every storage makes each asynchronous operation of the process dearer. */
+/** One storage for the whole process, because each storage slows every asynchronous operation of the process. */
 const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
 
 export function createCallTracker(): CallTracker {
@@ -214,7 +227,7 @@ export function createCallTracker(): CallTracker {
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
-      // A PCE that answers under the id it was sent has said nothing new.
+      // An answer with the id that was sent contains nothing new.
       if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },
@@ -222,7 +235,7 @@ export function createCallTracker(): CallTracker {
   }
 }
 
-/** Runs a part of a call that may ask the PCE, under the id of its request, and notes the ids that the PCE gave its answers. */
+/** Runs a part of a call that may ask the PCE, under the call's request id, and notes the ids of the PCE's answers. */
 export function runTracked<T>(
   requestId: string,
   work: () => Promise<T>,

@@ -15,9 +15,9 @@ const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 
 /**
- * The arguments in the words of the schema (D101) and with its defaults filled in, on a copy; an escape in them is its character from
- * here on (D27). Throws ToolError `invalid_argument {problems: [{path, message}]}` that names every bad path. Schemas are compiled at
- * their first use.
+ * Validates the arguments. Returns a copy in the words of the schema (D101), with defaults filled in and escapes
+ * replaced by their characters (D27). Throws ToolError `invalid_argument {problems: [{path, message}]}` that names
+ * every invalid path. Schemas are compiled at their first use.
  */
 export function validateArguments(tool: AnyTool, sent: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
@@ -30,13 +30,19 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
   throw new ToolError('invalid_argument', `${tool.name}: the arguments do not match its schema`)
 }
 
-/** Both ways keep an own `__proto__` an ordinary, unknown name; most arguments are flat, and need the dearer one not. */
+/**
+ * Both ways keep an own property `__proto__` an ordinary, unknown name. Most arguments are flat and do not need the
+ * more expensive way.
+ */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
 
 const defaults = new WeakMap<TSchema, [name: string, value: unknown][] | null>()
 
-/** Puts the defaults of the schema into the arguments. Most schemas have them at the top alone, where TypeBox's walk is not needed. */
+/**
+ * Fills in the schema's defaults. Most schemas have them at the top level only, which does not need TypeBox's walk
+ * through the schema.
+ */
 function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<string, unknown> {
   let known = defaults.get(schema)
   if (known === undefined) defaults.set(schema, (known = defaultsAtTop(schema)))
@@ -45,7 +51,7 @@ function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<st
   return args
 }
 
-/** Null where there may be others: deeper inside, or made or shared by the calls. */
+/** The defaults at the top level; null if there may be others that are nested, computed or shared between calls. */
 function defaultsAtTop(schema: TSchema): [name: string, value: unknown][] | null {
   const { properties, ...rest } = schema as TSchema & { properties?: Record<string, TSchema> }
   if (!TypeGuard.IsObject(schema) || mentionsDefault(rest)) return null
@@ -69,7 +75,7 @@ function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   throw new ToolError('invalid_argument', `${tool.name}: ${problems.map(inWords).join('; ')}`, { problems })
 }
 
-/** What is wrong with a tool's answer by its own output schema; empty when nothing is. */
+/** Finds what is wrong with a tool's answer according to its output schema; empty if nothing is. */
 export function findOutputProblems(tool: AnyTool, value: unknown): Problem[] {
   const check = compiled(outputs, tool, tool.output)
   return check.Check(value) ? [] : describeProblems(check.Errors(value))
@@ -87,15 +93,18 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
 const inWords = (problem: Problem) => `${problem.path || 'arguments'}: ${problem.message}`
 
 const MOST_PROBLEMS = 50
-/** Of what the client called something; longer names are no typing errors. */
+/** Longest name from the client that is compared with the known names; longer ones are not typing errors. */
 const LONGEST_NAME = 200
 
-/** One problem for every bad path, in words a model can act on: what is missing, what was meant, what is allowed. */
+/**
+ * One problem for every invalid path, in words that a model can act on: what is missing, what was meant, what is
+ * allowed.
+ */
 export function describeProblems(errors: Iterable<ValueError>): Problem[] {
   const problems = new Map<string, Problem>()
   for (const error of errors) {
     for (const problem of problemsOf(error)) {
-      // TypeBox goes on to say that a missing value has the wrong type as well: the first word on a path is the useful one.
+      // TypeBox also reports that a missing value has the wrong type; the first error on a path is the useful one.
       if (!problems.has(problem.path)) problems.set(problem.path, problem)
     }
     if (problems.size >= MOST_PROBLEMS) break
@@ -105,7 +114,7 @@ export function describeProblems(errors: Iterable<ValueError>): Problem[] {
 
 function problemsOf(error: ValueError): Problem[] {
   if (error.type === ValueErrorType.Union) {
-    // Their iterators can be read once.
+    // The error iterators can be read only once, so they are copied.
     const variants = error.errors.map((variant) => [...variant])
     const meant = closestVariant(variants, error.path)
     if (meant !== null) return meant.flatMap(problemsOf)
@@ -115,7 +124,7 @@ function problemsOf(error: ValueError): Problem[] {
   return [{ path: error.path.slice(0, LONGEST_NAME), message: messageOf(error) }]
 }
 
-/** The errors of the union's variant that the value comes nearest to; null when it is of no variant's type. */
+/** The errors of the union's variant that is closest to the value; null if the value has the type of no variant. */
 function closestVariant(variants: readonly ValueError[][], path: string): ValueError[] | null {
   const candidates = variants.filter((errors) => errors.length > 0 && errors.every((inner) => inner.path !== path))
   return candidates.sort((a, b) => a.length - b.length)[0] ?? null
@@ -123,7 +132,10 @@ function closestVariant(variants: readonly ValueError[][], path: string): ValueE
 
 const BOUNDS: readonly ValueErrorType[] = [ValueErrorType.IntegerMinimum, ValueErrorType.IntegerMaximum]
 
-/** What is wrong with a whole number that one alternative of a union takes within bounds, and what the others take; otherwise null. */
+/**
+ * The problem with an integer that one alternative of a union accepts only within bounds, together with what the others
+ * accept; null if that is not the problem.
+ */
 function outOfBounds({ schema, value, path }: ValueError, variants: readonly ValueError[][]): string | null {
   const found = variants.flat().find((inner) => inner.path === path && BOUNDS.includes(inner.type))
   if (found === undefined) return null
@@ -171,7 +183,7 @@ function unknownName(error: ValueError): string {
   const known = Object.keys(properties)
   if (known.length === 0) return 'unknown argument; none are accepted here'
   const near = nearNames(name, known)
-  // Of several that a part of their name stands for, the one that cannot be left out.
+  // If several names contain the given one, the required argument is suggested.
   const whole = near.filter((candidate) => candidate.includes(name.toLowerCase()))
   const meant = whole.find((candidate) => required.includes(candidate)) ?? near[0]
   return `unknown argument${meant === undefined ? '.' : `; did you mean '${meant}'?`} Known: ${known.join(', ')}`
@@ -197,7 +209,10 @@ function typeName(value: unknown): string {
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** TypeBox leaves Unsafe schemas to their author; ours are string enumerations (`StringEnum`) and objects that a resolver reads. */
+/**
+ * TypeBox leaves the validation of Unsafe schemas to the application. Those used here are string enumerations
+ * (`StringEnum`) and objects that a resolver reads.
+ */
 TypeRegistry.Set('Unsafe', (schema: { enum?: unknown[]; type?: string }, value) => {
   if (Array.isArray(schema.enum)) return schema.enum.includes(value)
   if (schema.type !== 'object')

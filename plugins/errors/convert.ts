@@ -8,17 +8,23 @@ import {
 } from '../../schemas/errors.js'
 import { ERROR_TABLE } from './table.js'
 
-/** Anything that was thrown, in the words of this server. Holds no secret, and only text that was meant for the caller. */
+/**
+ * Any thrown error in the form that this server uses. It contains no secret, and only text that is meant for the
+ * caller.
+ */
 export interface ServiceError {
   code: ErrorCode
   message: string
   hint?: string
   details: ErrorDetails
-  /** What to ask the person at the client, where the transport can; never rendered. */
+  /** The question for the person at the client, for transports that can ask it; never rendered. */
   ask?: FormQuestion
 }
 
-/** Codes of the PCE client that mean the same as one of ours; the rest are our own mistakes and stay `internal`. */
+/**
+ * Codes of the PCE client that correspond to a code of this server. All others are this server's own mistakes and
+ * become `internal`.
+ */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   outcome_unknown: 'outcome_unknown',
   unreachable: 'pce_unreachable',
@@ -34,14 +40,14 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
 }
 
-/** What a person can do about an HTTP status of the PCE; 404 and 406 explain themselves by token and message. */
+/** What a person can do about an HTTP status of the PCE; 404 and 406 are explained by their token and message. */
 const PCE_STATUS_HINTS: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE account of this server lacks the permission for this.',
   429: 'The PCE is limiting the request rate: wait before the next call.',
 }
 
-/** What an HTTP library means by the status of the error it throws while reading a request. */
+/** Codes for the statuses of errors that an HTTP library throws while it reads a request. */
 const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
   400: 'bad_request',
   404: 'not_found',
@@ -54,9 +60,10 @@ const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
 }
 
 /**
- * Turns anything thrown into a ServiceError. What a tool or gate throws on purpose (ToolError) passes; the PCE client's errors
- * become `pce_error` with `http_status`, `token` and `pce_message`, or the code that says what happened; an abort becomes
- * `cancelled`; everything else becomes `internal` with fixed text, since its message was not written for the caller.
+ * Converts anything thrown to a ServiceError. Errors that tools and gates throw on purpose (ToolError) pass. The PCE
+ * client's errors become `pce_error` with `http_status`, `token` and `pce_message`, or a more specific code. An abort
+ * becomes `cancelled`. Everything else becomes `internal` with a fixed text, since its message was not written for the
+ * caller.
  */
 export function convert(thrown: unknown): ServiceError {
   if (thrown instanceof ToolError) {
@@ -70,8 +77,8 @@ export function convert(thrown: unknown): ServiceError {
 }
 
 /**
- * As `convert`, for what the HTTP framework throws before a route runs: the `statusCode` (400..499) of its errors says what is
- * wrong with the request, in our words. Throws nothing.
+ * Like `convert`, for errors of the HTTP framework before a route runs: their `statusCode` (400..499) says what is
+ * wrong with the request, and the text is this server's own. Throws nothing.
  */
 export function convertHttp(thrown: unknown): ServiceError {
   const status = thrown instanceof Error && 'statusCode' in thrown ? Number(thrown.statusCode) : 0

@@ -6,7 +6,7 @@ import { convertHttp } from './convert.js'
 import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
 
-/** Sends an error in the plain HTTP shape and logs it under its request id, with its cause only if it was unexpected. */
+/** Sends an error in the plain HTTP form and logs it under its request id, with its cause only if it was unexpected. */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = convertHttp(thrown)
   const { status, retryAfter, body } = renderHttpError(error, request.id)
@@ -15,7 +15,7 @@ export function answerHttpError(thrown: FastifyError, request: FastifyRequest, r
   return reply.code(status).send(body)
 }
 
-/** The error handler of every route that brings none of its own. */
+/** The error handler of every route without one of its own. */
 export default fp(
   (app, _options, done) => {
     app.setErrorHandler(answerHttpError)
@@ -30,10 +30,10 @@ const CODES: Record<string, ErrorCode> = {
 }
 
 /**
- * The whole HTTP answer to bytes that never became a request: Node's parser gave up (RFC 9110: 400, 408 or 431), so no hook runs
- * and headers must be written by hand. The connection closes after it.
+ * The complete HTTP answer to bytes that never became a request because Node's parser gave up (RFC 9110: 400, 408 or
+ * 431). No hook runs then, so the headers are written by hand. The connection closes after it.
  *
- * @param headers what every answer of the server carries.
+ * @param headers the headers of every answer of the server.
  */
 export function answerClientError(
   parserCode: string | undefined,

@@ -2,7 +2,7 @@ import type { ErrorBody } from '../../schemas/errors.js'
 import type { ServiceError } from './convert.js'
 import { ERROR_TABLE } from './table.js'
 
-/** The body every error has on the wire: details at the top level, after the code, and unable to displace it. */
+/** The body of every error in transit: details are at the top level after the code, and cannot replace it. */
 export function renderError(error: ServiceError, requestId: string): ErrorBody {
   const head = {
     error: error.code,
@@ -15,33 +15,36 @@ export function renderError(error: ServiceError, requestId: string): ErrorBody {
 
 export interface HttpErrorAnswer {
   status: number
-  /** Seconds for `Retry-After`, where waiting helps. */
+  /** Seconds for `Retry-After`, if waiting helps. */
   retryAfter?: number
   body: ErrorBody
 }
 
-/** An error as an HTTP answer, for every route that has no error shape of its own. */
+/** An error as an HTTP answer, for every route without an error format of its own. */
 export function renderHttpError(error: ServiceError, requestId: string): HttpErrorAnswer {
   const { status } = ERROR_TABLE[error.code]
   return { status, ...retryAfterOf(status, error), body: renderError(error, requestId) }
 }
 
-/** As long as the error itself says (`retry_after`). Otherwise a second: overload and shutdown pass quickly. */
+/**
+ * The time that the error itself gives (`retry_after`), otherwise one second, because overload and shutdown pass
+ * quickly.
+ */
 function retryAfterOf(status: number, { details }: ServiceError): { retryAfter?: number } {
   if (status !== 503 && status !== 429) return {}
   const { retry_after: seconds } = details
   return { retryAfter: typeof seconds === 'number' && seconds >= 1 ? Math.ceil(seconds) : 1 }
 }
 
-/** A failed tool call as MCP wants it. */
+/** A failed tool call in the form that MCP requires. */
 type McpErrorResult = {
   isError: true
   content: [{ type: 'text'; text: string }]
 }
 
 /**
- * A tool failure is a result, so that the model reads what went wrong. It carries no structuredContent, because clients check
- * that against the tool's outputSchema even when isError is set.
+ * A tool failure is a result, so that the model can read what went wrong. It has no structuredContent, because clients
+ * check that against the tool's outputSchema even if isError is set.
  */
 export function renderMcpError(error: ServiceError, requestId: string): McpErrorResult {
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(renderError(error, requestId)) }] }

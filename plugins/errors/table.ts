@@ -1,21 +1,21 @@
 import type { ErrorCode } from '../../schemas/errors.js'
 
 /**
- * Who can do something about an error: the caller, with another call or another login; the operator of this server; whoever runs the PCE; or
- * nobody, because it passes.
+ * Who can do something about an error: the caller, with another call or login; the operator of this server; the people
+ * who run the PCE; or nobody, because it passes by itself.
  */
 export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
 
 export interface ErrorRow {
-  /** HTTP status where the error is an HTTP answer of its own; a tool error travels inside a 200. */
+  /** HTTP status if the error is itself an HTTP answer; a tool error is sent inside a 200. */
   status: number
-  /** Used when the error has no more precise message. */
+  /** Used if the error has no more specific message. */
   message: string
   /** What the caller can do about it. */
   hint?: string
-  /** At which level the server log notes it: `error` is for the operator to act on. */
+  /** Level in the server log; `error` means that the operator must act. */
   level: 'info' | 'warn' | 'error'
-  /** Whose turn it is, in the order in which to ask. docs/operations.md has the table for people. */
+  /** Who should act, in the order in which to ask. docs/operations.md has this table for people. */
   turn: readonly [Turn, ...Turn[]]
 }
 
@@ -27,7 +27,7 @@ const refused = (message: string, hint?: string): ErrorRow => ({
   turn: ['caller'],
 })
 
-/** What every error code means to HTTP, to a person and to the log. */
+/** What every error code means for HTTP, for people and for the log. */
 export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   forbidden_no_role: {
     status: 403,

@@ -1,28 +1,29 @@
 export interface HealthCheck {
   name: string
-  /** Throws or rejects when the thing does not work now. */
+  /** Throws or rejects if the thing does not work at the moment. */
   run: () => void | Promise<void>
 }
 
 type Failure = { name: string; error: unknown } | null
 
 export interface ReadinessPorts {
-  /** The answer has changed: the first check that failed, or null when all pass again. */
+  /** Called when the result changes, with the first failed check, or null if all pass again. */
   changed: (failed: Failure) => void
-  /** Milliseconds. */
+  /** Returns milliseconds. */
   now?: () => number
-  /** How long all checks together may take, in milliseconds. */
+  /** Time limit for all checks together, in milliseconds. */
   patienceMs?: number
 }
 
-/** Anyone may ask, without a token: so the checks run at most once in this time, in milliseconds. */
+/** Shortest interval of the checks, in milliseconds, because anyone may trigger them without a token. */
 const FRESH_MS = 1000
-/** Shorter than those who ask wait as a rule. */
+/** Shorter than probes usually wait. */
 const PATIENCE_MS = 3000
 
 /**
- * The first check that fails, null when every one passes. Concurrent callers share one run of the checks, and while one check hangs no
- * new run starts: after the time limit it has failed, at once, until it has ended.
+ * Finds the first check that fails; null if all pass. Concurrent callers share one run of the checks. While a check
+ * hangs, no new run starts: after the time limit it counts as failed, and does so at once for later callers, until it
+ * ends.
  */
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports

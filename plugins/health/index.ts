@@ -6,17 +6,20 @@ import { createReadiness, type HealthCheck } from './check-readiness.js'
 export interface HealthOptions {
   /** True once the process is stopping. */
   isDraining: () => boolean
-  /** What must work before this process is given calls. A PCE that does not answer is not among it (D8). */
+  /** What must work before this process is given calls. A PCE that does not answer is not part of it (D8). */
   checks: readonly HealthCheck[]
-  /** What is wrong with the PCE key that everybody uses; it makes no process unready, since another one would fare no better. */
+  /**
+   * The problem with the PCE key that everybody uses. It does not make the process unready, since other replicas would
+   * have the same problem.
+   */
   findKeyProblem?: () => string | null
-  /** Asks for the checks as `/readyz` does, and shares its answers. */
+  /** Reads the readiness in the same way as `/readyz`, with a shared result. */
   meter?: Pick<Meter, 'readinessFrom'>
 }
 
 /**
- * `/healthz` says that the process lives, `/readyz` whether it takes new work, and by its name the check that failed; why is in the
- * log. A PCE key that is refused is told beside `ready`. Never asks for authorization (S18).
+ * `/healthz` says that the process is alive. `/readyz` says whether it takes new work, and names the check that failed;
+ * the reason is in the log. A refused PCE key is reported beside `ready`. Neither requires authorization (S18).
  */
 export default function health(
   app: FastifyInstance,

@@ -5,38 +5,42 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface InFlightOptions {
-  /** Requests that these routes work on at a time; 0 for no limit. */
+  /** Simultaneous requests on these routes; 0 means no limit. */
   max: number
-  /** Bounds each key on its own instead of all requests together, so that one caller cannot take every place. */
+  /** Limits each key separately instead of all requests together, so that one caller cannot take every place. */
   keyOf?: (request: FastifyRequest) => string
-  /** Requests in flight by key, where several registrations share a limit. */
+  /** Requests in flight by key, if several registrations share a limit. */
   counts?: Map<string, number>
-  /** When a request is counted: `preParsing` where a route itself finds out who it is from. Default onRequest. */
+  /**
+   * The hook in which a request is counted: `preParsing` for routes that themselves find out who sent it. Default
+   * onRequest.
+   */
   hook?: 'onRequest' | 'preParsing'
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For a route whose work may outlive its answer; null where nothing is counted. */
+    /** For routes whose work may outlive their answer; null if the request is not counted. */
     heldPlaces: HeldPlaces | null
   }
 }
 
 /**
- * Bounds the requests in flight on the routes beside it: those whose answer is under way, and those whose client has left while
- * their work goes on. Beyond the bound the answer is a quick 503 with Retry-After, which costs less than a queue that grows until
- * every caller has timed out.
+ * Limits the requests in flight on the routes beside it: those whose answer is in progress, and those whose client has
+ * left while their work continues. Beyond the limit, the answer is a quick 503 with Retry-After, which is cheaper than
+ * a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
     const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
-      // Between two bounds there is the check of the token, and its sender may be gone by then.
+      // The token is verified between the two limits, and the sender may have left by then.
       if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
       const key = keyOf(request)
       const count: Count = (by) => {
         const left = (inFlight.get(key) ?? 0) + by
-        // A Map that is emptied and filled by each request would make a new table for each, which lives until the old generation is swept.
+        // A Map that each request empties and fills would make a new table each time, which lives until the old
+        // generation is collected.
         if (left === 0 && inFlight.size > MOST_AT_REST) inFlight.delete(key)
         else inFlight.set(key, left)
       }
@@ -54,21 +58,28 @@ export default fp<InFlightOptions>(
   { name: 'in-flight', dependencies: ['errors'] },
 )
 
-/** Keys that are kept while they have no request in flight. */
+/** Keys that are kept although they have no request in flight. */
 const MOST_AT_REST = 1000
 
-/** Adds one to the requests in flight, or takes it away again. */
+/** Adds one to the requests in flight, or removes it again. */
 type Count = (by: 1 | -1) => void
 
-/** The places that one request takes. All are given back together, once its answer and everything it started are over. */
+/**
+ * The places that one request occupies. All are given back together, once its answer and everything it started have
+ * ended.
+ */
 interface HeldPlaces {
-  /** One more, which has been counted already. */
+  /** Adds a further place that has already been counted. */
   add(count: Count): void
-  /** Whatever becomes of the answer, the places stay taken until this has ended, too. */
+  /** Keeps the places until this work has ended too, whatever happens to the answer. */
   keepUntil(work: Promise<unknown>): void
 }
 
-/** @param answer resolves when the answer is over, also because the client left in the middle of it. */
+/**
+ * Occupies places for a request.
+ *
+ * @param answer resolves when the answer is over, including when the client left in the middle of it.
+ */
 export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
   const places: Count[] = []
   let open = 0
@@ -77,7 +88,8 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
     if (open === 0) for (const count of places) count(-1)
   }
   const keepUntil = (work: Promise<unknown>) => {
-    // Work that begins just after its client has left takes its places back, however many there are by now.
+    // Work that begins just after its client has left takes its places back, even if there are now more requests than
+    // the limit.
     if (open === 0) for (const count of places) count(1)
     open += 1
     work.then(end, end)
@@ -91,14 +103,14 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
 }
 
 /**
- * What waits for the end of a connection: one listener for all, since a client may send many requests at once. In a list, since the tables
- * that a Set leaves behind when it is emptied hold on to the requests that come after.
+ * Callbacks for the end of a connection, behind a single listener, since a client may send many requests at once. They
+ * are in a list, because the tables that a Set leaves behind when it is emptied would keep later requests alive.
  */
 const waiting = new WeakMap<Socket, (() => void)[]>()
 
 /**
- * Resolves once the answer has been sent or cannot be any more. Of an answer that still waits its turn behind others (pipelining)
- * Node.js never says that it is over when the connection breaks; so the connection is asked as well.
+ * Resolves once the answer has been sent or no longer can be. If the connection breaks while the answer still waits
+ * behind others (pipelining), Node.js never reports its end, so the connection is watched as well.
  */
 function whenOver({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {
@@ -120,6 +132,6 @@ function watch(socket: Socket): (() => void)[] {
   return ends
 }
 
-/** Whether the client has gone. */
+/** Whether the client has left. */
 const hasLeft = ({ socket }: IncomingMessage, response: ServerResponse): boolean =>
   response.destroyed || socket.destroyed

@@ -3,23 +3,24 @@ import { runInNewContext } from 'node:vm'
 import { ToolError } from '../../../schemas/errors.js'
 
 const MIB = 1024 * 1024
-/** Objects made of a text take some times its length. */
+/** How many times larger than a JSON text the objects made from it are. */
 const TIMES_TEXT = 8
-/** How far the heap may grow for a moment: this share of V8's own limit. */
+/** Share of V8's own limit that the heap may use for a moment. */
 const SHORT_OF_HARD = 0.9
 
 /**
- * V8's limit for a thread, in times of what a call may use. It is the last resort and must stay out of reach: the process may end with
- * the thread that reaches it (on Node.js 24 at times, on any where a single allocation does not fit).
+ * V8's limit for a thread, as a multiple of what a call may use. It is a last resort and must not be reached, because
+ * the whole process may end with the thread (sometimes on Node.js 24, and on any version if a single allocation does
+ * not fit).
  */
 export const HARD_LIMIT = 4
 
 /**
- * Looks at the heap of this thread. To be asked whenever the PCE has sent something, since that is what an analysis grows by, and now
- * and then.
+ * Creates the check of this thread's heap. Call it whenever the PCE has sent something, which is what makes an analysis
+ * grow, and from time to time.
  *
- * @returns a function that takes the bytes of what is about to be parsed and throws `analysis_failed {reason: 'out_of_memory'}` where
- *   more than `limitMib` is in use after a garbage collection.
+ * @returns a function that takes the number of bytes about to be parsed. It throws `analysis_failed {reason:
+ *   'out_of_memory'}` if more than `limitMib` is in use after a garbage collection.
  */
 export function createHeapGuard(limitMib: number): (bytes: number) => void {
   const limit = limitMib * MIB
@@ -40,7 +41,7 @@ export function createHeapGuard(limitMib: number): (bytes: number) => void {
   }
 }
 
-/** What a call is told that needs more than it may use. */
+/** The error for a call that needs more memory than it may use. */
 export const outOfMemory = (limitMib: number) =>
   new ToolError(
     'analysis_failed',

@@ -12,7 +12,7 @@ import type { Act, FromThread, ThreadTask, ToThread } from './messages.js'
 import { createPlaces, type Places } from './places.js'
 
 export interface HeavyCallsOptions extends HeavyConfig {
-  /** The module that a thread loads; its default export is what `createTaskRunner` makes. */
+  /** The module that each thread loads; its default export is what `createTaskRunner` returns. */
   worker: URL
   server: { name: string; version: string }
   log: ServerLog
@@ -20,31 +20,37 @@ export interface HeavyCallsOptions extends HeavyConfig {
 }
 
 export interface HeavyCalls {
-  /** The tools, those that are heavy with functions that run in threads. */
+  /** The tools; the functions of the heavy ones run in threads. */
   tools: readonly AnyTool[]
-  /** How many calls have a place now, and how many wait for one. */
+  /** How many calls have a place at the moment, and how many wait for one. */
   readonly figures: Places['figures']
   /** Ends the threads. */
   close(): Promise<void>
 }
 
-/** A call waits this long for a place: milliseconds. Clients give up after a minute unless they hear of progress. */
+/** Milliseconds that a call waits for a place. Clients give up after a minute unless they see progress. */
 const WAIT_MS = 60_000
-/** How long a call that is aborted has to end by itself, and to delete its query at the PCE, before its thread is ended: milliseconds. */
+/**
+ * Milliseconds that an aborted call gets to end by itself, and to delete its query at the PCE, before its thread is
+ * terminated.
+ */
 const GRACE_MS = 3000
-/** A thread without work ends: it holds some 30 MiB. Milliseconds. */
+/** Milliseconds after which an idle thread ends, since it holds about 30 MiB. */
 const IDLE_MS = 60_000
-/** Below the thread that serves everybody: where the cores are busy, that one goes first (nice, as far as the system has it for threads). */
+/**
+ * Priority of the threads (nice), below that of the thread that serves everybody, so that it goes first if all cores
+ * are busy. Takes effect where the system supports it for threads.
+ */
 const NICE = 10
-/** Of the changes that a broken call had sent, the answer names so many. */
+/** Most changes of a failed call that its error names. */
 const MOST_WRITES_SHOWN = 50
 
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
 /**
- * Runs the calls of heavy tools in worker threads, so that neither what they compute nor what a PCE makes them parse keeps other
- * callers waiting (D61). The first such call starts the first thread. A call that outgrows its memory, or whose thread dies, fails
- * alone, with `analysis_failed`, or with `outcome_unknown {writes}` once it has sent a change.
+ * Runs the calls of heavy tools in worker threads, so that neither their computations nor the parsing of a PCE's
+ * answers delays other callers (D61). The first such call starts the first thread. A call that exceeds its memory, or
+ * whose thread dies, fails alone: with `analysis_failed`, or with `outcome_unknown {writes}` once it has sent a change.
  */
 export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })
@@ -85,20 +91,20 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  // A confirm token has been redeemed for this very run, and is good for no other.
+  // A confirm token has been used up for this very run, so the run must not fail as `busy`.
   const isPromised = approved !== undefined
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
 
 async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Promise<Piscina> {
-  // Loaded with the first call that needs it: stdio starts often, and most of its calls are light.
+  // Loaded with the first call that needs it, because stdio servers start often and most of their calls are light.
   const { Piscina: Pool } = await import('piscina')
   const pool = new Pool({
     filename: worker.href,
     minThreads: 0,
     maxThreads: max,
     idleTimeout: IDLE_MS,
-    // A thread that waits for its next task by blocking would not close what the last one left.
+    // A thread that waits for its next task by blocking would not close what the last one left open.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 32 },
     niceIncrement: NICE,
@@ -116,7 +122,10 @@ interface Work {
   context: ToolContext
 }
 
-/** One task in a thread of its own until it ends. Rejects with what the tool throws, and as `createHeavyCalls` says. */
+/**
+ * Runs one task in a thread of its own until it ends. Rejects with the tool's error, and as described at
+ * `createHeavyCalls`.
+ */
 async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions): Promise<unknown> {
   const { context } = work
   const channel = new MessageChannel()
@@ -135,7 +144,8 @@ async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions
       else reject(thrownOf(message))
     })
   })
-  // Where the thread dies there is none, and where the call is given up nobody asks for it.
+  // Prevents an unhandled rejection: if the thread dies there is no outcome, and if the call is given up nobody reads
+  // it.
   outcome.catch(() => {})
   try {
     await pool.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
@@ -172,8 +182,8 @@ function taskOf(
 }
 
 /**
- * Tells the thread what is aborted, and ends it where it does not listen. A change that has begun is completed unless the server
- * stops. Returns the function that lets go of the signals.
+ * Tells the thread which signals have aborted, and terminates it if it does not react. A change that has begun is
+ * completed unless the server stops. Returns a function that detaches from the signals.
  */
 function passOnAborts(
   { context }: Work,
@@ -202,13 +212,13 @@ function passOnAborts(
   }
 }
 
-/** What the tool has thrown, as it would have been thrown here. */
+/** Turns the message of a thread back into the error that the tool threw. */
 function thrownOf({ error, stack }: FromThread & { is: 'error' }): Error {
   if (stack === undefined) return new ToolError(error.code, error.message, error.details, { hint: error.hint })
   return Object.assign(new Error(stack.split('\n', 1)[0]), { stack })
 }
 
-/** Why a thread ended before its task did, and what it had sent until then. */
+/** Why a thread ended before its task did, and which changes it had sent by then. */
 async function explain(
   error: unknown,
   { tool, context }: Work,

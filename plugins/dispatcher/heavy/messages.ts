@@ -4,29 +4,29 @@ import type { RemoteAddress } from '../../../pce-client/index.js'
 import type { AnyTool } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
-/** Which function of a tool runs in a thread. */
+/** The function of a tool that runs in a thread. */
 export type Act = keyof Pick<AnyTool, 'handler' | 'preview' | 'boundTo'>
 
-/** One call as a thread is given it. */
+/** One call, in the form in which a thread receives it. */
 export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | 'limits' | 'approved'> {
-  /** What `ToolContext.cursorKey` returns. */
+  /** The result of `ToolContext.cursorKey`. */
   cursorKey: Uint8Array
   tool: string
   act: Act
   args: unknown
-  /** What the clock of the call is ahead of this machine's: milliseconds. */
+  /** How far the clock of the call is ahead of this machine's clock, in milliseconds. */
   clockOffset: number
   server: { name: string; version: string }
-  /** What the call may use of the heap, in MiB. */
+  /** Heap that the call may use, in MiB. */
   memoryMb: number
   /** Null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
-  /** Carries `ToThread` and `FromThread`. */
+  /** Carries `ToThread` and `FromThread` messages. */
   control: MessagePort
 }
 
 export interface ToThread {
-  /** Which signal of the context is aborted. */
+  /** The signal of the context that has aborted. */
   abort: 'signal' | 'beforeWriting'
   reason: ServiceError
 }
@@ -35,5 +35,5 @@ export type FromThread =
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
   | { is: 'result'; value: unknown }
-  /** `stack` where nothing that the caller is told says what happened. */
+  /** `stack` is present if nothing that the caller sees explains the error. */
   | { is: 'error'; error: ServiceError; stack?: string }

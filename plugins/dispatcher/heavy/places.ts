@@ -1,35 +1,36 @@
 import { ToolError } from '../../../schemas/errors.js'
 
 export interface PlacesOptions {
-  /** Calls that run at a time. */
+  /** Calls that run at the same time. */
   max: number
-  /** Of these, one caller's. */
+  /** Running calls of one caller. */
   perCaller: number
   /** Calls that wait. */
   queue: number
-  /** Of these, one caller's. */
+  /** Waiting calls of one caller. */
   queuePerCaller: number
-  /** How long a call waits at most, in milliseconds. */
+  /** Longest wait of a call, in milliseconds. */
   waitMs: number
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** Where calls that cost much wait for each other. */
+/** A limited number of places for expensive calls, with a queue. */
 export interface Places {
   /**
-   * Resolves with the function that gives the place back. Rejects with `busy {retry_after_seconds}` where no place is to be had in
-   * time, and with the signal's reason when that is aborted. `queued` hears how many calls are ahead of one that has to wait.
+   * Waits for a place, and resolves with the function that gives it back. Rejects with `busy {retry_after_seconds}` if
+   * no place becomes free in time, and with the signal's reason if that aborts. `queued` is told how many calls are
+   * ahead if the call has to wait.
    *
-   * `isPromised`: the call has paid for its place, so it goes before the others and is never `busy`.
+   * `isPromised`: a confirm token has been used up for the call, so it goes before the others and is never `busy`.
    */
   enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void, isPromised: boolean): Promise<() => void>
   readonly figures: () => { running: number; waiting: number }
 }
 
-/** How long a call is taken to last before any has ended: milliseconds. */
+/** Assumed duration of a call before any has ended, in milliseconds. */
 const FIRST_GUESS_MS = 10_000
-/** Weight of the call that ended last in the mean of their durations. */
+/** Weight of the latest call in the moving average of durations. */
 const LATEST = 0.2
 const LONGEST_ADVICE_SECONDS = 60
 
@@ -38,7 +39,10 @@ interface Waiting {
   admit(): void
 }
 
-/** First come, first served, but for callers who have all the places that one caller may have: these let others pass. */
+/**
+ * Creates the places. They are given out first come, first served, except that callers who already have as many places
+ * as one caller may have let others pass.
+ */
 export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, now }: PlacesOptions): Places {
   const runningOf = new Map<string, number>()
   let running = 0
@@ -65,7 +69,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   function admitNext(): void {
-    // Each one that is admitted takes a place, so the question is asked anew for each.
+    // Each admitted call takes a place, so the condition is evaluated anew for each.
     for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
   }
 

@@ -6,13 +6,13 @@ import { convert } from '../../errors/convert.js'
 import { createHeapGuard } from './guard-heap.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
-/** Between two looks at the heap where nothing arrives: milliseconds. */
+/** Interval of heap checks while nothing arrives, in milliseconds. */
 const LOOK_EVERY_MS = 100
 
 /**
- * What a thread runs for each task: one function of one tool, with a context whose ports lead back to the thread that serves the
- * callers. The outcome goes there over the control port, after every report of progress. Never rejects; the other side closes the
- * ports.
+ * Creates the function that a thread runs for each task: one function of one tool, with a context whose ports lead back
+ * to the main thread. The outcome is sent over the control port after all progress reports. Never rejects; the other
+ * side closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -30,7 +30,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
         abort(error)
       }
     }, LOOK_EVERY_MS)
-    // What has begun to write is brought to its end.
+    // A call that has begun to write is completed, so its heap is no longer checked.
     if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
       const tool = byName.get(task.tool)
