@@ -6,15 +6,18 @@ import type { ToolContext } from '../domain/call.js'
 /** The result of completion/complete. */
 export interface Completion {
   values: string[]
-  /** Matches in all. */
+  /** Number of all matches. */
   total: number
   hasMore: boolean
 }
 
-/** As many as MCP lets a server answer. */
+/** Maximum number of values that MCP allows in one answer. */
 const MOST_VALUES = 100
 
-/** What begins with the typed text before what contains it, case ignored, each in alphabetical order; hidden characters visible. */
+/**
+ * Returns the values that contain the typed text, regardless of case. Values that begin with it come first; each group
+ * is sorted alphabetically. Hidden characters are made visible.
+ */
 export function completeFrom(values: Iterable<string>, typed: string): Completion {
   const part = typed.toLowerCase()
   const matches = [...values]
@@ -33,23 +36,27 @@ export function completeFrom(values: Iterable<string>, typed: string): Completio
   }
 }
 
-/** A list that takes longer is given up; whoever types has gone on long before. */
+/** Milliseconds after which reading a list is abandoned; the person typing has long moved on by then. */
 const LOAD_MS = 30_000
-/** Between two tries to read the labels of a PCE that did not answer. */
+/** Milliseconds before the labels are requested again from a PCE that did not answer. */
 const RETRY_MS = 10_000
 
 interface Load {
   index: Promise<LabelIndex | null>
-  /** Until then it is not tried again. */
+  /** No new attempt is made before this time. */
   until: number
 }
 
-/** Of each client, so that nobody sees the labels of another's PCE: the load that is under way, or the one that failed. */
+/**
+ * The load in progress, or the failed one, for each client. Clients are kept apart so that nobody sees labels of
+ * another PCE.
+ */
 const loads = new WeakMap<object, Load>()
 
 /**
- * Values of a label key at the caller's PCE, from the list that tools resolve labels with (T3: at most a minute old). Every letter that
- * somebody types asks, so all share one load, and a PCE that did not answer is left alone for a while: empty, and never an error.
+ * Returns the values of a label key at the caller's PCE, from the list that tools use to resolve labels (at most a
+ * minute old, T3). Each typed letter sends a request, so all share one load. If the PCE does not answer, the result is
+ * empty rather than an error, and the PCE is not asked again for a while.
  */
 export async function labelValues(
   { pce, now }: Pick<ToolContext<true>, 'pce' | 'now'>,

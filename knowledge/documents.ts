@@ -1,8 +1,8 @@
-/** One document: its text is `documents/<path>.md`. */
+/** A document whose text is in `documents/<path>.md`. */
 export interface Document {
   uri: string
   name: string
-  /** One sentence for the list. */
+  /** One sentence for the list of resources. */
   description: string
 }
 
@@ -15,7 +15,7 @@ const document = (path: string, name: string, description: string): Document => 
   description,
 })
 
-/** In the order in which they are listed. */
+/** All documents, in the order in which they are listed. */
 export const DOCUMENTS: readonly Document[] = [
   document(
     'concepts/rule-processing',
@@ -111,5 +111,5 @@ export const DOCUMENTS: readonly Document[] = [
   ),
 ]
 
-/** Where the text of a document is, below this room. */
+/** Returns the path of a document's text, relative to this folder. */
 export const fileOf = ({ uri }: Document): string => `documents/${uri.slice(SCHEME.length)}.md`

@@ -1,19 +1,20 @@
 import type { AnyTool } from '../tools/define.js'
 
-/** What a text may name. */
+/** The names that a text may refer to. */
 export interface Named {
   tools: ReadonlyMap<string, AnyTool>
-  /** Values of `{{@name}}`, as they are to stand in the text. */
+  /** Values of `{{@name}}` in the form in which they appear in the text. */
   values?: Readonly<Record<string, string>>
 }
 
 const PLACEHOLDER = /\{\{([^{}\n]*)\}\}/g
-/** A line that is there only for those who are offered the tool. */
+/** Marks a line that is shown only to readers who are offered the tool. */
 const CONDITION = /^\{\{\?([\w-]+)\}\} ?/
 
 /**
- * The text with its placeholders filled in: `{{tool}}` and `{{tool.argument}}` become the name in code style, `{{@name}}` a value, and
- * lines that need a tool which is not offered are left out. Throws Error for what does not exist.
+ * Fills in the placeholders of a text: `{{tool}}` and `{{tool.argument}}` become the name in code style, `{{@name}}`
+ * becomes a value. Lines that require a tool which is not offered are left out. Throws Error for names that do not
+ * exist.
  */
 export function fillText(text: string, { tools, values = {} }: Named, offered?: ReadonlySet<string>): string {
   return text
@@ -37,7 +38,7 @@ export function fillText(text: string, { tools, values = {} }: Named, offered?: 
   }
 }
 
-/** The tools that a text names. `always`: those of lines that are there for everybody. */
+/** Returns the tools that a text names. `always` contains those in lines that every reader sees. */
 export function toolsNamedIn(text: string): { always: Set<string>; all: Set<string> } {
   const named = { always: new Set<string>(), all: new Set<string>() }
   for (const line of text.split('\n')) {
@@ -60,12 +61,12 @@ function problemOf(name: string, tools: ReadonlyMap<string, AnyTool>): string | 
 }
 
 const RESOURCE = /illumio:\/\/[\w/-]+/g
-/** Words that are joined like the name of a tool, in code style. */
+/** Words in code style that look like the name of a tool. */
 const LIKE_A_TOOL = /`([a-z]+(?:-[a-z]+)+)`/g
 
 /**
- * What is wrong about a text, a sentence each: tools, arguments, values and resources that do not exist, and tools that are not named
- * by a placeholder, so that nobody would notice when they are renamed.
+ * Finds mistakes in a text and describes each in a sentence: tools, arguments, values and resources that do not exist,
+ * and tools that are named without a placeholder, because renaming them would go unnoticed.
  */
 export function findTextProblems(text: string, { tools, values = {} }: Named, uris: ReadonlySet<string>): string[] {
   const conditions = text.split('\n').flatMap((line) => CONDITION.exec(line)?.[1] ?? [])

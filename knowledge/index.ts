@@ -10,30 +10,30 @@ import { type PagePorts, readPage } from './read-page.js'
 import { readText } from './read-text.js'
 
 export interface KnowledgeOptions {
-  /** Every tool that texts may name. */
+  /** All tools that texts may name. */
   tools: readonly AnyTool[]
   server: {
-    /** Text of CHANGELOG.md, or null where it was not shipped. */
+    /** Returns the text of CHANGELOG.md, or null if it was not shipped. */
     changelog(): Promise<string | null>
   }
   limits: { responseBudgetBytes: number }
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** One entry of resources/list. */
+/** An entry of resources/list. */
 export interface ListedResource extends Document {
   mimeType: string
 }
 
-/** What a resource holds. */
+/** The content of a resource. */
 export interface ResourceText {
   uri: string
   mimeType: string
   text: string
 }
 
-/** One entry of resources/templates/list. */
+/** An entry of resources/templates/list. */
 export interface ListedTemplate {
   uriTemplate: string
   name: string
@@ -41,18 +41,18 @@ export interface ListedTemplate {
   mimeType: string
 }
 
-/** For whom a text is: the tools that the caller is offered, by name. */
+/** The reader of a text, described by the names of the tools that the reader is offered. */
 export interface Reader {
   offered: ReadonlySet<string>
 }
 
-/** Who reads a resource, and what a page about objects of the PCE is put together with. */
+/** The reader of a resource, with what is needed to compose a page about objects of the PCE. */
 export interface ResourceReader extends Reader, Omit<PagePorts, 'budget'> {
-  /** Organisation at the reader's PCE; absent without one. */
+  /** The organisation at the reader's PCE; absent if the reader has no PCE. */
   orgId?: string
 }
 
-/** One entry of prompts/list. */
+/** An entry of prompts/list. */
 export interface ListedPrompt {
   name: string
   title: string
@@ -60,30 +60,33 @@ export interface ListedPrompt {
   arguments: { name: string; description: string; required: boolean }[]
 }
 
-/** Whose text is being written: `prompt` by its name, or `resource` by its template. */
+/** The text whose argument is being completed: a `prompt` by its name, or a `resource` by its template. */
 export interface CompletedText {
   kind: 'prompt' | 'resource'
   name: string
 }
 
-/** A look-up for somebody who may call this tool, as them. Resolves to null where they may not, and where it takes too long. */
+/**
+ * Looks something up on behalf of a caller who may call this tool. Resolves to null if the caller may not, or if it
+ * takes too long.
+ */
 export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Promise<T>) => Promise<T | null>
 
-/** The documents and prompts of this server. What a caller may not see is not listed, and does not exist when it is asked for. */
+/** The documents and prompts of this server. Whatever a reader may not see is neither listed nor found. */
 export interface Knowledge {
   listResources(): ListedResource[]
-  /** Those whose tools are all offered to the reader. */
+  /** Lists the templates whose tools are all offered to the reader. */
   listTemplates(reader: Reader): ListedTemplate[]
   /**
-   * Rejects with ToolError: `not_found` for a URI that is not served, `invalid_argument` for a value in it that cannot be one. A page about
-   * objects of the PCE rejects with what its first tool call rejects with.
+   * Reads a resource. Rejects with ToolError: `not_found` for an unknown URI, `invalid_argument` for an impossible
+   * value in it. A page about objects of the PCE rejects with the error of its first tool call.
    */
   readResource(uri: string, reader: ResourceReader): Promise<ResourceText>
-  /** Those whose tools are all offered to the reader. */
+  /** Lists the prompts whose tools are all offered to the reader. */
   listPrompts(reader: Reader): Promise<ListedPrompt[]>
   /**
-   * The text of a prompt. Rejects with ToolError: `not_found` for one that the reader has not, `invalid_argument` that names every
-   * argument that is missing, unknown or of no use.
+   * Returns the text of a prompt. Rejects with ToolError: `not_found` if the reader has no such prompt,
+   * `invalid_argument` with all arguments that are missing, unknown or unusable.
    */
   getPrompt(
     name: string,
@@ -91,8 +94,8 @@ export interface Knowledge {
     reader: Reader,
   ): Promise<{ description: string; text: string }>
   /**
-   * What an argument of a prompt, or a value of a template, may become. Rejects with ToolError: `not_found` for a prompt or template that the
-   * reader has not, `invalid_argument` for an argument that it has not. Empty where the labels cannot be had.
+   * Completes an argument of a prompt or a value of a template. Rejects with ToolError: `not_found` if the reader has
+   * no such prompt or template, `invalid_argument` if it has no such argument. Empty if the labels are not available.
    */
   complete(
     text: CompletedText,
@@ -103,10 +106,10 @@ export interface Knowledge {
 
 const MARKDOWN = 'text/markdown'
 const JSON_TYPE = 'application/json'
-/** Characters of the changelog, newest first: as much as a client reads of one text. */
+/** Maximum number of characters shown of the changelog, newest first; clients read no more of one text. */
 const LONGEST_CHANGELOG = 40_000
 
-/** Reads no file before the first text is asked for, and each file once. */
+/** Creates the knowledge of a server. Files are read when they are first needed, each only once. */
 export function createKnowledge({ tools: list, server, limits, now }: KnowledgeOptions): Knowledge {
   const tools = new Map(list.map((tool) => [tool.name, tool]))
   const documents = new Map(DOCUMENTS.map((document) => [document.uri, document]))
@@ -117,7 +120,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     if (text === undefined) {
       text = readText(path)
       texts.set(path, text)
-      // What could not be read is tried again.
+      // A failed read is forgotten, so that it is tried again.
       text.catch(() => texts.delete(path))
     }
     return text
@@ -142,7 +145,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     return { uri, mimeType: JSON_TYPE, text }
   }
 
-  /** By argument what completes it. */
+  /** Returns, for each argument, where its completions come from. */
   async function completersOf(
     { kind, name }: CompletedText,
     reader: Reader,
@@ -159,7 +162,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
     return Object.fromEntries(variables.map(([variable, key]) => [variable, key === null ? null : { labels: key }]))
   }
 
-  /** The prompts of the reader with their texts. */
+  /** Returns the prompts for this reader with their texts. */
   async function promptsOf({ offered }: Reader): Promise<{ prompt: Prompt; text: string }[]> {
     const all = await Promise.all(
       PROMPTS.map(async (prompt) => ({ prompt, text: await loadText(promptFileOf(prompt)) })),
@@ -224,12 +227,12 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
 
 type Completer = NonNullable<Prompt['arguments'][number]['completes']>
 
-/** Characters of a name that an error repeats. */
+/** Maximum number of characters of a name that an error repeats. */
 const LONGEST_NAME = 128
-/** Of an argument: a label value has no more. */
+/** Maximum length of an argument, the same as for a label value. */
 const LONGEST_VALUE = 255
 
-/** Throws ToolError `invalid_argument` that names every argument at fault. */
+/** Throws ToolError `invalid_argument` with all wrong arguments. */
 function readArguments(prompt: Prompt, given: Readonly<Record<string, unknown>>): Record<string, string> {
   const problems = [
     ...prompt.arguments.flatMap(({ name, required }) =>
@@ -258,7 +261,9 @@ function problemOf(prompt: Prompt, name: string, value: unknown): string[] {
 const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
   toolsOf(template).every((tool) => offered.has(tool))
 
-/** A URI that only lacks a value names its template, where the reader has that. */
+/**
+ * Creates the error for an unknown URI. If only a value is missing, it names the template, provided the reader has it.
+ */
 function notFound(uri: string, { offered }: Reader): ToolError {
   const near = nearPage(uri)
   if (near === null || !isOffered(near.template, offered)) return new ToolError('not_found', 'Resource not found')

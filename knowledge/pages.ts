@@ -1,7 +1,7 @@
 import { ToolError } from '../schemas/errors.js'
 import { SCHEME } from './documents.js'
 
-/** One tool call whose answer is a part of a page. */
+/** A tool call whose answer forms one part of a page. */
 interface Section {
   name: string
   tool: string
@@ -10,30 +10,30 @@ interface Section {
 
 type Values = Readonly<Record<string, string>>
 
-/** A resource template (RFC 6570, level 1): a page about one object of the PCE, put together from answers of tools. */
+/** A resource template (RFC 6570, level 1): a page about one object of the PCE, composed of tool answers. */
 export interface PageTemplate {
   uriTemplate: string
   name: string
   description: string
-  /** Of the template, in their order: the label key whose values complete it, or null. */
+  /** Variables of the template in order, each with the label key whose values complete it, or null. */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
-  /** What the page begins with. */
+  /** Returns the beginning of the page. */
   headOf(values: Values, facts: PageFacts): object
-  /** The first one decides whether there is such an object. */
+  /** Returns the sections of the page. The first one decides whether the object exists. */
   sectionsOf(values: Values, facts: PageFacts): readonly [Section, ...Section[]]
 }
 
 export interface PageFacts {
-  /** Organisation at the reader's PCE. */
+  /** The organisation at the reader's PCE. */
   orgId: string
   /** Milliseconds since the epoch. */
   now: number
 }
 
 const DAY_MS = 86_400_000
-/** As far back as enforcement-readiness looks by default. */
+/** The same period as the default of enforcement-readiness. */
 const LOOKBACK_DAYS = 30
-/** Of each list: a page is an overview, and each section says which call has the rest. */
+/** Maximum number of rows per list. A page is an overview, and each section names the call that returns the rest. */
 const ROWS = { workloads: 25, flows: 30, ruleSets: 10 }
 
 const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
@@ -87,21 +87,24 @@ export const PAGE_TEMPLATES: readonly PageTemplate[] = [
   },
 ]
 
-/** Names of the tools that a page is put together from. */
+/** Returns the names of the tools that a page is composed of. */
 export function toolsOf(template: PageTemplate): string[] {
   const values = Object.fromEntries(Object.keys(template.variables).map((name) => [name, 'x']))
   return template.sectionsOf(values, { orgId: '1', now: 0 }).map(({ tool }) => tool)
 }
 
-/** Characters of a URI: two label values, every byte of them percent-encoded, are shorter. */
+/** Maximum length of a URI. Two label values are shorter even if every byte is percent-encoded. */
 const LONGEST_URI = 5_000
-/** Of a decoded value: no label value has more. */
+/** Maximum length of a decoded value, the same as for a label value. */
 const LONGEST_VALUE = 255
-/** One segment of a path (RFC 3986, 3.3), which is what a template's value becomes (RFC 6570, 3.2.2). */
+/** One segment of a path (RFC 3986, 3.3), as which the value of a template is encoded (RFC 6570, 3.2.2). */
 const SEGMENT = /^(?:[\w.~!$&'()*+,;=:@-]|%[\dA-Fa-f]{2})+$/
 const ID = /^[\w-]{1,64}$/
 
-/** The page that a URI names, with its values decoded; null for none. Throws ToolError `invalid_argument` for a value that cannot be one. */
+/**
+ * Returns the page that a URI names, with decoded values; null if there is none. Throws ToolError `invalid_argument`
+ * for an impossible value.
+ */
 export function matchPage(uri: string): { template: PageTemplate; values: Record<string, string> } | null {
   if (uri.length > LONGEST_URI) return null
   const parts = uri.split('/')
@@ -116,7 +119,10 @@ export function matchPage(uri: string): { template: PageTemplate; values: Record
   return null
 }
 
-/** Of a URI that begins as a template does but has too few or too many values: that template, and what is wrong. Null for any other URI. */
+/**
+ * Returns the template that a URI begins with although it has too few or too many values, and what is wrong; null for
+ * other URIs.
+ */
 export function nearPage(uri: string): { template: PageTemplate; why: string } | null {
   if (uri.length > LONGEST_URI) return null
   for (const template of PAGE_TEMPLATES) {

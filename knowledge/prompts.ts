@@ -4,21 +4,26 @@ export interface PromptArgument {
   name: string
   description: string
   required?: boolean
-  /** Where completions come from: the values of this label key, or a fixed list. */
+  /** The source of completions: the values of this label key, or a fixed list. */
   completes?: { labels: 'app' | 'env' } | { values: readonly string[] }
 }
 
-/** One prompt: its text is `prompts/<name>.md`. */
+/** A prompt whose text is in `prompts/<name>.md`. */
 export interface Prompt {
   name: string
   title: string
   description: string
   arguments: readonly PromptArgument[]
-  /** What stands in its text for `{{@name}}`: the arguments that were given, quoted, and what is made of them. */
+  /**
+   * Returns the values for `{{@name}}` in the text: the given arguments in quotation marks, and values derived from
+   * them.
+   */
   valuesOf(given: Readonly<Record<string, string>>): Record<string, string>
 }
 
-/** In a text, so that a value is seen to begin and end; hidden characters are visible (D27). */
+/**
+ * Puts a value in quotation marks, so that its ends can be seen in the text, and makes hidden characters visible (D27).
+ */
 const quoted = (text: string) => JSON.stringify(escapeText(text))
 
 const APPLICATION: readonly PromptArgument[] = [
@@ -48,7 +53,7 @@ const aboutApplication = (name: string, title: string, description: string): Pro
   valuesOf: valuesOfApplication,
 })
 
-/** In the order in which they are listed. */
+/** All prompts, in the order in which they are listed. */
 export const PROMPTS: readonly Prompt[] = [
   aboutApplication(
     'ringfence-application',
@@ -99,5 +104,5 @@ export const PROMPTS: readonly Prompt[] = [
   },
 ]
 
-/** Where the text of a prompt is, below this room. */
+/** Returns the path of a prompt's text, relative to this folder. */
 export const fileOf = ({ name }: Pick<Prompt, 'name'>): string => `prompts/${name}.md`

@@ -1,20 +1,20 @@
 import { ToolError } from '../schemas/errors.js'
 import type { PageFacts, PageTemplate } from './pages.js'
 
-/** Runs one tool call of the reader. Rejects with an Error that has the `code` of what went wrong. */
+/** Runs a tool call for the reader. Rejects with an Error whose `code` tells what went wrong. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<object>
 
 export interface PagePorts {
   callTool: CallTool
-  /** Counts further calls against the reader's limit; rejects when they are too many. */
+  /** Counts further calls towards the reader's rate limit; rejects if there are too many. */
   charge: (times: number) => Promise<void>
-  /** Told before each call. */
+  /** Called before each tool call. */
   progress: (update: { progress: number; total: number; message: string }) => void
-  /** Bytes that the page may have. */
+  /** Maximum size of the page in bytes. */
   budget: number
 }
 
-/** What a tool says when an object is not there. */
+/** Error codes of tools that mean that the object does not exist. */
 const NOT_THERE = new Set(['not_found', 'invalid_href', 'unresolved_label_filter'])
 
 interface Part {
@@ -25,11 +25,11 @@ interface Part {
 }
 
 /**
- * The page as JSON text: one tool call after the other, so that a reader never has more at work than one. A section that fails says so
- * and the others stand; if the first one fails, so does the page. What the budget does not hold is left out, the longest section first,
- * and says which call has it.
+ * Composes a page as JSON text. Tool calls run one after the other, so that a reader never has several running. A
+ * failed section reports its error and the others remain; if the first one fails, the page fails. If the page exceeds
+ * its budget, the longest sections are left out and name the call that returns them.
  *
- * Rejects with ToolError `not_found`, or with what the first call or `charge` rejects with.
+ * Rejects with ToolError `not_found`, or with the error of the first call or of `charge`.
  */
 export async function readPage(
   template: PageTemplate,

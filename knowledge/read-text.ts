@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * A text of this room, by its path below it (`documents/concepts/labels.md`). Looks for it upwards from this code, which runs from
- * the sources, from dist and inside a bundle. Rejects with Error when it is not there.
+ * Reads a text by its path below the folder `knowledge` (such as `documents/concepts/labels.md`). Searches upwards from
+ * this code, which may run from the sources, from dist or inside a bundle. Rejects with Error if there is no such file.
  */
 export async function readText(path: string): Promise<string> {
   const start = dirname(fileURLToPath(import.meta.url))
