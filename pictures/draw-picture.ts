@@ -8,7 +8,10 @@ import { readPaths } from './facts/paths-facts.js'
 import { readRingfence } from './facts/ringfence-facts.js'
 import type { Picture, PictureKind } from './picture.js'
 
-/** Draws what the tool of `TOOL_OF` has answered; only a policy change has more than one page. Throws TypeError for another answer. */
+/**
+ * Draws the answer of the tool that belongs to this kind in `TOOL_OF`. Only policy changes can have several pages.
+ * Throws TypeError if the answer is of another kind.
+ */
 export function drawPicture(kind: PictureKind, pages: readonly object[], options?: MapOptions): Picture {
   const [answer] = pages
   switch (kind) {

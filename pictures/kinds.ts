@@ -1,6 +1,6 @@
 import type { PictureKind } from './picture.js'
 
-/** Which tool's answer a picture is drawn from. */
+/** The tool whose answer each kind of picture shows. */
 export const TOOL_OF = {
   map: 'get-traffic-flows-summary',
   ringfence: 'create-ringfence',

@@ -1,4 +1,7 @@
-/** Text that is HTML or SVG already. Made by `element` alone, so that a text of the PCE never becomes one. */
+/**
+ * Text that is valid HTML or SVG. Only `element` and `fragment` create it, so that text from the PCE never becomes
+ * markup.
+ */
 export class Markup {
   constructor(readonly text: string) {}
 }
@@ -6,7 +9,7 @@ export class Markup {
 export type Child = Markup | string
 export type Attributes = Readonly<Record<string, string | number | boolean | undefined>>
 
-/** Not allowed in XML, whatever they are written as: a file with one cannot be opened. */
+/** Characters that XML forbids in any notation; a file that contains one cannot be opened. */
 const NOT_IN_XML =
   // eslint-disable-next-line no-control-regex -- these are meant
   /[\x00-\x08\x0B\x0C\x0E-\x1F\uFFFE\uFFFF]|[\uD800-\uDBFF](?![\uDC00-\uDFFF])|(?<![\uD800-\uDBFF])[\uDC00-\uDFFF]/g
@@ -18,11 +21,14 @@ const ENTITIES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
-/** A text as it stands inside an element or a quoted attribute, in HTML and in XML. */
+/** Escapes a text for use inside an element or a quoted attribute, in HTML and XML. */
 export const encode = (text: string): string =>
   text.replace(NOT_IN_XML, '\uFFFD').replace(/[&<>"']/g, (character) => ENTITIES[character]!)
 
-/** An element; children that are no Markup are texts. Attributes without a value are left out, `true` stands for itself. */
+/**
+ * Creates an element. Children that are strings are escaped. Undefined and false attributes are left out; `true` sets a
+ * boolean attribute.
+ */
 export function element(name: string, attributes: Attributes, ...children: readonly Child[]): Markup {
   let open = `<${name}`
   for (const [attribute, value] of Object.entries(attributes))
@@ -31,7 +37,7 @@ export function element(name: string, attributes: Attributes, ...children: reado
   return new Markup(`${open}>${textOf(children)}</${name}>`)
 }
 
-/** Several as one, with nothing around them. */
+/** Joins several children without an enclosing element. */
 export const fragment = (children: readonly Child[]): Markup => new Markup(textOf(children))
 
 const textOf = (children: readonly Child[]): string =>

@@ -1,4 +1,4 @@
-/** Widths of a character in system fonts, in parts of the font size: what no font needs more of. */
+/** Classes of characters by width. The widths, in parts of the font size, are upper bounds for common system fonts. */
 const NARROW = /[iljtfrI.,:;'|!()[\]{} /\\-]/
 const WIDE = /[mwMW@%]/
 const WIDEST = /[\u1100-\u115F\u2E80-\uA4CF\uAC00-\uD7A3\uF900-\uFAFF\uFE30-\uFE6F\uFF00-\uFF60\u{1F300}-\u{1FAFF}]/u
@@ -10,17 +10,20 @@ function widthOf(character: string): number {
   return /[A-Z]/.test(character) ? 0.7 : 0.58
 }
 
-/** How much wider the same text is in bold. */
+/** Factor by which bold text is wider. */
 export const BOLD = 1.08
 
-/** About how wide a text is, in pixels at this font size. The server has no fonts to ask, and a picture is not drawn where it is seen. */
+/**
+ * Estimates the width of a text in pixels at a font size. It cannot be measured, because the server has no fonts and
+ * the picture is viewed elsewhere.
+ */
 export function measureText(text: string, size: number): number {
   let width = 0
   for (const character of text) width += widthOf(character)
   return width * size
 }
 
-/** A text that is at most so wide, with an ellipsis where something is left out. */
+/** Shortens a text to a width; an ellipsis marks what is left out. */
 export function clipToWidth(text: string, width: number, size: number): string {
   if (measureText(text, size) <= width) return text
   let left = width - measureText('…', size)

@@ -1,9 +1,9 @@
 import type { Markup } from './markup.js'
 
-/** The pictures there are. */
+/** The kinds of pictures. */
 export type PictureKind = 'map' | 'ringfence' | 'change' | 'paths'
 
-/** What policy decides, as it is drawn; anything else that the PCE says is `unknown`. */
+/** Policy decisions as they are drawn; any other value of the PCE becomes `unknown`. */
 export const DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
 export type Decision = (typeof DECISIONS)[number]
 
@@ -17,22 +17,22 @@ export const DECISION_WORDS: Readonly<Record<Decision, string>> = {
 export const decisionOf = (text: string): Decision =>
   (DECISIONS as readonly string[]).includes(text) ? (text as Decision) : 'unknown'
 
-/** A drawing in a coordinate system that begins at 0, 0. */
+/** A drawing whose coordinate system begins at 0, 0. */
 export interface Drawing {
   width: number
   height: number
   content: Markup
 }
 
-/** A drawing and what it is called among several of the same facts. */
+/** A drawing with the name that distinguishes it from other views of the same facts. */
 export interface View {
   name: string
   drawing: Drawing
-  /** What it is for, a sentence of a page that has it. */
+  /** A sentence about the purpose of the view, for pages that contain it. */
   note?: string
 }
 
-/** The facts of a picture for people who do not look at it. */
+/** The facts of a picture for people who cannot or do not look at it. */
 export interface Table {
   caption: string
   columns: readonly { name: string; isNumber?: true }[]
@@ -41,33 +41,33 @@ export interface Table {
 
 export interface TableRow {
   cells: readonly (string | number)[]
-  /** What hides with the switch of this decision. */
+  /** The decision whose switch hides this row. */
   decision?: Decision
 }
 
-/** One entry of a legend: a class of lines or marks, and what it means. */
+/** An entry of a legend: a class of lines or marks, and its meaning. */
 export interface LegendEntry {
   sample: Markup
   text: string
-  /** Of a decision that can be hidden. */
+  /** Set if the entry belongs to a decision that can be hidden. */
   decision?: Decision
 }
 
-/** A picture before it becomes a file or a part of a page. All texts are plain texts. */
+/** A picture before it is rendered as a file or as part of a page. All texts are plain text. */
 export interface Picture {
   kind: PictureKind
   title: string
-  /** What it is of, and what is not in it, each a sentence. */
+  /** Sentences about what the picture shows and what it leaves out. */
   notes: readonly string[]
-  /** What to look at first, each a sentence. */
+  /** Sentences about what to look at first. */
   warnings: readonly string[]
-  /** The first is shown first; a file that is one drawing has that one. */
+  /** The first view is shown first, and is the only one in files that hold a single drawing. */
   views: readonly [View, ...View[]]
   legend: readonly LegendEntry[]
   tables: readonly Table[]
 }
 
-/** `12.3 k`, as short as a number in a drawing has to be. */
+/** Formats a number briefly for a drawing: `12.3 k`. */
 export function shortNumber(value: number): string {
   for (const [unit, size] of [
     ['G', 1e9],
@@ -78,13 +78,13 @@ export function shortNumber(value: number): string {
   return String(value)
 }
 
-/** `1,234,567`; the same everywhere, whatever the language of the machine. */
+/** Formats a number as `1,234,567`, independent of the machine's language. */
 export const wholeNumber = (value: number): string => value.toLocaleString('en')
 
-/** `1 group`, `2 groups`. */
+/** Formats a count with its noun: `1 group`, `2 groups`. */
 export const countOf = (count: number, noun: string): string => `${wholeNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 
-/** `3 to 9 June 2026`-like spans are for people; a window is named by its first and last day, in UTC. */
+/** Names a time window by its first and last day in UTC, for people to read. */
 export function windowInWords({ start, end }: { start: string; end: string }): string {
   const [first, last] = [start.slice(0, 10), end.slice(0, 10)]
   return first === last ? `on ${first} (UTC)` : `from ${first} to ${last} (UTC)`

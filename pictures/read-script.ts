@@ -3,8 +3,8 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * A script that runs in a browser, as `npm run pictures` has bundled it. Looks for it upwards from this code, which runs from the sources, from
- * dist and inside a bundle. Rejects with Error when it is not there.
+ * Reads a browser script that `npm run pictures` has bundled. Searches upwards from this code, which may run from the
+ * sources, from dist or inside a bundle. Rejects with Error if there is no such file.
  */
 export async function readScript(name: 'app' | 'page'): Promise<string> {
   const start = dirname(fileURLToPath(import.meta.url))

@@ -1,6 +1,6 @@
 /**
- * Colours of a picture, light and dark. Decisions differ in lightness as well as in hue, and lines in their dashes too, so that they can
- * be told apart by people who see fewer colours, and on paper; a test computes it.
+ * Colours of pictures in light and dark mode. Decisions differ in lightness as well as hue, and their lines differ in
+ * dashes too, so that people with colour blindness can tell them apart, also on paper. A test verifies this.
  */
 export const COLOURS = {
   light: {
@@ -34,7 +34,7 @@ const variables = (colours: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `--pic-${name.replace('_', '-')}: ${value};`)
     .join(' ')
 
-/** What is drawn in the colour of a decision: the decisions themselves, and what is as good or as bad. */
+/** CSS classes that share the colour of a decision because they are equally good or bad. */
 const MEANINGS = {
   allowed: ['allowed', 'narrowing', 'let-in'],
   'potentially-blocked': ['potentially-blocked', 'mixed', 'perhaps-cut'],
@@ -48,8 +48,8 @@ const meanings = Object.entries(MEANINGS)
   .join('\n')
 
 /**
- * The style of what is inside an `<svg class="pic">`, wherever it stands: in a file of its own, in a page, on the page of an approval. No
- * drawing has a style attribute, so that a content policy can let this text in by its hash and nothing else.
+ * The style for the content of an `<svg class="pic">` wherever it is shown: in a file, a page or the approval page.
+ * Drawings have no style attributes, so a content security policy can permit exactly this text by its hash.
  */
 export const PICTURE_STYLE = `
 .pic { ${variables(COLOURS.light)} font: 12px system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif; }

@@ -1,6 +1,6 @@
 /**
- * What runs in an MCP App of this server (extension io.modelcontextprotocol/ui): introduces itself to the host, and draws the answer of the
- * tool call that it was opened for. It asks the host for nothing and calls no tool.
+ * The script of this server's MCP Apps (extension io.modelcontextprotocol/ui). It introduces itself to the host and
+ * draws the answer of the tool call for which the app was opened. It makes no requests to the host and calls no tools.
  */
 import { drawPicture } from '../draw-picture.js'
 import { element } from '../markup.js'
@@ -8,10 +8,10 @@ import { renderFigure, renderTables } from '../page/render-html.js'
 import type { PictureKind } from '../picture.js'
 import { explore } from './explore.js'
 
-/** The revision of the extension. */
+/** Supported revision of the extension. */
 const PROTOCOL = '2026-01-26'
 const INITIALIZE_ID = 1
-/** Bytes of the tables: an answer is bounded, and this is more than any comes to. */
+/** Maximum size of the tables in bytes. Answers are bounded, and none comes near this. */
 const MOST_TABLE_BYTES = 4 * 1024 * 1024
 
 interface Message {
@@ -35,7 +35,10 @@ function say(text: string): void {
   root.innerHTML = element('p', { role: 'status' }, text).text
 }
 
-/** An error is told in the conversation; here it is only said that there is no picture. */
+/**
+ * Draws the answer. For an error it only says that there is no picture, because the conversation already shows the
+ * error.
+ */
 function draw({ isError, structuredContent, content }: Record<string, unknown>): void {
   if (isError === true) return say('The call failed, so there is nothing to draw.')
   try {
@@ -66,7 +69,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
   if (method === 'ui/notifications/tool-result') draw(params)
   if (method === 'ui/notifications/tool-cancelled') say('The call was cancelled.')
   if (method === 'ui/notifications/host-context-changed') follow(params)
-  // Requests: signs of life, and the end.
+  // Answers requests of the host: pings, and the notice that the app will be closed.
   if (id !== undefined)
     send(
       method === 'ping' || method === 'ui/resource-teardown'
@@ -78,7 +81,7 @@ window.addEventListener('message', ({ source, data }: MessageEvent<Message>) => 
 let told = ''
 let isInitialized = false
 function tellSize(): void {
-  // Before that a host need not listen.
+  // Hosts need not listen before the initialization is complete.
   if (!isInitialized) return
   const { width, height } = document.documentElement.getBoundingClientRect()
   const size = { width: Math.ceil(width), height: Math.ceil(height) }

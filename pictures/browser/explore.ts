@@ -1,6 +1,6 @@
 /**
- * What makes a picture move: zoom, drag, search, switches for decisions and views. Only reads what is in the page and sets classes,
- * `hidden` and the transform of the drawing.
+ * Makes a picture interactive: zooming, dragging, searching, and switching decisions and views. It only reads what is
+ * in the page, and sets classes, `hidden` and the transform of the drawing.
  */
 interface Look {
   x: number
@@ -11,7 +11,7 @@ interface Look {
 const SCALES = { least: 0.2, most: 8, step: 1.3 }
 const PAN = 60
 
-/** Lets a picture in the page be moved; call it once for each `renderFigure`. */
+/** Makes a picture in the page interactive. Must be called once for each `renderFigure`. */
 export function explore(root: HTMLElement): void {
   const stage = root.querySelector<HTMLElement>('.stage')
   if (stage === null) return
@@ -27,7 +27,7 @@ export function explore(root: HTMLElement): void {
     const { x, y, scale } = looks[at]!
     frames[at]!.setAttribute('transform', `translate(${x} ${y}) scale(${scale})`)
   }
-  /** Zooms so that what is at this point of the drawing stays there. */
+  /** Zooms in or out while keeping this point of the drawing in place. */
   const zoom = (factor: number, point = centre()) => {
     const look = looks[at]!
     const scale = Math.min(SCALES.most, Math.max(SCALES.least, look.scale * factor))
@@ -61,7 +61,7 @@ export function explore(root: HTMLElement): void {
     setFocus(focus)
   }
 
-  /** Shows these groups and what they talk to, by name; null shows everything. */
+  /** Highlights the named groups and those they communicate with; null shows everything. */
   function setFocus(names: Set<string> | null): void {
     focus = names
     for (const svg of views) {
@@ -101,7 +101,7 @@ export function explore(root: HTMLElement): void {
       return setFocus(null)
     }
     const counts = views.map((svg) => namesIn(svg, wanted).length)
-    // What is folded away is only in the whole view.
+    // Groups that are folded together can be found only in the whole view.
     const best = counts.indexOf(Math.max(...counts))
     if ((counts[at] ?? 0) < (counts[best] ?? 0)) show(best)
     const names = namesIn(views[at]!, wanted)
@@ -124,7 +124,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener(
     'wheel',
     (event) => {
-      // The wheel alone scrolls the page.
+      // Without a modifier key, the wheel scrolls the page.
       if (!event.ctrlKey && !event.metaKey) return
       event.preventDefault()
       zoom(event.deltaY < 0 ? SCALES.step : 1 / SCALES.step, pointOf(event))
@@ -154,7 +154,7 @@ export function explore(root: HTMLElement): void {
 
   let dragged: { from: DOMPoint | { x: number; y: number }; moved: boolean } | null = null
   stage.addEventListener('pointerdown', (event) => {
-    // On a text it would be in the way of selecting it.
+    // Dragging must not prevent the selection of text.
     if (event.button !== 0 || (event.target as Element).closest('text') !== null) return
     dragged = { from: pointOf(event), moved: false }
   })
@@ -183,7 +183,7 @@ export function explore(root: HTMLElement): void {
   stage.addEventListener('pointercancel', drop)
 }
 
-/** The content of a drawing in one element that can be moved. */
+/** Moves the content of a drawing into one element that can be transformed. */
 function frameOf(svg: SVGSVGElement): SVGGElement {
   const frame = document.createElementNS('http://www.w3.org/2000/svg', 'g')
   frame.append(...svg.childNodes)

@@ -1,4 +1,4 @@
-/** What runs in a page that `svc-mcp draw` has written. */
+/** The script of the pages that `svc-mcp draw` writes. */
 import { explore } from './explore.js'
 
 const root = document.getElementById('picture')

@@ -1,13 +1,13 @@
 import { element, fragment, type Markup } from '../markup.js'
 import { box, label } from './shapes.js'
 
-/** A card of a column: a name, a line below it, and what kind of thing it is. */
+/** A card in a column: a name, a line of details below it, and the kind of thing it represents. */
 export interface Card {
   name: string
   detail: string
-  /** Class of its left edge and of its sign. */
+  /** CSS class for the left edge and the sign. */
   look: string
-  /** One character that says the same as the colour. */
+  /** A character with the same meaning as the colour. */
   sign: string
   tooltip?: string
   isFold?: boolean
@@ -15,7 +15,7 @@ export interface Card {
 
 export const CARD = { width: 300, height: 42, gap: 8 }
 
-/** A card with its upper left corner at `x`, `y`. */
+/** Draws a card whose upper left corner is at `x`, `y`. */
 export function drawCard(
   { name, detail, look, sign, tooltip, isFold }: Card,
   x: number,
@@ -34,7 +34,10 @@ export function drawCard(
   )
 }
 
-/** Cards below each other from `y`, under a heading; the middle of each card's side, and where the column ends. */
+/**
+ * Draws cards under a heading, one below the other from `y`. Returns the vertical middle of each card and the end of
+ * the column.
+ */
 export function drawColumn(
   heading: string,
   cards: readonly Card[],

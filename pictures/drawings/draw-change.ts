@@ -10,7 +10,7 @@ const TOTAL = PAD * 2 + WIDTH.field + 2 * WIDTH.side + WIDTH.gap + WIDTH.end
 const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
-/** As many as are drawn. What is not is counted in words that are true where there is no table, too. */
+/** Maximum numbers that are drawn. The wording for the rest must also be true where the picture has no table. */
 const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
 const EFFECTS: Readonly<Record<ShownEffect, { sign: string; words: string }>> = {
@@ -26,10 +26,13 @@ const DEEDS: Readonly<Record<ChangedObject['change'], string>> = {
   delete: '− deleted',
   unknown: 'touched',
 }
-/** What a rule is about; the rest of its fields is not drawn, unless it is all that differs. */
+/** The fields that say what a rule is about. Other fields are drawn only if nothing else differs. */
 const FLOW = { from: 'consumers', to: 'providers', by: ['ingress_services', 'services'] }
 
-/** What provisioning would change: what is in force at the left, what will be at the right, what opens more marked. */
+/**
+ * Draws what provisioning would change: the active state on the left, the new state on the right. Changes that open
+ * more are marked.
+ */
 export function drawChange(facts: ChangeFacts, { title = 'Policy change' }: { title?: string } = {}): Picture {
   const { objects, notes, warnings } = facts
   const drawn = objects.slice(0, MOST.objects)
@@ -195,7 +198,7 @@ interface Flow {
   by: string[]
 }
 
-/** Who a new rule lets where, or a deleted one did; null for any other. */
+/** Describes a new or deleted rule as a flow from consumers to providers; null for any other change. */
 function flowOf({ change, fields }: ChangedObject): Flow | null {
   if (change !== 'create' && change !== 'delete') return null
   const side = change === 'create' ? 'after' : 'before'
@@ -262,7 +265,7 @@ function cutLines(texts: readonly string[]): string[] {
   return [...texts.slice(0, MOST.lines - 1), `and ${texts.length - MOST.lines + 1} more`]
 }
 
-/** Fields before and after, what goes and what comes marked. */
+/** Draws fields before and after, and marks values that are removed or added. */
 function drawFields(fields: readonly FieldDiff[], top: number): Part {
   let y = top
   const parts: Markup[] = []
@@ -297,7 +300,7 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
   return { content: fragment(parts), height: y - top }
 }
 
-/** Texts of one side, first those that the other has not. */
+/** Returns the texts of one side; those that are missing on the other side come first. */
 function markLines(own: readonly string[], other: readonly string[], sign: string): { text: string; look: string }[] {
   const there = new Set(other)
   const changed = own.filter((text) => !there.has(text))

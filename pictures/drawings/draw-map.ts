@@ -18,22 +18,25 @@ import {
 } from './shapes.js'
 
 const SIZE = { height: 38, least: 76, most: 190, outside: 190 }
-/** Around the groups of an env, between envs, and between these and what lies outside. */
+/** Distances around the groups of an env, between envs, and between these and the ends outside. */
 const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
-/** Beyond so many groups a map is folded. */
+/** Maximum number of groups before a map is folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** Characters of a drawing beyond which a page may have no room for it. */
+/** Size of a drawing in characters from which a page may be too small for it. */
 const LARGE = 500_000
 
 export interface MapOptions {
-  /** Fold beyond so many groups; Infinity never does. */
+  /** Maximum number of groups before the map is folded; Infinity turns folding off. */
   most?: number
-  /** Whether a map that is folded is there unfolded as well. */
+  /** True if a folded map should also have an unfolded view. */
   withWhole?: boolean
 }
 
-/** The application map: groups in the regions of their envs, who comes in from outside at the left, where they go at the right. */
+/**
+ * Draws the application map: groups within the regions of their envs, outside sources on the left, outside destinations
+ * on the right.
+ */
 export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true }: MapOptions = {}): Picture {
   const folded = foldMap(facts, most, most === Infinity ? Infinity : MOST_OUTSIDE)
   const isFolded = folded !== facts
@@ -41,7 +44,8 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
   const first = drawGroups(folded, 'm0')
-  // As large as somebody wants it, and folded further for a page that cannot have that.
+  // The map is as large as requested; if that may be too large for a page, a map that is folded further serves as a
+  // replacement.
   const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
   const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))
@@ -129,7 +133,7 @@ function widthOf(one: MapGroup): number {
 
 const subtitleOf = ({ connections }: MapGroup) => `${shortNumber(connections)} conn.`
 
-/** Where everything is, around any origin. */
+/** Computes the positions of all elements relative to an arbitrary origin. */
 function layOut(groups: readonly MapGroup[], edges: readonly MapEdge[]) {
   const boxes: Box[] = groups.map((one) => ({ x: 0, y: 0, width: widthOf(one), height: SIZE.height }))
   const regions = placeRegions(groups, edges, boxes)
@@ -149,7 +153,7 @@ function layOut(groups: readonly MapGroup[], edges: readonly MapEdge[]) {
   return { boxes, regions }
 }
 
-/** A region for each env, the boxes of its groups placed within. */
+/** Places a region for each env, with the boxes of its groups inside. */
 function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], boxes: Box[]) {
   const envs = new Map<string, number[]>()
   for (const [at, { kind, env }] of groups.entries())
@@ -188,7 +192,10 @@ function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], bo
   })
 }
 
-/** Who is outside, at the left where they come from, at the right where they are gone to: by where more connections are. */
+/**
+ * Returns the outside ends for one side: sources on the left, destinations on the right. The direction with more
+ * connections decides.
+ */
 function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapEdge[]): number[] {
   const balance = new Map<number, number>()
   for (const { from, to, connections } of edges) {
@@ -200,7 +207,7 @@ function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapE
   )
 }
 
-/** How high the groups are that this one talks to, on average. */
+/** Average vertical position of the groups that this end communicates with. */
 function heightOf(at: number, edges: readonly MapEdge[], boxes: readonly Box[]): number {
   const others = edges.flatMap(({ from, to }) => (from === at ? [boxes[to]!.y] : to === at ? [boxes[from]!.y] : []))
   return others.reduce((sum, y) => sum + y, 0) / Math.max(1, others.length)
@@ -217,10 +224,13 @@ function drawName(region: Box & { name: string }): Markup {
   ])
 }
 
-/** What is not simply allowed is drawn over what is. */
+/** Drawing order of decisions: lines that are not simply allowed are drawn on top of those that are. */
 const BOTTOM_UP: readonly Decision[] = ['allowed', 'unknown', 'potentially_blocked', 'blocked']
 
-/** What lies outside is met at the side that faces the groups, so that no line runs over its neighbours. */
+/**
+ * Draws a line between two boxes. It meets outside ends on the side facing the groups, so that it does not cross their
+ * neighbours.
+ */
 function curveOf(
   groups: readonly MapGroup[],
   boxes: readonly Box[],
@@ -277,7 +287,7 @@ function drawGroup(one: MapGroup, { x, y, width, height }: Box, at: number): Mar
   )
 }
 
-/** Names of what is folded that a tooltip lists. */
+/** Maximum number of folded names that a tooltip lists. */
 const MOST_LISTED = 30
 
 function titleOf({ name, folded, connections }: MapGroup): string {

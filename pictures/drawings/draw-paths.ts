@@ -11,7 +11,10 @@ const PAD = 24
 const COLUMN = 190
 const ROW = 66
 
-/** Where an intruder could go: applications in columns by hops, what keeps each connection open, and what is used for remote administration. */
+/**
+ * Draws where an intruder could go: applications in columns by hops, why each connection is open, and which connections
+ * use ports of remote administration.
+ */
 export function drawPaths(facts: PathsFacts): Picture {
   const { title, notes, warnings, nodes, edges, paths } = facts
   return {
@@ -117,7 +120,10 @@ const sizeOf = ({ key }: PathNode) => ({
   height: NODE.height,
 })
 
-/** A column for each number of hops; in each the order that crosses fewest lines, by the middle of what leads there. */
+/**
+ * Places one column per number of hops. Within a column, nodes are sorted by the average position of their
+ * predecessors, which keeps the number of crossing lines low.
+ */
 function placeInColumns(nodes: readonly PathNode[], edges: readonly PathEdge[]): Box[] {
   const isBackwards = nodes.some(({ isTarget, hop }) => isTarget && hop === 0)
   const columns: number[][] = []
@@ -186,7 +192,9 @@ function drawEdges(edges: readonly PathEdge[], boxes: readonly Box[], isLayered:
   })
 }
 
-/** A point of a curve across, near the end at which fewer lines meet, so that their texts stand apart. */
+/**
+ * Returns a point on a curve near the end where fewer lines meet, so that the texts of different lines do not collide.
+ */
 function onCurve(
   edge: PathEdge,
   { from, to }: { from: Box; to: Box },

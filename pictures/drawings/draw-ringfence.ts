@@ -13,10 +13,10 @@ import { arrowHeads, box, classOf, element, group, headOf, label, sample } from 
 
 const PAD = 16
 const COLUMN = { inside: 250, between: 120 }
-/** Beyond so many the sources of one fate become one card. */
+/** Maximum number of cards per fate; if there are more sources, some share one card. */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
-/** Applications that are drawn; the others are counted. */
+/** Maximum number of applications that are drawn; the others are only counted. */
 const MOST_RINGFENCES = 6
 
 const LOOKS: Readonly<Record<Fate, { sign: string; decision: Decision }>> = {
@@ -27,7 +27,7 @@ const LOOKS: Readonly<Record<Fate, { sign: string; decision: Decision }>> = {
 }
 const FATES = Object.keys(LOOKS) as Fate[]
 
-/** Who is let into an application and who would be cut off, on which services. */
+/** Draws which sources are let into an application and which would be cut off, with their services. */
 export function drawRingfence(facts: RingfenceFacts): Picture {
   const { ringfences, notes, warnings } = facts
   const [first] = ringfences
@@ -158,7 +158,7 @@ function drawArrow(
 ): Markup {
   const { decision } = LOOKS[fate]
   const isCut = fate === 'cut'
-  // What is cut does not arrive.
+  // A line that is cut ends before its target.
   const end = isCut ? { x: to.x - 26, y: to.y } : to
   const line = group(
     { class: `edge ${classOf(decision)}`, 'marker-end': isCut ? undefined : headOf(prefix, decision) },
@@ -196,7 +196,10 @@ const servicesIn = (services: readonly string[]): string => {
   return `${services.slice(0, MOST_SERVICES).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}` || 'no service'
 }
 
-/** The cards of sources with one fate; many become a few, and one for the others. */
+/**
+ * Creates the cards for the sources with one fate. If there are many, the first get their own cards and the rest share
+ * one.
+ */
 function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Card; fate: Fate }[] {
   const { sign } = LOOKS[fate]
   const shown = sources.length > MOST_CARDS ? sources.slice(0, MOST_CARDS - 1) : sources

@@ -4,7 +4,7 @@ import { DECISION_WORDS, DECISIONS, type Decision, type LegendEntry } from '../p
 
 export const classOf = (decision: Decision): string => decision.replace('_', '-')
 
-/** A text whose middle line is at `y`, clipped to its place; what is clipped is whole in the tooltip. */
+/** Draws a text with its vertical middle at `y`, clipped to the width; a tooltip then shows the whole text. */
 export function label(
   text: string,
   { x, y, width, size = 12, look = '' }: { x: number; y: number; width: number; size?: number; look?: string },
@@ -33,7 +33,10 @@ export const box = (
     class: look,
   })
 
-/** Heads of arrows, one for each decision: `headOf(prefix, decision)` is the value of a `marker-end`. Prefixes differ within a page. */
+/**
+ * Defines arrow heads, one per decision. `headOf(prefix, decision)` refers to one in a `marker-end`. Prefixes must be
+ * unique within a page.
+ */
 export function arrowHeads(prefix: string): Markup {
   const heads = DECISIONS.map((decision) =>
     element(
@@ -56,11 +59,11 @@ export function arrowHeads(prefix: string): Markup {
 
 export const headOf = (prefix: string, decision: Decision): string => `url(#${prefix}-${classOf(decision)})`
 
-/** A sample of a line, 34 by 12. */
+/** A sample of a line, 34 by 12 pixels. */
 const lineSample = (decision: Decision): Markup =>
   sample(element('path', { class: `edge ${classOf(decision)}`, 'stroke-width': 2.5, d: 'M1 6H33' }))
 
-/** A small drawing for a legend. */
+/** Creates a small drawing for a legend. */
 export const sample = (...content: readonly Markup[]): Markup =>
   element(
     'svg',
@@ -68,7 +71,7 @@ export const sample = (...content: readonly Markup[]): Markup =>
     ...content,
   )
 
-/** Lines of the decisions that occur. */
+/** Creates legend entries for the decisions that occur. */
 export function legendOfDecisions(occurring: ReadonlySet<Decision>): LegendEntry[] {
   return DECISIONS.filter((decision) => occurring.has(decision)).map((decision) => ({
     sample: lineSample(decision),

@@ -2,20 +2,20 @@ import type { ShownCall, ShownEffect, ShownObject } from '../../schemas/approval
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { countOf, wholeNumber } from '../picture.js'
 
-/** One thing that differs; an absent side is one where it is not. */
+/** A difference in one field. A side is absent if the field does not exist there. */
 export interface FieldDiff {
   field: string
   before?: unknown
   after?: unknown
 }
 
-/** An object, or a rule of one, before and after. */
+/** An object, or a rule inside one, before and after a change. */
 export interface ChangedObject {
   kind: string
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** What to look at, and why there is no effect or no difference. */
+  /** Risks to look at, and the reason if there is no effect or difference. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]
@@ -27,7 +27,7 @@ export interface ChangeFacts {
   warnings: readonly string[]
 }
 
-/** What a picture needs of an answer of compare-draft-active. */
+/** The parts of an answer of compare-draft-active that a picture needs. */
 export interface ChangeAnswer {
   total_pending_changes: number
   summary?: string
@@ -43,7 +43,7 @@ const DEEDS: Readonly<Record<string, ChangedObject['change']>> = {
 }
 const RULE_DEEDS = { added: 'create', changed: 'update', removed: 'delete' } as const
 
-/** Reads the pages of an answer of compare-draft-active, worst first. */
+/** Reads the pages of an answer of compare-draft-active and sorts objects by effect, worst first. */
 export function readChanges(pages: readonly ChangeAnswer[]): ChangeFacts {
   const objects = pages.flatMap(({ changes }) =>
     Object.entries(changes).flatMap(([group, list]) =>
@@ -78,7 +78,9 @@ const worstFirst = (objects: readonly ChangedObject[]) => objects.toSorted((a, b
 
 type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_rule_type'>
 
-/** As the page of an approval has it: what is neither one nor the other is mixed or nobody knows. */
+/**
+ * Determines the effect, with the same words as on the approval page. If none is given, it is either mixed or unknown.
+ */
 const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Judged): ShownEffect =>
   effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
 
@@ -129,7 +131,7 @@ function diffOf({ field, draft, active }: { field: string; draft?: unknown; acti
   }
 }
 
-/** Reads what a person is shown of a call before they approve it, worst first. */
+/** Reads the changes that a person sees before approving a call, worst first. */
 export function readShownChanges(shown: ShownCall): ChangeFacts {
   return { objects: worstFirst(shown.objects.map(readShown)), notes: [], warnings: [] }
 }
@@ -147,7 +149,7 @@ function readShown(object: ShownObject): ChangedObject {
   }
 }
 
-/** A value as a list of short texts, one for each member, in the order of the value. */
+/** Returns a value as short texts, one for each member, in the same order. */
 export function partsOf(value: unknown): string[] {
   if (value === undefined || value === null) return []
   if (Array.isArray(value)) return value.length === 0 ? ['none'] : value.map(shorten)
@@ -156,7 +158,7 @@ export function partsOf(value: unknown): string[] {
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-/** Members that say little beside a name. */
+/** Fields that add little to a name. */
 const QUIET = new Set(['href', 'exclusion'])
 
 function shorten(value: unknown): string {

@@ -1,20 +1,20 @@
 import { countOf, decisionOf, wholeNumber, windowInWords, type Decision } from '../picture.js'
 import type { TrafficSummary } from '../../tools/answers/traffic/show-summary.js'
 
-/** A group of workloads with the same labels, or what lies outside: an IP list or domain, or ends without labels. */
+/** A group of workloads with the same labels, or an end outside: an IP list, a domain, or ends without labels. */
 export interface MapGroup {
-  /** As the answer has it, `payments (prod)`. */
+  /** The name as the answer gives it: `payments (prod)`. */
   name: string
   kind: 'group' | 'external' | 'unlabelled'
-  /** What the name has in its brackets; empty without. */
+  /** The part of the name in brackets; empty if there is none. */
   env: string
-  /** Connections in and out, within what the answer shows. */
+  /** Inbound and outbound connections, as far as the answer shows them. */
   connections: number
-  /** Of a node that stands for several: their names. */
+  /** Names of the groups that a folded node stands for. */
   folded?: readonly string[]
 }
 
-/** Traffic between two groups, by place in the list of groups, with one decision. */
+/** Traffic with one decision between two groups, which are given by index. */
 export interface MapEdge {
   from: number
   to: number
@@ -22,20 +22,20 @@ export interface MapEdge {
   connections: number
 }
 
-/** Who talks to whom. */
+/** Which groups communicate with each other. */
 export interface MapFacts {
   groups: readonly MapGroup[]
   edges: readonly MapEdge[]
   notes: readonly string[]
 }
 
-/** What a map needs of an answer of get-traffic-flows-summary. */
+/** The parts of an answer of get-traffic-flows-summary that a map needs. */
 export type MapAnswer = Pick<TrafficSummary, 'app_to_app' | 'section_totals' | 'totals' | 'window' | 'truncation_note'>
 
 const OUTSIDE = 'external:'
 const UNLABELLED = 'unlabelled'
 
-/** Reads the section about identities; what it leaves out is said in the notes. */
+/** Reads the section about identities. Notes tell what it leaves out. */
 export function readMap(answer: MapAnswer): MapFacts {
   const { app_to_app: rows, section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []
@@ -79,7 +79,7 @@ function kindOf(name: string): Pick<MapGroup, 'kind' | 'env'> {
   return { kind: 'group', env: open === -1 ? '' : name.slice(open + 2, -1) }
 }
 
-/** What a group is called beside the name of its env, or outside. */
+/** Returns the name of a group without its env, which is shown next to it, or the name of an outside end. */
 export function shortName({ name, kind, env }: MapGroup): string {
   if (kind === 'external') return name.slice(OUTSIDE.length)
   if (kind === 'unlabelled') return 'no labels'
@@ -87,8 +87,9 @@ export function shortName({ name, kind, env }: MapGroup): string {
 }
 
 /**
- * A map of at most `most` groups: beyond that the busiest stay, and of each env the rest become one node. What lies outside is folded
- * alike, to `outside` nodes. Connections within a folded node are not drawn. Returns the same map where nothing has to be folded.
+ * Folds a map to at most `most` groups: the busiest stay, and the rest of each env becomes one node. Outside ends are
+ * folded to `outside` nodes in the same way. Connections within a folded node are not drawn. Returns the same map if
+ * nothing needs folding.
  */
 export function foldMap(map: MapFacts, most: number, outside: number): MapFacts {
   const busiest = (isInside: boolean, limit: number) => {

@@ -2,13 +2,13 @@ import { countOf, decisionOf, windowInWords, wholeNumber, type Decision } from '
 import type { MovementAnswer } from '../../tools/ringfence/detect-lateral-movement-paths.js'
 
 export interface PathNode {
-  /** `app|env`, as the answer has it. */
+  /** The key as the answer gives it: `app|env`. */
   key: string
   isStart: boolean
   isTarget: boolean
-  /** It links parts that would otherwise be separate (an articulation point), as far as the answer says. */
+  /** True if the answer calls it an articulation point, which connects parts that would otherwise be separate. */
   isBridge: boolean
-  /** Hops from the start, or to the target where no start was asked for; null off the paths. */
+  /** Hops from the start, or to the target if there is no start; null if the node is on no path. */
   hop: number | null
 }
 
@@ -16,26 +16,26 @@ export interface PathEdge {
   from: number
   to: number
   connections: number
-  /** The worst of its decisions that lets traffic through: what keeps the edge open. */
+  /** The decision that keeps the edge open: the worst of those that let traffic through. */
   decision: Decision
   decisions: Readonly<Record<string, number>>
   ports: readonly string[]
   portsTotal: number
-  /** Of remote administration and file sharing. */
+  /** Ports of remote administration and file sharing. */
   riskyPorts: readonly number[]
 }
 
 export interface PathsFacts {
   nodes: readonly PathNode[]
   edges: readonly PathEdge[]
-  /** Whole, as lists of keys. */
+  /** The complete paths as lists of keys. */
   paths: readonly (readonly string[])[]
   title: string
   notes: readonly string[]
   warnings: readonly string[]
 }
 
-/** Reads an answer of detect-lateral-movement-paths: its paths, or where none were asked for its riskiest edges. */
+/** Reads an answer of detect-lateral-movement-paths: its paths, or its riskiest edges if no paths were requested. */
 export function readPaths(answer: MovementAnswer): PathsFacts {
   const { paths = [], paths_from: starts = [], paths_to: targets = [], high_risk_bridge_nodes: bridges } = answer
   const isPaths = answer.paths !== undefined
@@ -74,7 +74,7 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
   return { nodes, edges, paths: paths.map(({ path }) => path), ...describe(answer, isPaths, listed.length) }
 }
 
-/** What lets the traffic of an edge through: policy allows it, or nothing stops it yet. */
+/** Returns why an edge is open: policy allows its traffic, or nothing stops it yet. */
 function openBy(decisions: Readonly<Record<string, number>>): Decision {
   const found = new Set(Object.keys(decisions).map(decisionOf))
   return (
@@ -115,7 +115,7 @@ function describe(
   }
 }
 
-/** `payments (prod)` for `payments|prod`. */
+/** Returns `payments (prod)` for `payments|prod`. */
 export function showKey(key: string): string {
   const at = key.lastIndexOf('|')
   return at === -1 ? key : `${key.slice(0, at)} (${key.slice(at + 1)})`

@@ -2,7 +2,7 @@ import type { ShownCall, ShownField } from '../../schemas/approvals.js'
 import type { RingfenceAnswer } from '../../schemas/ringfence.js'
 import { countOf, windowInWords, wholeNumber } from '../picture.js'
 
-/** What becomes of a source once the ringfence is enforced. */
+/** What happens to a source once the ringfence is enforced. */
 export type Fate = 'cut' | 'perhaps-cut' | 'let-in' | 'allowed'
 
 export const FATE_WORDS: Readonly<Record<Fate, string>> = {
@@ -12,27 +12,27 @@ export const FATE_WORDS: Readonly<Record<Fate, string>> = {
   allowed: 'allowed already',
 }
 
-/** Who reaches the application, or several who are alike. */
+/** A source that reaches the application, or several similar ones. */
 export interface RingfenceSource {
   name: string
   fate: Fate
-  /** As `443/tcp`. */
+  /** Services as in `443/tcp`. */
   services: readonly string[]
-  /** What else there is to say of it. */
+  /** Further information about the source. */
   detail: string
 }
 
-/** One application with its ring. */
+/** An application with its ringfence. */
 export interface Ringfence {
   name: string
   ruleSet: string
-  /** What is inside, each a few words. */
+  /** The contents of the ringfence, each in a few words. */
   inside: readonly string[]
-  /** Worst first. */
+  /** Sources sorted by fate, worst first. */
   sources: readonly RingfenceSource[]
-  /** Where it goes itself, for which no rule is written. */
+  /** Destinations of the application; the ringfence has no rules for them. */
   destinations: readonly { name: string; services: readonly string[]; detail: string }[]
-  /** Whether the rest is denied. */
+  /** True if everything else is denied by a rule. */
   isSelective: boolean
 }
 
@@ -48,7 +48,7 @@ type Answer = RingfenceAnswer & {
   truncation_note?: string
 }
 
-/** Reads an answer of create-ringfence, written or planned. */
+/** Reads an answer of create-ringfence, from a real or a dry run. */
 export function readRingfence(answer: Answer): RingfenceFacts {
   const { app, env, workloads, enforcement_mode: mode, ruleset, selective } = answer
   const modes = Object.entries(workloads.enforcement_modes).map(
@@ -134,7 +134,7 @@ const portsOf = (ports: Answer['outbound_remote_apps'][number]['observed_ports']
   ),
 ]
 
-/** Reads what a person is shown of ringfences before they approve them; null where the call writes none. */
+/** Reads the ringfences that a person sees before approving them; null if the call writes none. */
 export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   const ringfences = shown.objects.flatMap(({ name = '', fields, parts = [] }): Ringfence[] => {
     const application = textOf(fields, 'application')
@@ -170,7 +170,7 @@ export function readShownRingfences(shown: ShownCall): RingfenceFacts | null {
   return ringfences.length === 0 ? null : { ringfences, notes: [], warnings: [] }
 }
 
-/** `source on 443/tcp: 12 connections, perhaps`, as the page has it. */
+/** Reads a line of the approval page such as `source on 443/tcp: 12 connections, perhaps`. */
 function readLoss(line: string): RingfenceSource {
   const fate: Fate = line.endsWith(', perhaps') ? 'perhaps-cut' : 'cut'
   const [, name = line, services = '', detail = ''] = /^(.*) on (.*): (.*?)(?:, perhaps)?$/.exec(line) ?? []

@@ -2,7 +2,7 @@ import type { Box } from './place-boxes.js'
 
 const round = (value: number) => Math.round(value)
 
-/** The point at which a line from the middle of a box towards another point leaves it. */
+/** Returns the point at which a line from the centre of a box towards another point crosses its edge. */
 function leave({ x, y, width, height }: Box, towards: { x: number; y: number }): { x: number; y: number } {
   const [dx, dy] = [towards.x - x, towards.y - y]
   if (dx === 0 && dy === 0) return { x, y }
@@ -11,8 +11,8 @@ function leave({ x, y, width, height }: Box, towards: { x: number; y: number }):
 }
 
 /**
- * A curve from the edge of one box to that of another, as the `d` of a path. It bends to one side, so that the way back is another curve;
- * `lane` tells several of the same direction apart.
+ * Returns a curve between the edges of two boxes as the `d` of a path. It bends to one side, so that the opposite
+ * direction is a separate curve; `lane` separates several curves in the same direction.
  */
 export function curveBetween(from: Box, to: Box, lane = 0): string {
   const [dx, dy] = [to.x - from.x, to.y - from.y]
@@ -23,15 +23,15 @@ export function curveBetween(from: Box, to: Box, lane = 0): string {
   return `M${round(start.x)} ${round(start.y)}Q${round(middle.x)} ${round(middle.y)} ${round(end.x)} ${round(end.y)}`
 }
 
-/** A curve that leaves to the right and comes in from the left, for boxes in columns. */
+/** Returns a curve that leaves to the right and arrives from the left, for boxes in columns. */
 export function curveAcross(from: { x: number; y: number }, to: { x: number; y: number }): string {
   const middle = round((from.x + to.x) / 2)
   return `M${round(from.x)} ${round(from.y)}C${middle} ${round(from.y)} ${middle} ${round(to.y)} ${round(to.x)} ${round(to.y)}`
 }
 
 /**
- * How thick lines are, by their connections: in pixels, from hardly there to `most` for the busiest. Traffic differs by factors of thousands,
- * so the scale is one of orders of magnitude, and few lines are thick.
+ * Returns a function for the thickness of lines in pixels, from very thin to `most` for the busiest. The scale is
+ * logarithmic and steep, because traffic differs by factors of thousands and only few lines should be thick.
  */
 export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
   const whole = Math.log10(1 + busiest) || 1

@@ -1,6 +1,6 @@
 import { forceCollide, forceLink, forceManyBody, forceSimulation, forceX, forceY } from 'd3-force'
 
-/** A box by its centre. */
+/** A box, given by its centre. */
 export interface Box {
   x: number
   y: number
@@ -13,18 +13,18 @@ export interface Link {
   to: number
 }
 
-/** Boxes are wider than high, and the forces know circles: heights are stretched for them. */
+/** Factor for heights. The simulation treats boxes as circles, but they are wider than high. */
 const STRETCH = 2.6
 const STEPS = 200
 const GAP = { x: 46, y: 34 }
 
 /**
- * Places boxes so that those with links between them are near each other and none covers another, around 0, 0. The same boxes and links
- * always come out the same. Takes some 0.3 s of processor time for 300 boxes with 3,000 links.
+ * Places boxes around 0, 0 so that linked boxes are close together and none overlap. The result is deterministic. Takes
+ * about 0.3 s of processor time for 300 boxes with 3,000 links.
  */
 export function placeBoxes(sizes: readonly { width: number; height: number }[], links: readonly Link[]): Box[] {
   const nodes = sizes.map((size, index) => ({ ...size, index, x: 0, y: 0 }))
-  // Where d3 would put them, in a spiral.
+  // The same spiral in which d3 places nodes by default.
   for (const [at, node] of nodes.entries()) {
     const [radius, angle] = [40 * Math.sqrt(at + 0.5), at * Math.PI * (3 - Math.sqrt(5))]
     Object.assign(node, { x: radius * Math.cos(angle), y: radius * Math.sin(angle) })
@@ -47,7 +47,7 @@ export function placeBoxes(sizes: readonly { width: number; height: number }[], 
 
 const MOST_ROUNDS = 300
 
-/** Moves boxes that overlap apart, each pair along the shorter way. */
+/** Moves overlapping boxes apart, each pair in the direction with the shorter distance. */
 function pushApart(boxes: Box[]): void {
   for (let round = 0; round < MOST_ROUNDS; round++) {
     let moved = false
@@ -69,7 +69,7 @@ function pushApart(boxes: Box[]): void {
   }
 }
 
-/** The smallest rectangle around boxes. */
+/** Returns the smallest rectangle that contains all boxes. */
 export function boundsOf(boxes: readonly Box[]): { left: number; top: number; right: number; bottom: number } {
   let [left, top, right, bottom] = [Infinity, Infinity, -Infinity, -Infinity]
   for (const { x, y, width, height } of boxes) {
@@ -81,7 +81,10 @@ export function boundsOf(boxes: readonly Box[]): { left: number; top: number; ri
   return { left, top, right, bottom }
 }
 
-/** Rectangles in rows, the largest first, about as wide as `ratio` times their height together: the upper left corner of each. */
+/**
+ * Arranges rectangles in rows, tallest first, so that the whole is about `ratio` times as wide as high. Returns the
+ * upper left corners.
+ */
 export function packInRows(
   sizes: readonly { width: number; height: number }[],
   { gap, ratio }: { gap: number; ratio: number },

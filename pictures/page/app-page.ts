@@ -21,13 +21,16 @@ const themed = (['light', 'dark'] as const)
   })
   .join('\n')
 
-/** Hosts say whether they are light or dark, whatever the browser around them is. */
+/** Page style plus the theme that the host chooses, which may differ from that of the browser. */
 const STYLE = `${PAGE_STYLE}
 ${themed}
 .stage.live { height: 32rem; }
 `
 
-/** The static page of an MCP App, which draws what it is told: `script` is that of `pictures/browser/app.ts`. */
+/**
+ * Returns the static page of an MCP App, which draws the answer it receives. `script` is the bundle of
+ * `pictures/browser/app.ts`.
+ */
 export const renderAppPage = (kind: PictureKind, script: string): string =>
   [
     '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">',

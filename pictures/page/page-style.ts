@@ -5,7 +5,7 @@ const variables = (colours: Readonly<Record<string, string>>) =>
     .map((name) => `--${name}: ${colours[name]};`)
     .join(' ')
 
-/** What `svc-mcp draw` writes, and what an MCP App shows: the style of the page around a picture. */
+/** The style of the page around a picture, for files of `svc-mcp draw` and for MCP Apps. */
 export const PAGE_STYLE = `${PICTURE_STYLE}
 :root { color-scheme: light dark; ${variables(COLOURS.light)} }
 @media (prefers-color-scheme: dark) { :root { ${variables(COLOURS.dark)} } }

@@ -4,25 +4,25 @@ import { classOf, label } from '../drawings/shapes.js'
 import { renderInline } from './render-svg.js'
 import { PAGE_STYLE } from './page-style.js'
 
-/** Bytes of a file of HTML. */
+/** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
-/** Of these, what drawings leave to the tables: some 2,000 rows, which are all that a screen reader has. */
+/** The part of it that drawings leave for tables: some 2,000 rows. Screen readers have nothing but the tables. */
 const TABLE_BYTES = 256 * 1024
 
-/** What a file needs of the program that writes it. */
+/** Parts of a file that the writing program supplies. */
 export interface HtmlParts {
-  /** What makes the picture move: run inside the page. */
+  /** The script inside the page that makes the picture interactive. */
   script: string
-  /** `sha256-…` of a text, as a content policy has it. */
+  /** Returns `sha256-…` of a text, as a content security policy requires. */
   hash: (text: string) => string
-  /** Who made it and when, for the foot of the page. */
+  /** Author and date for the foot of the page. */
   foot: string
 }
 
 /**
- * A picture as a page that needs nothing but itself: a content policy keeps it from loading or sending anything. At most 1 MiB, as long
- * as its sentences, which are never cut, leave room: drawings that would take more than three quarters are left out, later views first,
- * and the tables are cut to what is left; the page says both.
+ * Renders a picture as a self-contained page. A content security policy keeps it from loading or sending anything. The
+ * page has at most 1 MiB, unless its sentences, which are never cut, need more. Drawings beyond three quarters of that
+ * are left out, later views first, and tables are cut to the remaining space; the page says so.
  */
 export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlParts): string {
   const policy = [
@@ -55,7 +55,7 @@ const NOT_DRAWN: View = {
   },
 }
 
-/** The picture with the views that fit into so many bytes, and a sentence for those that do not. */
+/** Returns the picture with only those views that fit into the given size, and a sentence about the others. */
 function fitViews(picture: Picture, bytes: number): Picture {
   let left = bytes
   const fits = ({ drawing }: View) => {
@@ -72,7 +72,7 @@ function fitViews(picture: Picture, bytes: number): Picture {
 
 const bytesOf = (text: string) => new TextEncoder().encode(text).length
 
-/** The heading, the sentences, the controls, the drawing and its legend. */
+/** Renders the heading, sentences, controls, drawing and legend. */
 export function renderFigure(picture: Picture): Markup {
   const { title, notes, warnings, views, legend } = picture
   return fragment([
@@ -106,7 +106,7 @@ const list = (name: string, sentences: readonly string[]): Markup =>
 
 const bdi = (text: string): Markup => element('bdi', {}, text)
 
-/** They need the script, and are hidden without it. */
+/** Renders the controls. They are hidden unless the script runs. */
 function renderTools({ views, legend }: Picture): Markup {
   const decided = legend.flatMap(({ decision, text }) => (decision === undefined ? [] : [{ decision, text }]))
   const tools: Markup[] = [
@@ -158,14 +158,14 @@ function renderTools({ views, legend }: Picture): Markup {
 const fieldset = (name: string, choices: readonly Child[][]): Markup =>
   element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
 
-/** Above so many rows a table is closed until somebody opens it. */
+/** Maximum number of rows of a table that is open from the start. */
 const MOST_OPEN = 60
-/** Kept free for what stands around the rows of a table. */
+/** Bytes reserved for the markup around the rows of a table. */
 const AROUND_TABLE = 600
 
-/** The facts as tables, within so many bytes; rows that are cut are counted. */
+/** Renders the facts as tables within a size limit in bytes. Rows that are cut are counted. */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
-  // For all of them at once: one that is left without rows is there all the same.
+  // The space is reserved for all tables at once, because even a table without rows is rendered.
   let left = bytes - (tables.length + 1) * AROUND_TABLE
   const parts = tables.map((table) => {
     const rows: Markup[] = []

@@ -6,7 +6,9 @@ import { label } from '../drawings/shapes.js'
 
 const XMLNS = 'http://www.w3.org/2000/svg'
 
-/** A drawing as it stands inside a page whose style has `PICTURE_STYLE`; `named` is the id of what names it. */
+/**
+ * Renders a drawing inside a page whose style contains `PICTURE_STYLE`. `named` is the id of the element that names it.
+ */
 export const renderInline = ({ width, height, content }: Drawing, named: string, hidden = false): Markup =>
   element(
     'svg',
@@ -16,10 +18,10 @@ export const renderInline = ({ width, height, content }: Drawing, named: string,
 
 const PAD = 20
 const LINE = 17
-/** A narrow drawing leaves room for sentences all the same. */
+/** Minimum width, so that sentences have room even if the drawing is narrow. */
 const LEAST_WIDTH = 720
 
-/** A picture as a file of its own: its first view with title, notes and legend, and no script. */
+/** Renders a picture as a separate file: its first view with title, notes and legend, but without a script. */
 export function renderSvgFile(picture: Picture): string {
   const { drawing } = picture.views[0]
   const width = Math.max(drawing.width, LEAST_WIDTH) + 2 * PAD
