@@ -4,7 +4,7 @@ import type { Preview, ToolContext } from '../domain/call.js'
 
 export type ToolEffect = 'read' | 'write' | 'destroy'
 
-/** The toolsets, with what each is for, in the order in which operators come to need them (D122). */
+/** The toolsets and their purposes, in the order in which operators usually need them (D122). */
 export const TOOLSETS = {
   inventory: 'look up workloads, labels, IP lists, services, containers and pairing profiles',
   traffic: 'ask which flows were seen, between whom, by which process',
@@ -25,7 +25,7 @@ export const TOOLSETS = {
 
 export type Toolset = keyof typeof TOOLSETS
 
-/** Later than the tools of the contract: not part of the toolset `default` (D122). */
+/** Toolsets with tools that came after the owner's list. They are not part of the toolset `default` (D122). */
 const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'explain',
   'rules-plus',
@@ -35,48 +35,52 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'virtual-services',
 ])
 
-/** Whether the toolset `default` has a tool: those of the owner's list are in it. */
+/** True if the tool belongs to the toolset `default`, which contains the tools of the owner's list. */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
-  /** The name on the wire: kebab-case, the same as the file's. */
+  /** Name in the protocol, in kebab-case; also the name of the tool's file. */
   name: string
-  /** A short human title; derived from the name when absent. */
+  /** A short title for people; derived from the name if absent. */
   title?: string
-  /** What the model reads. One or two sentences; what changes PCE state says so by itself (see `describe`). */
+  /** One or two sentences for the model. That a tool changes PCE state is added automatically (see `describe`). */
   summary: string
-  /** read: sends no request that changes anything. write: creates or changes. destroy: destructive, as MCP annotates it. */
+  /**
+   * `read`: sends no request that changes anything. `write`: creates or changes. `destroy`: destructive in the sense of
+   * MCP.
+   */
   effect: ToolEffect
-  /** The one that it belongs to. */
+  /** The toolset that the tool belongs to. */
   toolset: Toolset
-  /** The same call twice leaves the same state. Reads always are. */
+  /** True if repeating the call leaves the same state. Reads always do. */
   idempotent?: boolean
   roles: readonly Role[]
   requiresPce: P
   requiresConfirm: boolean
   /**
-   * Its cost grows with the estate or its traffic, so it runs in a worker thread (D61): every call of it, or those with arguments
-   * like these.
+   * Set if the cost grows with the estate or its traffic, so that the call runs in a worker thread (D61). A function
+   * decides this by the arguments.
    */
   isHeavy?: true | ((args: Static<I>) => boolean)
   /**
-   * The most requests that one call sends to the PCE, and what it sends beyond them (`one for each 1,000 workloads`). Polls of a running
-   * query are not counted. Stated by every tool beyond the contract; docs and a test use it.
+   * The maximum number of requests that a call sends to the PCE, and what it sends in addition (`one for each 1,000
+   * workloads`). Polling a running query does not count. Required for tools beyond the contract; docs and a test use
+   * it.
    */
   pceRequests?: { readonly atMost: number; readonly and?: string }
   input: I
   output: O
-  /** Arguments that work against the simulator's estate; docs and contract tests use them. */
+  /** Arguments that work with the simulator's estate; docs and contract tests use them. */
   example: Static<I>
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
-   * For a tool that asks for confirmation: what the call would do, in words for the person who decides, with facts. Only reads, and
-   * throws what the handler may throw. A tool without one shows its dry run (D77).
+   * Describes to the person who confirms the call what it would do. Only reads, and throws what the handler may throw.
+   * If absent, the dry run is shown instead (D77).
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * The `boundTo` that the preview would have now: it runs at every redemption (D21), in place of the whole preview. Only reads, and
-   * throws what the handler may throw.
+   * Returns the `boundTo` that the preview would have now. It runs at every redemption (D21) instead of the whole
+   * preview. Only reads, and throws what the handler may throw.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
 }
@@ -85,7 +89,7 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
   ToolSpecCore<I, O, P>
 >
 
-/** A tool with its argument types erased: what the list, the dispatcher and the transports work with. */
+/** A tool without its argument types, for the list of tools, the dispatcher and the transports. */
 export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'isHeavy'> {
   readonly example: object
   readonly isHeavy?: true | ((args: never) => boolean)
@@ -94,7 +98,7 @@ export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview
   boundTo?(args: never, ctx: never): Promise<string>
 }
 
-/** Ties the handler's types to the schemas. Adds nothing at run time. */
+/** Derives the handler's types from the schemas. Does nothing at run time. */
 export function defineTool<I extends TObject, O extends TSchema, P extends boolean>(
   spec: ToolSpec<I, O, P>,
 ): ToolSpec<I, O, P> {
@@ -103,20 +107,23 @@ export function defineTool<I extends TObject, O extends TSchema, P extends boole
 
 const ACRONYMS: Record<string, string> = { pce: 'PCE', ven: 'VEN', vens: 'VENs' }
 
-/** Display title: the spec's own, otherwise the words of the name, capitalised (`get-labels` → `Get Labels`). */
+/** Returns the display title: the tool's own, or the capitalised words of its name (`get-labels` → `Get Labels`). */
 export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
   const capitalised = (word: string) => ACRONYMS[word] ?? word.charAt(0).toUpperCase() + word.slice(1)
   return tool.title ?? tool.name.split('-').map(capitalised).join(' ')
 }
 
-/** The description clients show their model: the summary and, for tools that change state, what to expect of the call. */
+/** Returns the description for clients: the summary and, for tools that change state, what to expect of the call. */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
   const confirm = tool.requiresConfirm ? ' May answer confirm_required first.' : ''
   return `${tool.summary} Changes PCE state: do not retry.${confirm}`
 }
 
-/** MCP tool annotations, derived so that no tool can claim something its gate does not know. */
+/**
+ * Returns the MCP tool annotations. They are derived from the specification, so that they agree with what the gates
+ * enforce.
+ */
 export function annotationsOf(tool: Pick<AnyTool, 'name' | 'title' | 'effect' | 'idempotent' | 'requiresPce'>) {
   return {
     title: titleOf(tool),

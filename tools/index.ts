@@ -71,7 +71,7 @@ import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-s
 import getWorkloads from './workloads/get-workloads.js'
 import updateWorkload from './workloads/update-workload.js'
 
-/** Every tool of the server, sorted by name. */
+/** All tools of the server, sorted by name. */
 export const tools: readonly AnyTool[] = [
   checkPceConnection,
   checkPceCredentialsStatus,

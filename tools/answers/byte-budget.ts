@@ -2,34 +2,39 @@ import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../schemas/config.js'
 import { makeSafe } from '../../domain/text/escape-text.js'
 
-/** No answer is larger than this, whatever the configuration says (T9). */
+/** Upper bound for the size of any answer, regardless of the configuration (T9). */
 const MAX_RESPONSE_BYTES = 800_000
 
-/** No whole row of any tool is shorter: an href alone takes most of it. Bounds how much is worth fetching for one answer. */
+/**
+ * Minimum size of a complete row of any tool; the href alone takes most of it. Limits how many rows are worth fetching.
+ */
 const MIN_ROW_BYTES = 100
-/** Of a row with chosen fields alone: its brackets, and a field with its name or value. */
+/** Minimum size of a row with selected fields: the brackets, and for each field its name and value. */
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
 
-/** Bytes of JSON text one answer may take. */
+/** Returns the maximum size of an answer in bytes of JSON text. */
 export function answerBudget(limits: Limits): number {
   return Math.min(limits.responseBudgetBytes, MAX_RESPONSE_BYTES)
 }
 
-/** More rows than this cannot fit an answer, so fetching more for one page is wasted. At least 1. `fields`: the row has these alone. */
+/**
+ * Returns the maximum number of rows that can fit into an answer, at least 1; fetching more for one page would be
+ * wasted. `fields` are the only fields of a row, if they were selected.
+ */
 export function mostRowsThatFit(limits: Limits, fields?: readonly string[]): number {
   const chosen = MIN_BRACKETS_BYTES + MIN_FIELD_BYTES * (fields?.length ?? Infinity)
   return Math.max(1, Math.ceil(answerBudget(limits) / Math.min(chosen, MIN_ROW_BYTES)))
 }
 
-/** UTF-8 bytes of a value's JSON text as it will leave the server: escapes make it longer, clipping shorter. */
+/** Returns the size of a value in bytes of UTF-8 JSON text as it will be sent, after escaping and clipping. */
 export function jsonBytes(value: unknown): number {
   return Buffer.byteLength(JSON.stringify(makeSafe(value)) ?? 'null')
 }
 
 /**
- * How many leading rows fit beside an envelope, by bytes of JSON text. Always at least one where there are any: an answer
- * that shows nothing could not move its cursor on.
+ * Counts how many leading rows fit next to an envelope. Returns at least one if there are any, because a cursor could
+ * not advance past an answer without rows.
  */
 export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, limits: Limits): number {
   let left = answerBudget(limits) - jsonBytes(envelope)
@@ -42,17 +47,20 @@ export function countRowsThatFit(rows: readonly unknown[], envelope: unknown, li
   return Math.max(count, Math.min(1, rows.length))
 }
 
-/** Objects as one list of columns and one list of rows; null where an object lacks the column (T9). */
+/** Converts objects to rows in the order of the columns, with null for a missing value (T9). */
 export function rowsByColumn(columns: readonly string[], objects: readonly Record<string, unknown>[]): unknown[][] {
   return objects.map((object) => columns.map((column) => object[column] ?? null))
 }
 
-/** Entries that an answer shows of each of its lists when it is too large, most first. */
+/** Maximum list lengths to try when an answer is too large, longest first. */
 const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
-/** Kept free for what stands around one row of a list: counts and a cursor. */
+/** Bytes reserved for what surrounds a single row: counts and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
-/** The answer of a write within the budget (D2); what was written is never cut, and a warning says so. */
+/**
+ * Shortens the answer of a write to the budget (D2) and adds a warning if lists were cut. This affects only what is
+ * shown, not what was written.
+ */
 export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   return fit(answer, answerBudget(limits), (cut, most) => {
     const { warnings = [] } = answer as { warnings?: string[] }
@@ -61,7 +69,7 @@ export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   })
 }
 
-/** One row of a list answer, such that an answer of this row alone keeps to the budget. `omitted` says what was cut. */
+/** Shortens a row of a list so that an answer with only this row fits the budget. `omitted` says what was cut. */
 export function fitRow<T extends object>(row: T, limits: Limits): T {
   return fit(row, answerBudget(limits) - ENVELOPE_BYTES, (cut, most) => ({
     ...cut,
@@ -84,20 +92,20 @@ function cutLists(value: unknown, most: number): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, cutLists(inner, most)]))
 }
 
-/** As many leading rows as fit into so many bytes of JSON text; the first one always does. */
+/** Returns as many leading rows as fit into the given number of bytes of JSON text, but at least one. */
 export function rowsWithin<T>(rows: readonly T[], bytes: number): T[] {
   let left = bytes
   const end = rows.findIndex((row) => (left -= jsonBytes(row) + 1) < 0)
   return end === -1 ? [...rows] : rows.slice(0, Math.max(1, end))
 }
 
-/** A list of an answer: its first rows, as many as could be shown, and how many there are in all. */
+/** A list in an answer: the leading rows that may be shown, and the total number of rows. */
 export interface Section<T = unknown> {
   rows: readonly T[]
   total: number
 }
 
-/** Which lists an answer shows shorter than they are. */
+/** Output fields that tell which lists were cut. */
 export const Truncation = {
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Lists that were cut' })),
   truncation_note: Type.Optional(Type.String({ description: 'How to see more' })),
@@ -107,9 +115,10 @@ type Truncation = { [K in keyof typeof Truncation]?: Static<(typeof Truncation)[
 type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer T> ? T[] : never }
 
 /**
- * An answer with as many rows of each of its lists as fit the budget: detail `standard` shows at most 25 a list (`standard` says otherwise), `full`
- * at most 2,000, or 5,000 where there is one list alone (`isAlone`), and no more than it is given. The caller puts totals into `envelope`, since they count everything, shown or not. `hint`
- * says, for the limit that was chosen, how to see what was cut.
+ * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
+ * `standard`); `full` shows at most 2,000, or 5,000 if there is only one list (`isAlone`), and never more than it is
+ * given. The caller puts totals into `envelope`, because they count all rows, shown or not. `hint` returns, for the
+ * chosen limit, how to see the rest.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -150,23 +159,23 @@ export function showSections<E extends object, S extends Record<string, Section>
 }
 
 /**
- * Rows per section a summary may show, widest first (T12). Below 5 only a small budget or very long names lead; totals alone are
- * still an answer, and one over the budget is not.
+ * Numbers of rows per section to try, largest first (T12). Fewer than 5 are needed only with a small budget or very
+ * long names. Totals without rows are still a valid answer, while exceeding the budget is not.
  */
 const SECTION_LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
 const STANDARD_LIMIT = 25
 
-/** Rows of one section that an answer of this detail can show. */
+/** Returns the maximum number of rows that a section can show at this level of detail. */
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>
   detail === 'full' ? SECTION_LADDER[0] : STANDARD_LIMIT
 
-/** Of a section that is the only one: it has the budget to itself. */
+/** Maximum number of rows of a section that is the only one and so has the whole budget. */
 const ALONE_LIMIT = 5_000
 export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail === 'full' ? ALONE_LIMIT : STANDARD_LIMIT)
 
 /**
- * The widest rung from `widest` on whose answer stays inside `budget` bytes; the lowest when none does. `measure` gives the bytes of the
- * answer at a limit.
+ * Returns the largest limit, not above `widest`, for which the answer fits into `budget` bytes, or the smallest if none
+ * does. `measure` returns the size of the answer at a limit.
  */
 function widestLimit(widest: number, budget: number, measure: (limit: number) => number): number {
   const rungs: number[] = SECTION_LADDER.filter((limit) => limit <= widest)

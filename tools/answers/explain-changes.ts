@@ -2,24 +2,26 @@ import { EFFECT_MEANINGS, RISK_MEANINGS, type ChangeEffect, type PolicyChange } 
 import { isMixed, rankForReview } from '../../domain/policy/judge-change.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 
-/** A pending change as far as the words for its effect go. */
+/** The parts of a pending change that are needed to describe its effect. */
 export type JudgedRow = Pick<PolicyChange, 'href' | 'effect' | 'effect_note' | 'risks'> & {
   name?: string | undefined
-  /** Absent: it was judged. */
+  /** True if the effect was not judged. */
   isUnjudged?: boolean
 }
 
 const MOST_NAMED = 5
 export const LONGEST_NAME = 60
 
-/** Changes with the worst first; what was not judged stands with what may do anything. Equal ones stay in their order. */
+/**
+ * Sorts changes, worst first. Changes that were not judged rank with those that may do anything. The sort is stable.
+ */
 export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(changes: readonly T[]): T[] {
   return [...changes].sort((a, b) => rankForReview(a) - rankForReview(b))
 }
 
 /**
- * What changes do to permitted traffic and which of them to review, in sentences. `since` is what they are changes of: today's policy, unless it
- * says `in version 12`.
+ * Describes what changes do to permitted traffic and which of them to review. `since` names what they are compared
+ * with: today's policy, or for example `in version 12`.
  */
 export function describeEffects(rows: readonly JudgedRow[], since = 'today'): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)
@@ -50,7 +52,7 @@ export function describeEffects(rows: readonly JudgedRow[], since = 'today'): st
 const describeRisk = ({ name, href, risks }: JudgedRow) =>
   `${name === undefined || name === '' ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
-/** What the words for effects and risks mean, as far as these changes use them. `since` as above. */
+/** Explains the terms for effects and risks that these changes use. `since` is the same as for `describeEffects`. */
 export function explainWords(changes: readonly Explained[], since = 'today'): Record<string, string> {
   const words = new Set<string>()
   for (const change of changes) {
@@ -63,7 +65,7 @@ export function explainWords(changes: readonly Explained[], since = 'today'): Re
   return Object.fromEntries(used.map(([word, text]) => [word, speakOf(text, since)]))
 }
 
-/** A text about what changes today's policy, of changes of another one: every sentence of ours about effects says `today`. */
+/** Adapts a text that says `today`, as all our sentences about effects do, to a comparison with another policy. */
 export const speakOf = (text: string, since: string): string => text.replace(/\btoday\b/g, () => since)
 
 type Explained = Pick<PolicyChange, 'effect' | 'effect_by_rule_type' | 'risks'> & Pick<Partial<PolicyChange>, 'rules'>

@@ -5,7 +5,7 @@ import { MAX_PAGE } from '../../schemas/paging.js'
 import { scanEvery, type ScanQuery } from '../../domain/inventory/fetch-every.js'
 import { countRowsThatFit, mostRowsThatFit } from './byte-budget.js'
 
-/** The paging facts of one answer (D2). */
+/** The paging fields of an answer (D2). */
 export interface Paging {
   total_count: number
   pce_total: number
@@ -14,8 +14,8 @@ export interface Paging {
 }
 
 /**
- * Cuts a slice's rows to the answer budget and says how to go on. `rows` are the slice's items as they will be shown, one for
- * one; `envelope` is the rest of the answer, for its size.
+ * Cuts the rows of a slice to the answer's budget and creates the cursor for the next page. `rows` are the items of the
+ * slice in their output form, in the same order; `envelope` is the rest of the answer and counts towards its size.
  */
 export async function answerPage<T extends { href: string }, R>(
   tool: string,
@@ -36,7 +36,7 @@ export async function answerPage<T extends { href: string }, R>(
       ...(cursor !== undefined && { next_cursor: cursor }),
     }
   }
-  // A cursor carries an href, so its size is that of any other row's, near enough; a few bytes are kept for the difference.
+  // The cursor contains an href, so its size is estimated from another row, with a few bytes to spare.
   const cursorSample = await encodeCursor(ctx, tool, filters, {
     offset: MAX_OFFSET,
     after: slice.items[0]?.href ?? null,
@@ -50,32 +50,35 @@ export async function answerPage<T extends { href: string }, R>(
   return { rows: rows.slice(0, kept), paging: await pagingAfter(kept) }
 }
 
-/** Objects that are worth fetching for a page: no more than the caller wants, and than an answer can show of rows with these fields. */
+/**
+ * Returns the number of objects worth fetching for a page: at most what the caller wants and what an answer with these
+ * fields can show.
+ */
 export function pageSize(maxResults: number | undefined, limits: Limits, fields?: readonly string[]): number {
   return Math.min(maxResults ?? MAX_PAGE, mostRowsThatFit(limits, fields))
 }
 
 export interface Slice<T> {
-  /** The objects of this page, before the byte budget. */
+  /** The objects of this page, before they are cut to the budget. */
   items: T[]
-  /** Index of the first of them among all matches. */
+  /** Index of the first object among all matches. */
   start: number
-  /** Objects that match all filters, ours included. */
+  /** Number of objects that match all filters, including our own. */
   totalCount: number
-  /** X-Total-Count of the query as sent. */
+  /** X-Total-Count of the query that was sent. */
   pceTotal: number
-  /** Matches follow after `items`. */
+  /** True if more matches follow. */
   more: boolean
-  /** The PCE has not sent all that the query asks for, and no page will have it. */
+  /** True if the PCE did not send everything that matches, so that no page can show the rest. */
   isWithheld?: boolean
-  /** Objects that the PCE sent to find them in; absent if the whole list was available. */
+  /** Number of objects that the PCE sent; absent if the whole list was available. */
   seen?: number
 }
 
 /**
- * One page of a list, of which nothing else is kept (D132). The PCE has no offset, so the page is cut from what covers it while that
- * arrives. A filter the PCE cannot apply (`ownFilter`) is applied to every object, so that neither pages nor counts depend on where
- * it happened to match.
+ * Fetches one page of a list without keeping anything else (D132). The PCE has no offset, so the page is cut from the
+ * stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so that pages
+ * and counts do not depend on where matches happen to be.
  */
 export async function fetchSlice<T extends { href: string }>(
   query: ScanQuery<T>,
@@ -84,10 +87,11 @@ export async function fetchSlice<T extends { href: string }>(
   ownFilter?: (item: T) => boolean,
 ): Promise<Slice<T>> {
   const { cut, ...page } = createPage(position, limit, ownFilter)
-  // One more than the page needs tells whether something follows. Where the PCE does not say how many match, they are counted.
+  // One more object than the page needs shows whether more follow. If the PCE does not report the number of matches,
+  // they are counted.
   const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
   let read = await scanEvery(query, { ...page, most })
-  // Fewer than were asked for are all that can be had.
+  // Fewer objects than requested means that there are no more.
   let isEnd = read.isWhole || read.items < most
   if (!isEnd && read.matchCount === null) {
     read = await scanEvery(query, page)
@@ -107,19 +111,19 @@ export async function fetchSlice<T extends { href: string }>(
   }
 }
 
-/** Bytes of JSON text that one page keeps of what the PCE sends; a page of larger objects has fewer. */
+/** Maximum size, in bytes of JSON text, of the PCE objects kept for one page. Pages of larger objects contain fewer. */
 const KEPT_BYTES = 8 * 1024 * 1024
 
-/** Keeps, of the objects that pass by, the page at a position, and counts those that match. */
+/** Keeps the objects that belong to the page while the list is read, and counts all matches. */
 function createPage<T extends { href: string }>(
   { offset, after }: Position,
   limit: number,
   test?: (item: T) => boolean,
 ) {
-  // An anchor that is gone has moved whatever followed it one place up.
+  // If the anchor object was deleted, everything after it moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
   let matches = 0
-  /** Where the anchor was found; from there on the page is what follows it. */
+  /** Index at which the anchor was found; the page begins after it. */
   let anchor: number | null = null
   let kept = createKeep<T>(limit)
   return {
@@ -144,7 +148,7 @@ function createPage<T extends { href: string }>(
   }
 }
 
-/** The first objects of those it is given, within `limit` and KEPT_BYTES, but always one. */
+/** Keeps the first objects within `limit` and KEPT_BYTES, but at least one. */
 function createKeep<T>(limit: number) {
   const items: T[] = []
   let left = KEPT_BYTES
@@ -159,8 +163,8 @@ function createKeep<T>(limit: number) {
 }
 
 /**
- * A page of a list that is available in full. If the list has changed, the cursor's last object says where to continue, or its
- * position if that object is gone.
+ * Cuts a page from a list that is fully available. If the list has changed, the page continues after the cursor's last
+ * object, or at its position if that object is gone.
  */
 export function sliceOfList<T extends { href: string }>(
   all: readonly T[],
@@ -168,7 +172,7 @@ export function sliceOfList<T extends { href: string }>(
   maxResults: number,
 ): Slice<T> {
   const at = after === null ? -1 : all.findIndex(({ href }) => href === after)
-  // An anchor that is gone has moved whatever followed it one place up.
+  // If the anchor object was deleted, everything after it moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
   const start = at === -1 ? Math.min(resumeAt, all.length) : at + 1
   const items = all.slice(start, start + maxResults)
@@ -177,28 +181,33 @@ export function sliceOfList<T extends { href: string }>(
 
 /** Where the next page begins. */
 export interface Position {
-  /** Matching objects already answered. */
+  /** Number of matching objects already returned. */
   offset: number
-  /** Href of the last of them: found again, it beats the offset, so that a deletion in between skips nothing. */
+  /**
+   * Href of the last returned object. If it is found again, it takes precedence over the offset, so that deletions in
+   * between skip nothing.
+   */
   after: string | null
   /**
-   * Where one object is larger than an answer: its href, and how many of its parts were answered. By href, because another
-   * object may stand at its place by the time the cursor comes back.
+   * Set if a single object is larger than an answer: its href, and how many of its parts were returned. The href is
+   * needed because another object may have taken its position by then.
    */
   within: { href: string; parts: number } | null
 }
 
 const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
 
-/** Further than anyone pages: the PCE has no offset, so that a page costs all objects before it. */
+/**
+ * Maximum offset. The PCE has no offset, so a page requires reading all objects before it, and nobody pages this far.
+ */
 const MAX_OFFSET = 250_000
 
-/** Whose cursors: what is signed with, and how large an answer is. */
+/** What cursors depend on: the signing key, and the size of answers. */
 export type CursorContext = Pick<ToolContext, 'cursorKey' | 'limits'>
 
 /**
- * An opaque cursor, signed for this caller, tool and filters (D79), so that one of another question cannot silently skip objects
- * of this one, and none can be made up. Undefined beyond the last position that is accepted.
+ * Creates an opaque cursor, signed for this caller, tool and filters (D79), so that a cursor of another question cannot
+ * silently skip objects and none can be forged. Undefined beyond the last accepted position.
  */
 export async function encodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
@@ -213,7 +222,10 @@ export async function encodeCursor(
   return Buffer.from(JSON.stringify([...body, Buffer.from(seal).toString('base64url')])).toString('base64url')
 }
 
-/** The position a cursor stands for; the first page without one. Throws invalid_argument for anything but the caller's own cursor. */
+/**
+ * Returns the position that a cursor stands for; without a cursor, the first page. Throws invalid_argument for any
+ * cursor that was not issued to this caller for this question.
+ */
 export async function decodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
   tool: string,
@@ -263,7 +275,7 @@ function parse(cursor: string): unknown[] {
 const keyOf = (key: Uint8Array) =>
   crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
 
-/** What is signed; the order of filter properties does not matter, and absent ones are ignored. */
+/** Returns the text to sign. The order of filter properties does not matter, and absent ones are ignored. */
 function textOf(tool: string, filters: object, body: unknown[]): Uint8Array {
   const sorted = Object.entries(filters)
     .filter(([, value]) => value !== undefined)

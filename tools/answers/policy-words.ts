@@ -12,10 +12,12 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
   enforcement_boundaries: ['enforcement boundary', 'enforcement boundaries'],
 }
 
-/** What people call objects of a type of pending change: `rule set`, `3 rule sets` without the number. */
+/** Returns the noun for a type of pending change, in singular or plural: `rule set`, `rule sets`. */
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
 
-/** Of the whole, as far as it could be judged: what widens anywhere is never hidden by what narrows elsewhere. */
+/**
+ * Combines the effects of several changes, so that one that permits more is never hidden by others that permit less.
+ */
 export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   const has = (effect: ShownEffect) => effects.includes(effect)
   if (has('mixed') || (has('widening') && has('narrowing'))) return 'mixed'
@@ -24,6 +26,6 @@ export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   return has('narrowing') ? 'narrowing' : 'neutral'
 }
 
-/** What to say of a new override deny rule. */
+/** Warning about a new override deny rule. */
 export const OVERRIDE_WARNING =
   'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny.'

@@ -2,15 +2,15 @@ import type { TProperties } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 
-/** What says that something is missing from a row: shown whether it was asked for or not. */
+/** Fields that tell what is missing from a row. They are always shown. */
 const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
 
-/** A row with the fields that were asked for alone; all of them where none were named (D131). */
+/** Reduces a row to the requested fields, or leaves it unchanged if none were named (D131). */
 export type Select = <T extends object>(row: T) => Partial<T>
 
 /**
- * What `fields` of a list tool leaves of its rows. `row` is the schema of a row as the answer shows it. Throws invalid_argument for a
- * name that no row has, with those there are.
+ * Creates the selection for the argument `fields` of a list tool. `row` is the schema of a row in the answer. Throws
+ * invalid_argument, with the existing fields, for a name that no row has.
  */
 export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
   if (fields === undefined) return (whole) => whole
@@ -22,7 +22,7 @@ export function selectFields(fields: readonly string[] | undefined, row: { prope
     >
 }
 
-/** Throws invalid_argument for no fields at all, and for those that are not `known`, which it lists. */
+/** Throws invalid_argument if there are no fields, or if some are not `known`; the error lists the known ones. */
 export function requireFields(fields: readonly string[], known: readonly string[]): void {
   if (fields.length === 0) {
     const text = 'fields is empty, which would be rows of nothing. Leave it out for all fields.'

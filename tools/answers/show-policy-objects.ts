@@ -3,7 +3,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { ServiceOut } from '../../schemas/service-shapes.js'
 
-/** An IP list as answers show it. The PCE may say null for an empty list (P17). */
+/** Converts an IP list to its output form. The PCE may return null for an empty list (P17). */
 export function showIpList(list: IpList): IpListOut {
   return {
     href: list.href,
@@ -25,7 +25,9 @@ export function showIpList(list: IpList): IpListOut {
   }
 }
 
-/** An IP list after a write: no dates, no empty list of names, and of a range only what it has. */
+/**
+ * Converts an IP list to its output form after a write: without dates, empty name lists and absent fields of ranges.
+ */
 export function showWrittenIpList(list: IpList): IpListWrittenOut {
   const { ip_ranges: ranges, fqdns, created_at: _created, updated_at: _updated, ...shown } = showIpList(list)
   return {
@@ -35,7 +37,7 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
   }
 }
 
-/** A service as answers show it: of its three lists only the one it has. */
+/** Converts a service to its output form, with only the one of its three lists that it has. */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service
   const process = service.process_name

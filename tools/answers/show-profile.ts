@@ -10,7 +10,9 @@ import { shortLabel } from './show-label.js'
 const Written = Type.Union([Type.String(), LabelOut], { description: 'key=value' })
 const Text = (description: string) => Nullable(Type.String({ description }))
 
-/** A container workload profile in answers: how the workloads of a namespace are managed and labelled. */
+/**
+ * Output form of a container workload profile, which tells how the workloads of a namespace are managed and labelled.
+ */
 export const ProfileOut = Type.Object(
   {
     href: Type.String(),
@@ -35,7 +37,7 @@ export const ProfileOut = Type.Object(
 )
 export type ProfileOut = Static<typeof ProfileOut>
 
-/** Profiles as answers show them, their labels as callers write them. */
+/** Converts profiles to their output form, with labels in the form that callers use. */
 export async function showProfiles(
   profiles: readonly ContainerWorkloadProfile[],
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -67,7 +69,7 @@ export async function showProfiles(
   })
 }
 
-/** Whether the newer form says what the older one does (P24): nothing but these labels. */
+/** True if the newer form (P24) contains the same labels as the older one and nothing else. */
 function isSame(
   assigned: ContainerWorkloadProfile['assign_labels'],
   labels: ContainerWorkloadProfile['labels'],

@@ -10,27 +10,32 @@ import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './expla
 import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
-  /** Dependencies included, in the order in which they are to be shown where their effects do not say otherwise. */
+  /**
+   * All changes including dependencies, in the order in which they are shown if their effects do not require another.
+   */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** By href; the changes that are not in it were not judged. */
+  /** Judged changes by href; a missing change was not judged. */
   judged: ReadonlyMap<string, PolicyChange>
   impact: PolicyImpact | undefined
   isDryRun: boolean
 }
 
-/** Of one list: enough to recognise what is in it, little enough to be read. */
+/** Maximum size of one list in bytes: enough to recognise what is in it, but still readable. */
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
 
-/** Deletions first, then edits: changes to what is in force come before what is new. */
+/** Sorts deletions first, then updates, then new objects, because changes to the active policy are reviewed first. */
 export function orderForReview(changes: readonly TypedPendingChange[]): TypedPendingChange[] {
   const rank = (change: TypedPendingChange) => ['delete', 'update', 'create'].indexOf(updateTypeOf(change) ?? '')
   return [...changes].sort((a, b) => rank(a) - rank(b))
 }
 
-/** What provisioning these changes would do, for the person who confirms it: the whole in words, and the first of each list. */
+/**
+ * Describes, for the person who confirms, what provisioning these changes would do: a summary, and the beginning of
+ * each list.
+ */
 export function showProvisioning({
   changes,
   included,
@@ -98,7 +103,9 @@ export function describeCounts(changes: readonly TypedPendingChange[]): string {
     .join(', ')
 }
 
-/** In quotes that no name can close: anyone who may create objects chooses names. */
+/**
+ * Names changes in quotation marks that no name can close, because anyone who creates objects can choose their names.
+ */
 export const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes
     .slice(0, MOST_NAMED)
@@ -112,7 +119,7 @@ function describeImpact(impact: Partial<PolicyImpact> = {}): string {
 }
 
 /**
- * The changes beside the rest of an answer, `envelope`, as many as the budget leaves room for; a warning says when some are
+ * Returns as many changes as the budget allows next to the rest of the answer (`envelope`), with a warning if some are
  * left out.
  */
 export function fitChanges(

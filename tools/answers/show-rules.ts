@@ -7,7 +7,7 @@ import { trimBlanks } from '../../domain/text/escape-text.js'
 import { isWritable } from './show-label.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
-/** Actors with their type, and key and value or name beside each href. */
+/** Converts actors to objects with a type, and a key and value or a name next to each href. */
 function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
   return (actors ?? []).map(({ exclusion, ...actor }) => {
     if (actor.actors !== undefined) return { type: actor.actors }
@@ -17,7 +17,7 @@ function showActors(actors: readonly Actor[] | null | undefined, names: Referenc
   })
 }
 
-/** Scopes as lists of label conditions. */
+/** Converts scopes to lists of label conditions. */
 export function showScopes(scopes: readonly ScopeEntry[][] | null | undefined, names: ReferenceNames): ScopeOut[][] {
   return (scopes ?? []).map((scope) =>
     scope.map(({ label, label_group: group, exclusion }) => {
@@ -29,7 +29,7 @@ export function showScopes(scopes: readonly ScopeEntry[][] | null | undefined, n
 
 export type RuleServiceOut = { href: string; name?: string } | { port?: number; to_port?: number; proto: number }
 
-/** Services by href and name, or as ports with the protocol's number. */
+/** Converts services to objects with href and name, or to ports with the protocol number. */
 function showServices(services: readonly IngressService[] | null | undefined, names: ReferenceNames): RuleServiceOut[] {
   return (services ?? []).map((service) =>
     'href' in service
@@ -42,7 +42,7 @@ function showServices(services: readonly IngressService[] | null | undefined, na
   )
 }
 
-/** A rule or deny rule as answers show it. */
+/** Converts a rule or deny rule to its output form. */
 export function showRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
   const egress = showServices(rule.egress_services, names)
   return {
@@ -60,7 +60,7 @@ export function showRule(rule: Rule | DenyRule, type: RuleType, names: Reference
   }
 }
 
-/** How the labels of an allow rule are resolved, where it is not to workloads alone. */
+/** Returns how the labels of an allow rule are resolved, unless it is the usual way, to workloads only. */
 function resolutionOf(rule: Rule | DenyRule): Partial<Pick<Rule, 'resolve_labels_as'>> {
   const given = (rule as Partial<Rule>).resolve_labels_as
   const isUsual = (kinds?: readonly string[]) => kinds?.length === 1 && kinds[0] === 'workloads'
@@ -68,12 +68,13 @@ function resolutionOf(rule: Rule | DenyRule): Partial<Pick<Rule, 'resolve_labels
   return { resolve_labels_as: given }
 }
 
-/** Which rules of a rule set are shown; absent: all. */
+/** Tells which rules of a rule set are shown; without it, all are. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
 /**
- * A rule set with its allow and deny rules in one list; `denyError` says why the deny rules are missing from it. Detail `standard` writes
- * labels, actors and services as callers do, `full` as objects with hrefs.
+ * Converts a rule set to its output form, with allow and deny rules in one list; `denyError` says why deny rules are
+ * missing. Detail `standard` writes labels, actors and services in the form that callers use, `full` as objects with
+ * hrefs.
  */
 export function showRuleSet(
   ruleSet: RuleSet,
@@ -104,8 +105,9 @@ export function showRuleSet(
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
 
 /**
- * An end of a rule, or a condition of a scope, as callers write it: `ams`, `key=value`, `iplist:NAME`, {key, value, exclusion} (T4).
- * What a text would not name again, such as a workload, or a list whose name another one has, stays whole.
+ * Writes an end of a rule or a condition of a scope in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
+ * {key, value, exclusion} (T4). It stays an object if text would not identify it, as with workloads or lists whose
+ * names are not unique.
  */
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
   const { href = '', key, value, name, exclusion } = actor
@@ -121,7 +123,7 @@ function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string |
   return key === undefined ? actor : { key, value, exclusion }
 }
 
-/** A service by its name where no other has it, otherwise whole. */
+/** Writes a service as its name if that is unique, otherwise as an object. */
 const shortService = (service: RuleServiceOut, names: ReferenceNames): string | RuleServiceOut =>
   'name' in service && service.name !== undefined && names.isShared?.(service.href) !== true ? service.name : service
 
@@ -131,11 +133,11 @@ const writeActors = (actors: readonly Actor[] | null | undefined, names: Referen
 const writeServices = (services: readonly IngressService[] | null | undefined, names: ReferenceNames) =>
   showServices(services, names).map((service) => shortService(service, names))
 
-/** Scopes as callers write them. */
+/** Writes scopes in the form that callers use. */
 export const writeScopes = (scopes: readonly ScopeEntry[][] | null | undefined, names: ReferenceNames) =>
   showScopes(scopes, names).map((scope) => scope.map((condition) => shortActor(condition, names)))
 
-/** The parts of a rule that point at something, each as callers write it. */
+/** Functions that write the fields of a rule which refer to other objects in the form that callers use. */
 const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   consumers: writeActors,
   providers: writeActors,
@@ -143,14 +145,14 @@ const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   egress_services: writeServices,
 }
 
-/** Fields of a stored rule, what they point at as callers write it: arguments that would write them again. */
+/** Writes fields of a stored rule as the arguments that would create them again. */
 function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([field, value]) => [field, WRITTEN[field]?.(value as never, names) ?? value]),
   )
 }
 
-/** A rule as showRule does, its ends and services as callers write them. */
+/** Like showRule, but with ends and services in the form that callers use. */
 function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
   const shown = showRule(rule, type, names)
   return {
@@ -162,7 +164,10 @@ function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   }
 }
 
-/** A rule after a write and what its changed fields were, with the names of what they point at as far as they can be read. */
+/**
+ * Shows a rule after a write and the previous values of changed fields, with the names of referenced objects if they
+ * can be read.
+ */
 export async function showStoredRule(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   { stored, previous }: { stored: Rule | DenyRule; previous?: Record<string, unknown> },
@@ -177,7 +182,7 @@ export async function showStoredRule(
   }
 }
 
-/** A rule in the words of the answer; names come from its own resolution. */
+/** Shows a planned rule in the form of answers. Names come from its own resolution, so nothing is looked up. */
 export function showPlannedRule(rule: PlannedRule) {
   const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])
   const known = new Map(ends.flatMap((end) => (isNamed(end) ? [[end.href, end] as const] : [])))
@@ -185,7 +190,7 @@ export function showPlannedRule(rule: PlannedRule) {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
-  // Whether another list has the name of one that was given by href was not looked up.
+  // It was not checked whether the name of a list given by href is unique, so lists are treated as sharing their names.
   const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,

@@ -4,7 +4,7 @@ import type { PolicyVersion } from '../../schemas/pce/policy.js'
 import type { FieldChange, PolicyChange, VersionChange } from '../../schemas/policy-changes.js'
 import { speakOf } from './explain-changes.js'
 
-/** A policy version as answers show it. */
+/** Output form of a policy version. */
 export const VersionOut = Type.Object({
   version: Type.Integer({ description: 'Number' }),
   href: Type.String(),
@@ -18,7 +18,10 @@ export const VersionOut = Type.Object({
   in_force: Type.Optional(Type.Boolean({ description: 'The newest: what VENs enforce' })),
 })
 
-/** `newest` is the number of the version in force; `nameOf` gives the name of an author's href, where it is known. */
+/**
+ * Converts a version to its output form. `newest` is the number of the active version; `nameOf` returns the name for an
+ * author's href if it is known.
+ */
 export function showVersion(
   {
     version,
@@ -46,7 +49,7 @@ export function showVersion(
 
 const CHANGES = { create: 'created', update: 'updated', delete: 'deleted' } as const
 
-/** A difference between two versions; `since` as in explain-changes. */
+/** Converts a difference between two versions to its output form; `since` is the same as in explain-changes. */
 export function showVersionChange(
   { fields, rules, effect_note: note, ...change }: PolicyChange,
   updateType: keyof typeof CHANGES | undefined,

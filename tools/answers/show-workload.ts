@@ -5,7 +5,7 @@ import { isManaged, osType } from '../../domain/inventory/workloads.js'
 import { showLabel, type LabelOutput } from '../../domain/inventory/labels.js'
 import { shortLabel } from './show-label.js'
 
-/** Columns of the compact form, before the label keys (T23). */
+/** Columns of the compact form that precede those for label keys (T23). */
 export const COMPACT_COLUMNS = [
   'href',
   'name',
@@ -18,7 +18,7 @@ export const COMPACT_COLUMNS = [
   'visibility_level',
 ] as const
 
-/** One workload as a flat record: the compact columns and one per label key. */
+/** Converts a workload to a flat record of the compact columns and one column per label key. */
 export function toCompactRecord(workload: Workload, labels: readonly LabelRef[]): Record<string, unknown> {
   const addresses = (workload.interfaces ?? []).flatMap(({ address }) => address ?? [])
   return {
@@ -37,31 +37,31 @@ export function toCompactRecord(workload: Workload, labels: readonly LabelRef[])
   }
 }
 
-/** The column of a label key. A custom key may be spelled like one of ours; then it says what it is. */
+/** Returns the column name for a label key, with a prefix if the key equals the name of a compact column. */
 export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 
-/** Labels of a workload; `known` gives key and value of those that the PCE shows by href alone. */
+/** Returns the labels of a workload; `known` supplies key and value of labels that the PCE returns only by href. */
 function wholeLabels(labels: Workload['labels'], known: readonly LabelOutput[]): LabelOutput[] {
   const byHref = new Map(known.map((label) => [label.href, label]))
   return (labels ?? []).map((label) => showLabel({ key: '', value: '', ...byHref.get(label.href), ...label }))
 }
 
-/** Labels of a workload as callers write them. */
+/** Writes the labels of a workload in the form that callers use. */
 export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] =>
   wholeLabels(labels, known).map(shortLabel)
 
 /**
- * A workload that was made, its labels with their hrefs: those that did not exist before have one. Without a mode, which says nothing
- * where no VEN is.
+ * Shows a workload that was created, with the hrefs of its labels, because some may be new. The mode is left out,
+ * because it means nothing without a VEN.
  */
 export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)
   return { ...shown, labels: wholeLabels(workload.labels, known) }
 }
 
-/** A workload after a write. */
+/** Shows a workload after a write. */
 export function showWrittenWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: mode, description } = workload
   return {

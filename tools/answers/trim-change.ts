@@ -2,12 +2,13 @@ import type { FieldChange, PolicyChange } from '../../schemas/policy-changes.js'
 import { differs } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
-/** How many rules, and items of a list, a change that is too large shows; the first that fits is taken. */
+/** Maximum numbers of rules and list items to try for a change that is too large, largest first. */
 const LADDER = [Infinity, 1_000, 300, 100, 30, 10, 3, 1, 0] as const
 
 /**
- * A change in at most `most` bytes, as far as names allow: one that is larger shows of its lists the items that differ only, then
- * fewer of them and of its rules, and says so. What it does to traffic and its risks stay those of the whole.
+ * Shortens a change to at most `most` bytes, unless names alone are longer. First, lists keep only the items that
+ * differ, then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
+ * change.
  */
 export function trimChange(change: PolicyChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change
@@ -34,11 +35,11 @@ export function trimChange(change: PolicyChange, most: number): PolicyChange {
   return trimmed
 }
 
-/** Of one change among others; the whole answer has its own budget. */
+/** Share of the available space, and minimum size in bytes, for one change among several. */
 const SHARE_OF_ANSWER = 4
 const LEAST_OF_ANSWER = 500
 
-/** A change as one of several in an answer that has `room` bytes for all of them. */
+/** Shortens a change that is one of several in an answer with `room` bytes for all of them. */
 export const trimAmongOthers = (change: PolicyChange, room: number): PolicyChange =>
   trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
 
@@ -49,7 +50,7 @@ function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {
     return items.filter((item) => !known.has(JSON.stringify(item)))
   }
   const [ours, theirs] = [without(draft, active), without(active, draft)]
-  // Lists that differ in nothing but how often an item stands in them are left as they are.
+  // Lists that differ only in how often an item occurs are left unchanged.
   return differs(ours, theirs) ? { field, draft: ours, active: theirs } : { field, draft, active }
 }
 

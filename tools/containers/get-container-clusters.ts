@@ -10,7 +10,7 @@ import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'get-container-clusters'
 const DEFAULT_MAX_RESULTS = 50
-/** Nodes one cluster shows; the largest have thousands, and no answer would hold them. */
+/** Maximum number of nodes shown per cluster. The largest clusters have thousands, which no answer can hold. */
 const MAX_NODES = 500
 const Text = (description: string) => Nullable(Type.String({ description }))
 

@@ -62,7 +62,7 @@ export default defineTool({
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
-    // The PCE's filter takes hrefs, but what it does with one is not documented beyond that; the comparison is ours.
+    // The PCE's filter takes hrefs, but how it matches them is not documented, so the result is compared here.
     const ownFilter = allOf<KubernetesWorkload>(
       cluster && ((workload) => workload.container_cluster?.href === cluster.href),
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
@@ -102,7 +102,7 @@ function showKubernetesWorkload(
   }
 }
 
-/** Whether the name of a workload's cluster tells which one it is, among the clusters of these workloads. */
+/** Returns a test for whether a workload's cluster name is unique among the clusters of these workloads. */
 function tellsCluster(workloads: readonly KubernetesWorkload[]): (workload: KubernetesWorkload) => boolean {
   const hrefs = new Map<string, Set<string>>()
   for (const { container_cluster: cluster } of workloads) {

@@ -41,7 +41,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // It reads the traffic that another mode would cut.
+  // Only such a dry run is heavy, because it reads the traffic that the new mode would cut.
   isHeavy: ({ dry_run: dryRun, enforcement_mode: mode, managed }) =>
     dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(
@@ -80,12 +80,12 @@ export default defineTool({
     }
     const { previous, ...answer } = await updateObject(ctx, plan, dryRun)
     const warnings = [...(answer.warnings ?? [])]
-    // assign_labels is the older form of labels (P24), so the newer changes with it.
+    // `assign_labels` is the older form of `labels` (P24), so both change together.
     const planned = dryRun === true && labels !== undefined ? { labels: labels.map(assignment) } : {}
     const [profile, was] = await showProfiles([{ ...answer.stored, ...planned }, current], ctx).catch(
       (error: unknown) => {
         if (!answer.updated_fields?.length) throw error
-        // The write is done: to fail now would say that it is not.
+        // The write is already done, so an error would wrongly suggest that it failed.
         warnings.push('It was changed; the profile is not shown because the labels it names could not be read.')
         return []
       },
@@ -103,7 +103,9 @@ export default defineTool({
   },
 })
 
-/** Without the href, which stands beside it, and without a name that it does not have: its namespace says which one it is. */
+/**
+ * Removes the href, which the answer shows elsewhere, and a missing name, because the namespace identifies the profile.
+ */
 const withoutIds = ({ href: _href, name, ...profile }: ProfileOut) => ({ ...profile, ...(name !== null && { name }) })
 
 const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
@@ -113,7 +115,7 @@ const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
 
 const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, key, value } })
 
-/** What another mode of its pods, or managing them at all, would cut; null where neither changes. */
+/** Judges what a new mode for its pods, or starting to manage them, would cut; null if neither changes. */
 async function judgeProfile(
   ctx: ToolContext<true>,
   current: ContainerWorkloadProfile,
@@ -140,14 +142,17 @@ async function judgeProfile(
 const UNLABELLED =
   'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'
 
-/** What assign_labels writes is a label per key; a choice of labels is more than it can say. */
+/** Warns that assign_labels sets one label per key, so a choice of labels in the profile would be replaced. */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))
   if (keys.length === 0) return []
   return [`The profile offers a choice of labels for ${keys.join(', ')}; assign_labels replaces it.`]
 }
 
-/** Throws invalid_href for anything that is not a profile of this organisation, not_found where there is none. */
+/**
+ * Reads the profile. Throws invalid_href if the href is not that of a profile in this organisation, not_found if it
+ * does not exist.
+ */
 async function findProfile(pce: PceClient, href: string, signal: AbortSignal): Promise<ContainerWorkloadProfile> {
   const parsed = parseHref(href)
   const isProfile = parsed?.kind === 'container_workload_profiles' && parsed.parent?.kind === 'container_clusters'
@@ -171,7 +176,9 @@ function unresolved(missing: readonly { ref: string; valid: string[] | string }[
   return new ToolError('label_not_found', text, { unresolved: missing.map(({ ref }) => ref), valid_values: valid })
 }
 
-/** Throws invalid_argument when two different labels have one key: the PCE takes one per key (P16). */
+/**
+ * Throws invalid_argument if two different labels have the same key, because the PCE accepts only one per key (P16).
+ */
 function requireOneLabelPerKey(labels: readonly Label[], argument: string): void {
   const byKey = new Map<string, Label>()
   for (const label of labels) {

@@ -21,7 +21,7 @@ import type { Enforcement } from '../answers/enforcement/describe-enforcement.js
 import { ModesSetOutput, previewModes, showModesSet, showPlannedModes } from '../answers/enforcement/show-modes-set.js'
 import { defineTool } from '../define.js'
 
-/** Unmanaged workloads that an error names at most. */
+/** Maximum number of unmanaged workloads that an error names. */
 const MAX_LISTED = 50
 
 const input = Type.Object(
@@ -45,7 +45,7 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
-  // The preview and a dry run read the traffic that the mode would cut or open.
+  // The preview and the dry run read the traffic that the new mode would cut or open.
   isHeavy: true,
   pceRequests: {
     atMost: 6,
@@ -66,7 +66,7 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args
     if (args.dry_run === true) return showPlannedModes(ctx, await judge(ctx, args))
-    // Read anew: nothing stands between this look and the first write.
+    // The workloads are read again, directly before the first write.
     const chosen = await choose(ctx, args)
     const text = 'The workloads, or their modes, have changed since the call was confirmed. Nothing was written.'
     requireApproved(ctx.approved, digestModes(chosen), text)
@@ -74,7 +74,7 @@ export default defineTool({
   },
 })
 
-/** Before the first write, a call that is cancelled ends. */
+/** Returns a context for reading before the first write, where cancellation ends the call. */
 const reading = (ctx: ToolContext<true>): ToolContext<true> => ({ ...ctx, signal: ctx.beforeWriting })
 
 async function choose(ctx: ToolContext<true>, choice: WorkloadChoice): Promise<ChosenWorkloads> {
@@ -90,7 +90,7 @@ async function judge(ctx: ToolContext<true>, args: Arguments): Promise<Enforceme
   return { chosen, to, days, traffic }
 }
 
-/** Where no mode changes there is no traffic to read. */
+/** Judges the effect on traffic. Reads none if no mode changes. */
 function judgeChange(
   ctx: ToolContext<true>,
   chosen: ChosenWorkloads,
@@ -101,7 +101,10 @@ function judgeChange(
   return judgeEnforcement(reading(ctx), chosen, to, how)
 }
 
-/** Whoever names a workload expects its mode to change. Of an application they are left out, and counted. */
+/**
+ * Throws if unmanaged workloads were named individually, because the caller expects their modes to change. In an
+ * application they are only skipped and counted.
+ */
 function refuseUnmanaged({ workloads }: ChosenWorkloads): void {
   const unmanaged = workloads.filter(({ isManaged }) => !isManaged)
   if (unmanaged.length === 0) return

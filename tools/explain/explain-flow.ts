@@ -27,11 +27,11 @@ import { defineTool } from '../define.js'
 
 const NAME = 'explain-flow'
 const DEFAULT_DAYS = 7
-/** Pairs of different outcomes that the PCE is asked about. */
+/** Maximum number of pairs with different outcomes for which the PCE is consulted. */
 const MOST_CHECKED = 3
-/** Near misses of each kind. */
+/** Maximum number of near misses of each kind. */
 const MOST_MISSES = 3
-/** Rules that are shown with their authors. */
+/** Maximum number of rules shown with their authors. */
 const MOST_RULES = 50
 
 const VERDICTS = ['allowed', 'potentially_blocked', 'blocked', 'uncertain', 'split'] as const

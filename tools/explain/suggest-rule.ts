@@ -20,7 +20,7 @@ import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/ex
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
-/** Pairs that are named of those that a rule would open beside the ones asked about. */
+/** Maximum number of additional pairs named that the rule would open. */
 const MOST_EXAMPLES = 25
 const MOST_MISSES = 3
 
@@ -151,7 +151,7 @@ export default defineTool({
 })
 
 function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
-  // What was not judged may need one.
+  // Pairs that were not judged may still need a rule.
   const partly = verdict.isPartial ? ' as far as it was judged' : ''
   const needless = (text: string) => (verdict.isPartial ? '' : `; ${text} is needed`)
   return isActive
@@ -162,7 +162,7 @@ function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output
       }
 }
 
-/** Judges everyone whom the rule names, without it and with it. */
+/** Judges all pairs that the rule names, without it and with it. */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow
   const named = await findNamed(ctx, rule, ends, labels, lists)
@@ -186,7 +186,7 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
   return reasonsOf(undecided) ?? `it would still be ${decision}`
 }
 
-/** The alternative that opens less; there is none where the labels open nothing else. */
+/** Returns the alternative that opens less; none if the labels open nothing else. */
 function showByWorkload({ ends }: JudgedFlow, rule: SuggestedRule, opened: Opened): Pick<Output, 'by_workload'> {
   const narrower = opened.pairs > opened.asked ? narrowToWorkloads(rule, ends) : undefined
   if (narrower === undefined) return {}

@@ -21,9 +21,9 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
-/** As many as are judged at once, so that the worst of all come first. */
+/** Maximum number of changes that are judged together, so that the worst of all can come first. */
 const MOST_RANKED = 500
-/** Room for the facts around the changes, the words for their effects, and a cursor. */
+/** Bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500
 
 const VersionInput = (description: string) =>
@@ -94,7 +94,8 @@ export default defineTool({
       const text = `from and to are the same: ${from.name}.`
       throw new ToolError('invalid_argument', text, { argument: 'to', version: from.selector })
     }
-    // Of the numbers, not of the word: a cursor does not outlive what was active.
+    // Filters contain the version numbers rather than `active`, so a cursor becomes invalid when another version
+    // becomes active.
     const filters = { from: from.selector, to: to.selector, type }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const before = await loadPolicy(ctx.pce, from.selector, ctx.signal)
@@ -165,7 +166,10 @@ interface Judged {
   change: PolicyChange
 }
 
-/** The changes of one page. Of no more than can be judged at once the worst of all come first, of more those of one type after another. */
+/**
+ * Describes the changes of one page. If all changes can be judged together, the worst of all come first; otherwise they
+ * are in the order of their types.
+ */
 async function judgePage(
   ctx: ToolContext<true>,
   difference: PolicyDifference,
@@ -184,7 +188,7 @@ async function judgePage(
   return { ...slice, items: await judge(slice.items.map(({ object }) => object)) }
 }
 
-/** What is known of both versions. */
+/** Returns what is known about both versions. */
 async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[], newest: number | undefined) {
   const authors = chosen.flatMap(({ facts }) => facts?.created_by?.href ?? [])
   const names = await loadAuthorNames(ctx.pce, authors, ctx.signal)
@@ -194,7 +198,7 @@ async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[
   })) as [Static<typeof output>['from'], Static<typeof output>['to']]
 }
 
-/** Secure connect gateways cannot be read here: where a version has any, or might, the answer says so. */
+/** Notes that secure connect gateways cannot be compared, if one of the versions has any. */
 function sayNotCompared(chosen: readonly ChosenVersion[]): { not_compared?: string } {
   const counts = chosen.map(({ facts }) => facts?.object_counts?.secure_connect_gateways)
   if (counts.every((count) => count === 0)) return {}

@@ -30,7 +30,7 @@ import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answer
 import { describeCounts, namesOf } from '../answers/show-provisioning.js'
 import { trimAmongOthers } from '../answers/trim-change.js'
 
-/** Of one list of a preview. */
+/** Maximum size of one list in a preview, in bytes. */
 const LIST_BYTES = 3_000
 
 const output = Type.Object({
@@ -122,7 +122,7 @@ export default defineTool({
       const message = `Would discard ${countOf(hrefs.length, 'pending change')}: ${describeCounts(chosen)}.`
       return fit({ dry_run: true, message, requests: [request], ...common }, discard, losses, warnings, ctx)
     }
-    // Describing them took its time. Nothing may stand between this look and the write.
+    // Describing the changes took time, so they are checked again directly before the write.
     const pending = await ctx.pce.getPendingPolicyChanges({ signal: reading.signal })
     const now = chosenNow(chosen, pending, all === true)
     refuseUnapproved(ctx.approved, now, 'discarded')
@@ -170,7 +170,7 @@ function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
   ]
 }
 
-/** What discarding these leaves behind. */
+/** Warns about the consequences of discarding these changes. */
 function warnOf({ chosen, rest }: Discard, losses: readonly PolicyChange[]): string[] {
   const stranded = findStrandedDeletions(losses, rest).map(
     ({ deletion, usedBy }) =>
@@ -217,7 +217,7 @@ function previewDiscard(discard: Discard, losses: readonly PolicyChange[], isDry
   }
 }
 
-/** The losses beside the rest of the answer, as many as the budget leaves room for; none of the hrefs is left out. */
+/** Returns as many losses as the budget allows next to the rest of the answer. Hrefs are always complete. */
 function fit<T extends object>(
   envelope: T,
   { chosen }: Discard,

@@ -14,9 +14,9 @@ import { VersionOut, showVersion } from '../answers/show-versions.js'
 
 const NAME = 'list-policy-versions'
 const DEFAULT_MAX_RESULTS = 50
-/** Authors whose names are read to find one by name. */
+/** Maximum number of authors whose names are read to find one by name. */
 const MOST_FILTERED = 100
-/** Authors that a note names. */
+/** Maximum number of authors that a note names. */
 const MOST_NAMED = 10
 
 const output = Type.Object({
@@ -80,7 +80,10 @@ export default defineTool({
 
 const authorsOf = (versions: readonly PolicyVersion[]) => versions.flatMap(({ created_by: by }) => by?.href ?? [])
 
-/** The versions of one author, by href or by the exact name that the PCE has for it, with the names that were read for it. */
+/**
+ * Returns the versions of one author, given by href or by the exact name in the PCE, and the names that were read in
+ * the process.
+ */
 async function filterByAuthor(
   author: string | undefined,
   versions: PolicyVersion[],

@@ -25,9 +25,9 @@ import { describeCounts, namesOf } from '../answers/show-provisioning.js'
 import { VersionOut, showVersion, showVersionChange } from '../answers/show-versions.js'
 import { trimAmongOthers } from '../answers/trim-change.js'
 
-/** Of one list of a preview. */
+/** Maximum size of one list in a preview, in bytes. */
 const LIST_BYTES = 3_000
-/** Objects that an answer names as different from the version. */
+/** Maximum number of objects that an answer names as different from the version. */
 const MOST_NAMED = 20
 
 const output = Type.Object({
@@ -131,7 +131,7 @@ export default defineTool({
         ctx,
       )
     }
-    // Nothing may stand between this look and the write.
+    // This check must come directly before the write.
     await requireSameGround({ pce: ctx.pce, signal: reading.signal }, args, plan, ctx.approved)
     ctx.beforeWriting.throwIfAborted()
     const done = await restoreVersion(ctx, plan)
@@ -166,7 +166,7 @@ function describeOutcome({ version, dropped }: RestorePlan, { pending, differing
   }
 }
 
-/** What was read back, against what was planned. */
+/** Warns if the state that was read back differs from the plan. */
 function warnOf({ difference, version }: RestorePlan, { pending, differing, unread }: Restored): string[] {
   const planned = new Set(difference.objects.map(({ change }) => change.href))
   const extra = (pending ?? []).filter(({ href }) => !planned.has(toDraftHref(href)))
@@ -241,7 +241,7 @@ function previewRestore(
   }
 }
 
-/** The changes beside the rest of the answer, as many as the budget leaves room for. */
+/** Returns as many changes as the budget allows next to the rest of the answer. */
 function fit<T extends object>(
   envelope: T,
   { difference }: RestorePlan,

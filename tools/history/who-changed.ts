@@ -29,7 +29,7 @@ import { selectFields } from '../answers/select-fields.js'
 const NAME = 'who-changed'
 const DEFAULT_MAX_RESULTS = 25
 const DAY_MS = 86_400_000
-/** People that the summary names. */
+/** Maximum number of people that the summary names. */
 const MOST_NAMED = 5
 
 const Part = Type.Object({
@@ -163,12 +163,12 @@ const withNames = (entry: HistoryEntry, names: ReferenceNames): HistoryEntry => 
   parts: entry.parts.map((part) => ({ ...part, fields: showNamesInside(part.fields, names) })),
 })
 
-/** Of one instant, what was provisioned stands above the edits that it made active. */
+/** Sorts entries, newest first. At the same time, a provisioning comes before the edits that it made active. */
 function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
   return entries.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at) || (b.version ?? 0) - (a.version ?? 0))
 }
 
-/** Versions name their author by href, events by name. */
+/** Replaces hrefs of authors by names. Versions contain hrefs, events contain names. */
 async function nameAuthors(
   { pce, signal }: ToolContext<true>,
   entries: readonly HistoryEntry[],
@@ -198,7 +198,7 @@ function summarise({ what }: Target, entries: readonly HistoryEntry[]): string {
   return `${countOf(entries.length, 'change')} of ${what} ${when}, by ${people.slice(0, MOST_NAMED).join(', ')}${more}; ${versions} of them ${versions === 1 ? 'is a provisioning' : 'are provisionings'}. The last: ${describeKind(last)} by ${last.by}.`
 }
 
-/** The type of an event in words: `workloads.bulk_update` is a bulk update of workloads. */
+/** Describes an event type in words: `workloads.bulk_update` becomes a bulk update of workloads. */
 function describeKind({ what, version }: HistoryEntry): string {
   if (version !== undefined) return `version ${version}, provisioned`
   const [noun = '', verb] = what.replaceAll('_', ' ').split('.')
@@ -215,7 +215,7 @@ const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: Ve
   versions: { searched: steps.length, in_time: inSpan, total, complete: isComplete },
 })
 
-/** What the searches could not see. */
+/** Returns notes about what the searches could not see. */
 function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {
   const keptSince = events.keptDays === null ? null : new Date(now - events.keptDays * DAY_MS).toISOString()
   const asksForOlder = keptSince !== null && (since === undefined || Date.parse(since) < Date.parse(keptSince))

@@ -26,12 +26,12 @@ import { selectFields } from '../answers/select-fields.js'
 
 const NAME = 'find-unlabelled-workloads'
 const DEFAULT_MAX_RESULTS = 25
-/** Each is named in the traffic query. */
+/** Maximum page size, because each workload is named in the traffic query. */
 const MOST_RESULTS = 200
 const DEFAULT_DAYS = 7
 const DEFAULT_KEYS = ['role', 'app', 'env', 'loc']
 const MOST_LOOK_ALIKES = 50
-/** Look-alikes take no more of an answer than one part in so many. */
+/** Look-alikes take at most this fraction (1/n) of an answer. */
 const SHARE_OF_LOOK_ALIKES = 4
 
 const Row = Type.Object({
@@ -217,7 +217,7 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
-    // After the cut, so that the cursor goes on behind the page.
+    // Sorted only after the page was cut, so that the cursor continues after the page.
     const ranks = suggestions.map(rankOf)
     const workloads = kept
       .map((row, at) => ({ row, rank: ranks[at] ?? 0 }))
@@ -233,7 +233,7 @@ export default defineTool({
   },
 })
 
-/** By the best of its suggestions: 0 is the strongest, and none at all comes last. */
+/** Ranks a workload by its best suggestion: 0 is the strongest; workloads without suggestions come last. */
 const rankOf = (suggestions: readonly { strength: (typeof STRENGTHS)[number] }[]): number =>
   Math.min(STRENGTHS.length, ...suggestions.map(({ strength }) => STRENGTHS.indexOf(strength)))
 
@@ -248,7 +248,10 @@ async function lookAlikes(index: LabelIndex, uses: ReadonlyMap<string, number>, 
   return { look_alikes: shown.slice(0, MOST_LOOK_ALIKES), look_alikes_total: found.length }
 }
 
-/** Shows the suggester with whom the workloads of the page exchanged traffic. What could not be read is a warning. */
+/**
+ * Adds to the suggester the peers with which the workloads of the page exchanged traffic. Returns warnings about what
+ * could not be read.
+ */
 async function readPeers(
   ctx: ToolContext<true>,
   index: LabelIndex,

@@ -37,11 +37,11 @@ import {
   showEffect,
 } from '../answers/hygiene/show-relabelling.js'
 
-/** Rows of a table for a model to read; the counts count all. */
+/** Maximum number of table rows, so that a model can read them; counts cover all. */
 const MOST_ROWS = 200
-/** Workloads whose request a dry run shows. */
+/** Maximum number of workloads in the request that a dry run shows. */
 const MOST_REQUESTED = 5
-/** About 10,000 lines of a name and a few labels. */
+/** Maximum length of the CSV text: about 10,000 lines with a name and a few labels. */
 const LONGEST_CSV = 500_000
 
 const References = (description: string) =>
@@ -184,7 +184,10 @@ function checkArguments({ workloads, selection, csv, remove_token: token, set, a
   }
 }
 
-/** A selection may grow between the look and the write, so its size is part of the call. */
+/**
+ * Throws if a selection matches more workloads than the call allows. The limit is required for writing, because the
+ * selection may grow after the caller last saw it.
+ */
 function requireBound(most: number | undefined, matched: number): void {
   if (most !== undefined && matched <= most) return
   const text =
@@ -242,7 +245,7 @@ async function showDryRun(
   return { ...envelope, ...shown, ...(isShort && { requests }) }
 }
 
-/** A sentence of its own, after another; empty where there is nothing to say. */
+/** Returns a separate sentence to append to another; empty if there is nothing to say. */
 function noteUnchanged(facts: Facts): string {
   const text = describeUnchanged(facts)
   return text === '' ? '' : ` ${text.charAt(0).toUpperCase()}${text.slice(1)}.`
@@ -254,7 +257,7 @@ const requestOf = ({ pce }: Ctx, changes: readonly Relabelling[]) => ({
   body: changes.map(bodyOf),
 })
 
-/** As many rows as fit, and how many do not. */
+/** Returns as many rows as fit, and the number of the others. */
 function table(columns: string[], rows: string[][], envelope: object, { limits }: Pick<Ctx, 'limits'>) {
   const kept = Math.min(MOST_ROWS, countRowsThatFit(rows, [envelope, columns, ' '.repeat(300)], limits))
   const cut = rows.length - kept
@@ -264,7 +267,10 @@ function table(columns: string[], rows: string[][], envelope: object, { limits }
   }
 }
 
-/** The labels first, then the workloads. What was created for nothing is deleted again. */
+/**
+ * Creates missing labels, then changes the workloads. Labels are deleted again if it is certain that no workload was
+ * changed.
+ */
 async function write(
   ctx: Ctx,
   index: LabelIndex,
@@ -285,7 +291,7 @@ async function write(
         after: after.map((label) => real.get(label.href) ?? label),
       }))
       const result = await writeLabels(ctx, whole)
-      // Untouched for certain, it is taken back.
+      // Certainly nothing was changed, so the new labels are rolled back.
       const { failure, results } = result
       const isOpen = mayHaveHappened(failure?.error) || results.some(({ outcome }) => outcome !== 'not_done')
       if (failure !== null && !isOpen) throw failure.error
@@ -319,7 +325,7 @@ async function write(
   return { ...envelope, ...table(OUTCOME_COLUMNS, rows, envelope, ctx) }
 }
 
-/** What is done and what is not, with the error that ended it. */
+/** Creates the error for a write that ended early, with what was done and what was not. */
 function explainFailure(
   ctx: Ctx,
   { failure, unread, results }: LabelsWritten,

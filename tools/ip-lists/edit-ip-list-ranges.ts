@@ -20,9 +20,9 @@ import { loadContents } from '../../domain/policy/load-contents.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
-/** Ranges of moved addresses that an answer names. */
+/** Maximum number of ranges of gained or lost addresses that an answer names. */
 const MOST_NAMED = 20
-/** How often a list may change under the call before it gives up. */
+/** Number of attempts before the call gives up because the list keeps changing. */
 const MOST_ROUNDS = 3
 
 const RangeInput = TextOrObject<{ from_ip: string; to_ip?: string; exclusion?: boolean; description?: string }>([
@@ -111,7 +111,8 @@ export default defineTool({
     let judged = await judge(ctx, current, planned)
     const changes: string[] = []
     for (let round = 1; dryRun !== true && hasChange(planned); round += 1) {
-      // There is no check against concurrent changes (P7): what somebody else wrote meanwhile must not be lost.
+      // The PCE does not check for concurrent changes (P7), so the list is read again to keep what others wrote in the
+      // meantime.
       const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
       if (hasSameEntries(now, current)) break
       if (round === MOST_ROUNDS) throw changesTooOften(current)
@@ -152,7 +153,7 @@ function changesTooOften({ name, href }: IpList): ToolError {
   )
 }
 
-/** What the edit does to permitted traffic, through the rules that use the list, in force or in the draft. */
+/** Judges the effect of the edit on permitted traffic, through the active and draft rules that use the list. */
 async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> {
   if (!hasChange(planned)) return {}
   const { pce, signal } = ctx
@@ -178,7 +179,7 @@ function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): 
   ]
 }
 
-/** The message of the write with what became of the entries in place of the fields that were sent. */
+/** Rewrites the message so that it counts added and removed entries instead of naming the fields that were sent. */
 function describeEdit(message: string, { body, added, removed }: PlannedEdit): string {
   const parts = [
     added.length > 0 ? countOf(added.length, 'addition') : '',

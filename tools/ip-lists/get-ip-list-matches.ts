@@ -28,9 +28,9 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { mostRowsShown, showSections, Truncation } from '../answers/byte-budget.js'
 import { shortLabel } from '../answers/show-label.js'
 
-/** Rows of each list, unless more are asked for. */
+/** Default maximum number of rows per list. */
 const MOST_ROWS = 10
-/** Entries of one list that a row names, in each of its fields. */
+/** Maximum number of entries that a row names in each of its fields. */
 const MOST_NAMED = 10
 
 const HOLDS = ['whole', 'part', 'uncertain', 'excluded'] as const
@@ -151,7 +151,10 @@ export default defineTool({
   },
 })
 
-/** Addresses, or a domain name. Throws missing_identifier, conflicting_identifiers, invalid_argument. */
+/**
+ * Reads the question, which is about addresses or a domain name. Throws missing_identifier, conflicting_identifiers,
+ * invalid_argument.
+ */
 function readQuestion(address: string | undefined, fqdn: string | undefined): AskedAddresses | string {
   const both = { arguments: ['address', 'fqdn'] }
   if (address !== undefined && fqdn !== undefined)
@@ -170,12 +173,12 @@ type ListRow = Static<typeof ListRow>
 interface FoundLists {
   rows: ListRow[]
   analysed: number
-  /** Of those without a row, the ones with domain names. */
+  /** Number of lists without a row that contain domain names. */
   named: number
   counts: Record<Exclude<Hold, 'none'>, number>
 }
 
-/** The lists that have any of what is asked for, most of it first; among equals the narrowest first. */
+/** Finds the lists that contain what is asked for. Those that contain most of it come first, then the narrowest. */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
   const found: { row: ListRow; size: bigint }[] = []
   const counts = { whole: 0, part: 0, uncertain: 0, excluded: 0 }
@@ -239,7 +242,7 @@ function noteOf(list: IpList, { hold, taken, held }: AddressMatch): { note?: str
   return note === '' ? {} : { note }
 }
 
-/** By its domain names as written: `*` stands for any run of characters, case does not count. */
+/** Matches a list by its domain names as text: `*` stands for any characters, and case does not matter. */
 function matchName(list: IpList, fqdn: string): { row: ListRow; size: bigint } | undefined {
   const names = (list.fqdns ?? []).map((one) => one.fqdn).filter((pattern) => compileName(pattern)(fqdn))
   if (names.length === 0) return undefined
@@ -260,12 +263,12 @@ interface FoundWorkloads {
   unmanaged: number
 }
 
-/** Workloads with such an address at an interface, of which `most` are shown. */
+/** Finds the workloads that have such an address on an interface, and returns at most `most` of them. */
 async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Promise<FoundWorkloads> {
   const { pce, signal } = ctx
   const kept: { workload: Workload; addresses: string[] }[] = []
   let [total, unmanaged] = [0, 0]
-  // The PCE compares letters, of which an IPv6 address has several spellings; it knows no networks (P8).
+  // The PCE compares text, but an IPv6 address can be written in several ways, and it does not match networks (P8).
   const isOne = asked.family === 'ipv4' && asked.from === asked.to
   const params = { include: 'labels', ...(isOne && { ip_address: writeInterval('ipv4', asked) }) }
   await scanWhole<Workload>(

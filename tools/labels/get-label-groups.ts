@@ -28,7 +28,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { shortLabel } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
-/** Users that a row names, where not all are asked for. */
+/** Maximum number of users that a row names unless all are requested. */
 const MOST_USERS = 10
 
 const UserOut = Type.Object({
@@ -155,12 +155,12 @@ function requireGroupHref(href: string, orgId: string): string {
 
 interface Everything {
   groups: readonly LabelGroup[]
-  /** Absent: not asked for, or not readable. */
+  /** Absent if uses were not requested or could not be read. */
   uses?: ReadonlyMap<string, readonly GroupUse[]>
   error?: string
 }
 
-/** All label groups of a version, and who uses them. Groups may be readable where what uses them is not. */
+/** Reads all label groups of a version and what uses them. Groups may be readable even if their users are not. */
 async function readAll(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   policyVersion: PolicyVersionSelector,
@@ -210,7 +210,10 @@ function showGroup(
   }
 }
 
-/** What names the group itself, then what names a group around it instead; each once, with all the groups that it names around it. */
+/**
+ * Returns the objects that name the group itself, then those that name a group which contains it. Each is listed once,
+ * with all the containing groups that it names.
+ */
 function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string, readonly GroupUse[]>): UserOut[] {
   const idOf = ({ type, href }: GroupUse) => `${type} ${href}`
   const holders = tree.holdersOf(group)
@@ -235,7 +238,7 @@ function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string,
   ]
 }
 
-/** One user, by all the groups that it names. */
+/** Shows one user with all its uses of the group. */
 function showUse(uses: readonly GroupUse[]): UserOut {
   const { type, href, name, isOff } = uses[0] as GroupUse
   const places = new Set(uses.flatMap((use) => [...use.places]))

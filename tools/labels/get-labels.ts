@@ -51,7 +51,8 @@ export default defineTool({
     const select = selectFields(fields, Row)
     const { exact, ...filters } = question
     const position = await decodeCursor(ctx, NAME, question, cursor)
-    // The PCE matches both as substrings. Exactness of the key is ours to apply, to every hit and before any page is cut.
+    // The PCE matches key and value as substrings. Exact matching of the key is applied to all results here, before a
+    // page is cut.
     const ownFilter = allOf<Label>(
       matchExactly(true, filters, { key: ({ key }) => [key] }),
       matchExactly(exact, filters, { value: ({ value }) => [value] }),
@@ -64,7 +65,7 @@ export default defineTool({
   },
 })
 
-/** A label that was never changed says so by its one date, unless the other was asked for. */
+/** Shows a label. If it was never changed, the second date is left out unless it was requested. */
 function showListedLabel(label: Label, fields: readonly string[] | undefined) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
   return {

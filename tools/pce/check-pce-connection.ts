@@ -4,7 +4,7 @@ import { connectionHint } from '../../schemas/errors.js'
 import { defineTool } from '../define.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
-/** Someone waits for a yes or a no: less than the client's own patience with a PCE that hangs. */
+/** Time limit of the check. It is shorter than the client's usual one, because somebody waits for a yes or no. */
 const LONGEST_WAIT_MS = 20_000
 const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
 
@@ -30,7 +30,8 @@ export default defineTool({
     const { pce } = ctx
     const where = describePce(pce)
     const startedAt = ctx.now()
-    // As the client's own time limit and not as a signal: a PCE that keeps answering 502 has answered, and the error says so.
+    // A time limit of the client rather than a signal, because the error then tells whether the PCE answered at all,
+    // such as with 502.
     const inTime = () => ({
       signal: ctx.signal,
       totalTimeoutMs: Math.max(1, LONGEST_WAIT_MS - (ctx.now() - startedAt)),
@@ -59,7 +60,7 @@ function describePce(pce: PceClient) {
   return { pce_host: hostname, pce_port: port === '' ? defaultPort : Number(port), org_id: pce.orgId }
 }
 
-/** Some PCEs have no /health; its absence says nothing about the connection (D22). */
+/** Requests /health. Some PCEs do not have it, so its absence says nothing about the connection (D22). */
 async function askHealth(pce: PceClient, options: RequestOptions): Promise<void> {
   try {
     await pce.get('health', { ...options, includeOrg: false })
@@ -68,7 +69,7 @@ async function askHealth(pce: PceClient, options: RequestOptions): Promise<void>
   }
 }
 
-/** The release is good to know and no part of the check. */
+/** Reads the release. It is useful to know, but not part of the check. */
 async function askVersion(pce: PceClient, options: RequestOptions): Promise<string | undefined> {
   try {
     return (await pce.getProductVersion(options)).version
@@ -77,7 +78,7 @@ async function askVersion(pce: PceClient, options: RequestOptions): Promise<stri
   }
 }
 
-/** For people who look later. No text of the PCE: it would have to be cleaned again. */
+/** A reason for those who look later. It contains no text from the PCE, which would have to be cleaned again. */
 const reasonFor = (error: PceError): string =>
   error instanceof PceApiError
     ? (hintFor(error) ?? `The PCE answered with HTTP status ${error.status}.`)

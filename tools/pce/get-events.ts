@@ -15,7 +15,7 @@ import { selectFields, type Select } from '../answers/select-fields.js'
 
 const NAME = 'get-events'
 const DEFAULT_MAX_RESULTS = 100
-/** The PCE gives no more in one answer, newest first (P8). */
+/** Maximum number of events that the PCE returns in one answer, newest first (P8). */
 const PCE_MOST = 10_000
 const SEVERITIES = ['emerg', 'alert', 'crit', 'err', 'warning', 'notice', 'info', 'debug'] as const
 const Bound = (description: string) => Type.Optional(Type.String({ description }))
@@ -112,7 +112,7 @@ export default defineTool({
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, seen, found, creator) }
     }
     const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    // Of what lies beyond the PCE's most the note speaks: no page follows.
+    // The note explains what lies beyond the PCE's limit, so that is not reported as withheld.
     const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
     const notes = noteOn(filters, slice, slice.totalCount, creator)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
@@ -123,7 +123,7 @@ export default defineTool({
 
 type Reach = Pick<Slice<PceEvent>, 'pceTotal' | 'seen'>
 
-/** What the answer leaves out, and why nothing was found. */
+/** Notes what the answer leaves out, and why nothing was found. */
 function noteOn(
   filters: object,
   reach: Reach,
@@ -140,8 +140,8 @@ function noteOn(
 }
 
 /**
- * Whether older events exist that no page of this question shows. With filters X-Total-Count may still be that of all events (P6),
- * so only an answer that reached the PCE's most can have been cut.
+ * True if there are older events that no page of this question can show. With filters, X-Total-Count may still count
+ * all events (P6), so only an answer that reached the PCE's limit can have been truncated.
  */
 function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: number): boolean {
   if (pceTotal <= PCE_MOST) return false
@@ -149,8 +149,8 @@ function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: num
 }
 
 /**
- * Both bounds as the PCE takes them: with a zone (P26). Throws invalid_argument for anything that is not a time, and for a window that
- * ends before it begins.
+ * Converts both bounds to the form that the PCE accepts, with a time zone (P26). Throws invalid_argument if one is not
+ * a time, or if the window ends before it begins.
  */
 function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string }): (string | undefined)[] {
   const bounds = Object.entries({ timestamp_gte: '00:00:00', timestamp_lte: '23:59:59.999' }).map(
@@ -170,12 +170,12 @@ function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string })
   })
 }
 
-/** Room left for the paging facts and a cursor. */
+/** Bytes reserved for the paging fields and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
 /**
- * An event as answers show it. One that would not fit an answer of its own (a bulk write changes thousands of objects) loses
- * what is too large, and says in `omitted` how many changes and notifications that were.
+ * Shows an event. If it would not fit into an answer of its own, because a bulk write changes thousands of objects,
+ * parts that are too large are left out, and `omitted` gives the number of changes and notifications.
  */
 function showEvent(event: PceEvent, limits: Limits, select: Select) {
   const told = event.notifications ?? []

@@ -15,11 +15,11 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-draft-active'
 const DEFAULT_MAX_RESULTS = 100
-/** Each change is two objects to read, so no answer describes more. */
+/** Maximum page size, because each change requires reading two objects. */
 const MOST_RESULTS = 250
-/** Room for the facts around the changes, the words for their effects, and a cursor. */
+/** Bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 2_500
-/** How an update type is called in answers. */
+/** Names of the update types in answers. */
 const GROUPS: Record<string, string> = { create: 'created', update: 'updated', delete: 'deleted' }
 
 const output = Type.Object({
@@ -114,7 +114,7 @@ export default defineTool({
   },
 })
 
-/** Some releases call it change_type. */
+/** Normalises a pending change, because some releases use the name change_type. */
 function withUpdateType(change: TypedPendingChange): TypedPendingChange {
   const { change_type: other } = change as { change_type?: TypedPendingChange['update_type'] }
   return other === undefined ? change : { update_type: other, ...change }

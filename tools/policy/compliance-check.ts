@@ -21,7 +21,7 @@ import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-windo
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
-/** Classifying the ends of traffic takes these, whatever the checks need. */
+/** Sources that are always read, because classifying the ends of traffic requires them. */
 const ALWAYS: readonly SourceName[] = ['workloads', 'policy', 'ipLists']
 
 const output = Type.Object({
@@ -119,14 +119,14 @@ export default defineTool({
   },
 })
 
-/** Most entries of a list of evidence, tried in this order until the answer fits. */
+/** Maximum lengths of evidence lists, tried in this order until the answer fits. */
 const LADDER = [2 * MOST_EVIDENCE, MOST_EVIDENCE, 5, 2, 1, 0] as const
 
 type Shown<F extends CheckVerdict> = Omit<F, 'evidence'> & { evidence?: Record<string, unknown> }
 
 /**
- * The answer with as much evidence by name as its budget holds. Counts cover everything, shown or not, and `evidence_limit` is
- * the most that a list shows.
+ * Builds an answer with as much named evidence as its budget allows. Counts cover everything, and `evidence_limit` is
+ * the maximum length of a list.
  */
 function fitEvidence<E extends object, F extends CheckVerdict>(
   envelope: E,

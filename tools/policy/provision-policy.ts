@@ -16,7 +16,7 @@ import { fitChanges, orderForReview, showProvisioning } from '../answers/show-pr
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
-/** For a look at what a provisioning with an unreadable answer has done. */
+/** Time limit for checking what a provisioning with an unreadable answer has done. */
 const LOOK_MS = 10_000
 
 const output = Type.Object({
@@ -103,7 +103,8 @@ export default defineTool({
     return args.dry_run === true ? DRY_RUN_BINDING : digestChanges((await chooseChanges(args, ctx)).chosen)
   },
   async preview(args, ctx) {
-    // What is bound is read before it is judged, so that a change in the meantime makes the token stale.
+    // The state that the token is bound to is read before it is judged, so that a change in between invalidates the
+    // token.
     const { chosen, included, rest } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
@@ -146,7 +147,7 @@ export default defineTool({
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
     }
     if (ctx.approved !== undefined) {
-      // Asking for the impact took its time. Nothing may stand between this look and the write.
+      // Determining the impact took time, so the pending changes are checked again directly before the write.
       const pending = await pce.getPendingPolicyChanges({ signal })
       refuseUnapproved(ctx.approved, chosenNow(chosen, pending, args.hrefs === undefined))
     }
@@ -155,7 +156,10 @@ export default defineTool({
   },
 })
 
-/** The pending changes that a call stands for, complete, which of them it did not name, and what else is pending. */
+/**
+ * Returns the pending changes that a call selects, including dependencies, which of them it did not name, and other
+ * pending changes.
+ */
 async function chooseChanges(
   { hrefs, include_dependencies: include }: { hrefs?: string[]; include_dependencies?: boolean },
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -169,7 +173,9 @@ async function chooseChanges(
   return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))) }
 }
 
-/** The numbers help to judge the change; the change does not depend on them. */
+/**
+ * Asks the PCE for the impact. It helps to judge the change but is not required for it, so a failure is only a warning.
+ */
 async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], signal: AbortSignal) {
   try {
     return { ...(await pce.analyzePolicyImpact(hrefs, { signal })) }
@@ -181,8 +187,8 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
 }
 
 /**
- * Provisions and says what became of it. Once the PCE has accepted it, nothing that it answers makes it undone (D72): where the answer
- * cannot be read, it is done if none of it is pending any more.
+ * Provisions the changes and describes the result. Once the PCE has accepted the request, it counts as done (D72). If
+ * its answer cannot be read, it is done if none of the changes is pending any more.
  */
 async function provision(pce: PceClient, description: string, targets: string[], warnings: string[]) {
   const what = `Provisioned ${countOf(targets.length, 'object')}`
@@ -208,13 +214,16 @@ async function provision(pce: PceClient, description: string, targets: string[],
   }
 }
 
-/** False too where that cannot be read. */
+/** True if none of the changes is pending; false also if that cannot be read. */
 async function isNonePending(pce: PceClient, hrefs: readonly string[]): Promise<boolean> {
   const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
   return pending !== undefined && !pending.some(({ href }) => hrefs.includes(toDraftHref(href)))
 }
 
-/** The first answer may lack the counts (P27). It is provisioned by now, so a failed look is a warning only. */
+/**
+ * Reads the new version again, because the first answer may lack the counts (P27). A failure is only a warning, since
+ * the policy is already provisioned.
+ */
 async function readBack(pce: PceClient, version: PolicyVersion, warnings: string[]): Promise<PolicyVersion> {
   try {
     const stored = (await pce.get(version.href, { includeOrg: false })).json<PolicyVersion>()

@@ -77,15 +77,15 @@ export default defineTool({
   },
 })
 
-/** Everything that the call would do, before anything is written; `boundTo` is the digest of it (D75). */
+/** Plans everything that the call would do before anything is written. `boundTo` is the digest of the plan (D75). */
 async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const { app_name: app, env_name: env, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
   const { detail_level: _shown, app_name: _app, env_name: _env, lookback_days: _days, dry_run: _dry, ...chosen } = args
   const { exclude_sources: excluded, environments, complete, ...options } = chosen
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
-  // Reading takes minutes; a call that is cancelled meanwhile must write nothing.
+  // Reading takes minutes. If the call is cancelled in the meantime, nothing must be written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
-  // Before a write, a renamed label would be the wrong one.
+  // Labels are read fresh, because after a renaming the rules would name the wrong application.
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
   const choice = chooseSources(labels, { exclude_sources: excluded, environments })

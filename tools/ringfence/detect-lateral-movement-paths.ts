@@ -44,7 +44,7 @@ const output = Type.Object({
   ...Truncation,
 })
 
-/** What it answers. */
+/** The answer of this tool. */
 export type MovementAnswer = Static<typeof output>
 
 export default defineTool({
@@ -102,7 +102,7 @@ export default defineTool({
     const edges = graph.finish()
     const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
     if (isUnseen(question.start) || isUnseen(question.target)) {
-      // Flows carry current names, and the label may have been renamed since the cached list was read.
+      // Flows carry current label names, and a label may have been renamed since the cached list was read.
       await loadLabels(ctx.pce, ctx, 'fresh')
       question = await resolve()
     }
@@ -122,7 +122,10 @@ export default defineTool({
   },
 })
 
-/** No path leads from an application to itself, and "none found" would read as if it were out of reach. */
+/**
+ * Throws if start and target are the same application. There is no path from an application to itself, and "none found"
+ * would suggest that it is out of reach.
+ */
 function refuseSelf({ start, target }: MovementQuestion): void {
   const { app, env } = target
   if (app === undefined || env === undefined || start.app !== app || start.env !== env) return

@@ -121,13 +121,13 @@ export default defineTool({
   async handler(args, outer): Promise<Static<typeof output>> {
     const { dry_run: dryRun = false, auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
     const { pce, signal, beforeWriting, approved } = outer
-    // What is begun is finished, so writing looks at nothing but the end of the server.
+    // A write that has begun is completed; only the end of the server aborts it.
     const write = (prepared: Prepared) => writePrepared({ pce, signal }, prepared)
     const isConfirmed = approved !== undefined
     const batch = await workThrough(args, outer, dryRun || isConfirmed ? null : write)
     let { results } = batch
     if (isConfirmed && !dryRun) {
-      // All is planned before the first write, because all of it was shown (D75).
+      // Everything is planned before the first write, because all of it was shown for confirmation (D75).
       const text = 'What the batch would write has changed since it was confirmed. Nothing was written.'
       requireApproved(approved, digestWrites(batch.shared.window, results), text)
       results = await writeBatch(batch.planning, results, { stopOnError }, async (prepared) => {
@@ -140,7 +140,7 @@ export default defineTool({
   },
 })
 
-/** Resolves and orders the applications, then plans one after the other and writes each, unless there is nothing to write with. */
+/** Resolves and orders the applications, then plans them one by one. Each is written at once if `write` is given. */
 async function workThrough(
   args: Static<typeof input>,
   outer: ToolContext<true>,
@@ -149,11 +149,11 @@ async function workThrough(
   const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
   const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
-  // A call that is cancelled while the next application is read must write nothing more.
+  // If the call is cancelled while the next application is read, nothing more must be written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const shared = shareReads(planning, days, chooseSources(labels, args), args.complete)
-  // Every name is resolved before the first write of any of them.
+  // All names are resolved before the first write.
   const resolved = await resolveBatch(planning, apps)
   const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
   const results = await runBatch(planning, order, { stopOnError }, async (one) => {

@@ -34,14 +34,20 @@ import { selectFields, type Select } from '../answers/select-fields.js'
 import { showRuleSet } from '../answers/show-rules.js'
 
 const NAME = 'get-rulesets'
-/** A rule set takes at least this many times the shortest row, so that no more deny rules are fetched than can be shown. */
+/**
+ * A rule set takes at least this many times the space of the shortest row. Limits how many deny rules are fetched
+ * needlessly.
+ */
 const ROWS_PER_RULE_SET = 8
 
 const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
   description: 'Of the scope: one or a list',
 })
 
-/** With detail_level full, consumers, providers and scopes are objects with href, and type, key, value or name. */
+/**
+ * Output form of a rule. At detail_level full, consumers, providers and scopes are objects with href, and type, key,
+ * value or name.
+ */
 const RuleRow = Type.Object({
   ...RuleOut.properties,
   ingress_services: Type.Array(WrittenOut, { description: 'A name, or {port, to_port?, proto}; full: {href, name}' }),
@@ -147,12 +153,15 @@ export default defineTool({
 
 type Ctx = ToolContext<true>
 type RuleSetTest = (ruleSet: RuleSet) => boolean
-/** Rule sets with their deny rules, which not every release embeds. */
+/** Adds deny rules to rule sets, because not every release embeds them. */
 type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
-/** The rules that are asked for: what names the actor and the service, and the one rule of a rule's href. Undefined: all. */
+/**
+ * Creates the test for the requested rules: those that name the actor and the service, or the single rule of an href.
+ * Undefined if all rules are requested.
+ */
 async function createTest(
   ctx: Ctx,
   version: PolicyVersionSelector,
@@ -166,7 +175,7 @@ async function createTest(
   return allOf(isMeant, await createRuleTest(ctx.pce, lookups, { actor, service }, ctx.signal, version))
 }
 
-/** The rule set of an href, or of a rule's. Throws invalid_href and not_found. */
+/** Returns the rule set of an href, or the one that contains the rule of an href. Throws invalid_href and not_found. */
 async function sliceOfOne(
   { pce, signal }: Ctx,
   version: PolicyVersionSelector,
@@ -194,7 +203,7 @@ interface Filters {
   labels?: Static<typeof LabelsInput>
 }
 
-/** A page of the rule sets that pass the filters. The PCE has none for `enabled` (P9) and for what rules name. */
+/** Finds a page of rule sets that pass the filters. The PCE cannot filter by `enabled` (P9) or by what rules name. */
 async function findRuleSets(
   ctx: Ctx,
   policyVersion: PolicyVersionSelector,
@@ -222,7 +231,7 @@ async function findRuleSets(
   return fetchSlice(query, position, limit, ownFilter)
 }
 
-/** The parts of a rule set's rules that point at other objects, as far as they are shown. */
+/** Returns the parts of the shown rules that refer to other objects. */
 function endsOf(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
   const shown = isWanted === undefined ? rulesOf(ruleSet) : rulesOf(ruleSet).filter(isWanted)
   return shown.map((rule) => [rule.providers, rule.consumers, rule.ingress_services, rule.egress_services])
@@ -233,12 +242,12 @@ interface ShownRuleSet {
   rules: unknown[]
 }
 
-/** Room left for the paging facts and a cursor. */
+/** Bytes reserved for the paging fields and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Pages rule sets, and inside a rule set that is larger than one answer its rules: that one comes alone, with `rules_from`
- * where it continues, and the cursor goes on in the middle of it. Nothing is out of reach because of its size.
+ * Pages rule sets. A rule set that is larger than one answer is shown alone and its rules are paged too: `rules_from`
+ * says where it continues, and the cursor points into it. So everything can be read, whatever its size.
  */
 async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   tool: string,

@@ -72,13 +72,13 @@ export default defineTool({
 
 let parsed: { text: string; releases: Release[] } | undefined
 
-/** Newest first. The text is the same at every call, so it is parsed once. */
+/** Returns the releases, newest first. The text is always the same, so it is parsed only once. */
 function releasesOf(text: string): Release[] {
   if (parsed?.text !== text) parsed = { text, releases: parseChangelog(text).sort((a, b) => compareReleases(b, a)) }
   return parsed.releases
 }
 
-/** Not shipped is an answer; shipped and unreadable is an error. */
+/** Reads the changelog; null if it was not shipped. A changelog that was shipped but cannot be read is an error. */
 async function readChangelog(server: ToolContext['server']): Promise<string | null> {
   try {
     return await server.changelog()
@@ -93,7 +93,10 @@ function unlearnItems({ version, sections }: Release): { version: string; item: 
     .flatMap(([, items]) => items.map((item) => ({ version, item })))
 }
 
-/** The release a caller names; null for other text, a date for one, in which a version could be seen as well. */
+/**
+ * Reads the release that a caller names; null for any other text, including dates, which could also be taken for
+ * versions.
+ */
 function readVersion(since: string) {
   const isVersion = /^\s*v?\d+(?:\.\d+){0,2}\s*$/i.test(since) || valid(since) !== null
   return isVersion ? coerce(since, { includePrerelease: true }) : null
@@ -101,7 +104,7 @@ function readVersion(since: string) {
 
 const isUnreleased = (version: string) => version.toLowerCase() === 'unreleased'
 
-/** Short versions are padded with zeros; anything that is not a version counts as the oldest. */
+/** Converts a version to semver. Short versions are padded with zeros; anything else counts as the oldest version. */
 const toSemver = (version: string) => coerce(version, { includePrerelease: true }) ?? '0.0.0'
 
 function compareReleases(a: Release, b: Release): number {
@@ -110,12 +113,12 @@ function compareReleases(a: Release, b: Release): number {
   return compare(toSemver(a.version), toSemver(b.version))
 }
 
-/** One release of a Keep a Changelog page. */
+/** One release in a changelog of the form Keep a Changelog. */
 export interface Release {
-  /** As written; `Unreleased` for what is not out yet. */
+  /** The version as written; `Unreleased` for changes that are not released yet. */
   version: string
   date: string | null
-  /** Items by section name. */
+  /** Items by the name of their section. */
   sections: Record<string, string[]>
 }
 
@@ -124,8 +127,8 @@ const SECTION = /^###\s+(.+?)\s*$/
 const BULLET = /^[-*+]\s+(.*)$/
 
 /**
- * Reads a changelog: `## [x.y.z] - date`, `### Section`, `- item`. An item's wrapped and indented lines are joined with single
- * blanks. Text outside items is introduction, and left out.
+ * Parses a changelog: `## [x.y.z] - date`, `### Section`, `- item`. Wrapped and indented lines of an item are joined
+ * with single blanks. Text outside items is introductory and left out.
  */
 function parseChangelog(text: string): Release[] {
   const releases: Release[] = []

@@ -66,7 +66,8 @@ export default defineTool({
     }
     const ownFilter = allOf<Service>(
       matchExactly(exact, filters, EXACT),
-      // The PCE cannot search programs (P9), nor for port 0 (P66), so these run over everything it finds.
+      // The PCE cannot search for programs (P9) or for port 0 (P66), so these filters are applied here to all its
+      // results.
       ingress === undefined ? undefined : (service) => names(listeners(service), ingress),
       egress === undefined ? undefined : (service) => names(connecting(service), egress),
       port === 0 ? hasPortZero : undefined,
@@ -94,6 +95,6 @@ const EXACT = {
 const names = (programs: readonly (string | null | undefined)[], part: string) =>
   programs.some((program) => program?.toLowerCase().includes(part.toLowerCase()))
 
-/** Port 0 alone or as the start of a range. All ports are -1 (P18). */
+/** True if a service has port 0, alone or as the start of a range. The value for all ports is -1 (P18). */
 const hasPortZero = ({ service_ports: ports, windows_services: windows }: Service) =>
   [...(ports ?? []), ...(windows ?? [])].some((entry) => (entry as { port?: number | null }).port === 0)

@@ -95,9 +95,9 @@ export default defineTool({
   },
 })
 
-/** A label list in which each of these keys occurs. Throws unknown_dimension otherwise, after trying a fresh list. */
+/** Returns a label list that contains each of these keys. Throws unknown_dimension if even a fresh list does not. */
 async function loadLabelsWith(keys: readonly string[], ctx: ToolContext<true>): Promise<LabelIndex> {
-  // The default has to work on a PCE without env labels too.
+  // The default keys are not checked, because the tool must also work on a PCE without env labels.
   const missing = (labels: LabelIndex) =>
     keys.filter((key) => labels.values(key).length === 0 && !DEFAULT_IDENTITY.includes(key))
   const recent = await loadLabels(ctx.pce, ctx)

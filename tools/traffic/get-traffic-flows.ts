@@ -10,7 +10,9 @@ import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffi
 import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
 
 const MAX_ROWS_SHOWN = 500
-/** What else is often asked for, in the description; the error of an unknown one names them all. */
+/**
+ * Further dimensions that are often needed and so are named in the description. The error for an unknown one lists all.
+ */
 const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction', 'matched_rules']
 
 export default defineTool({

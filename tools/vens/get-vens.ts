@@ -129,7 +129,7 @@ export default defineTool({
     const times = readTimes(question)
     requireReleases(question)
     const { version_lte: last, online } = question
-    // The PCE would take 24.5 for a release before 24.5.0.
+    // The PCE would treat 24.5 as a release before 24.5.0, so an incomplete release is compared here.
     const isPart = last !== undefined && !isWholeRelease(last)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(question.labels), ctx)
     const ownLabels = labels.ownFilter
@@ -183,7 +183,10 @@ export default defineTool({
   },
 })
 
-/** Bounds of times as the PCE takes them: with a zone (P8). Throws invalid_argument for what is no time. */
+/**
+ * Converts time bounds to the form that the PCE accepts, with a time zone (P8). Throws invalid_argument if one is not a
+ * time.
+ */
 function readTimes(question: Record<string, unknown>): Record<string, string> {
   const bounds = {
     last_heartbeat_gte: ['last_heartbeat_at[gte]', '00:00:00'],
@@ -203,7 +206,10 @@ function readTimes(question: Record<string, unknown>): Record<string, string> {
   return Object.fromEntries(given)
 }
 
-/** Throws invalid_argument for what is neither a release nor its first numbers: the PCE would compare it nevertheless. */
+/**
+ * Throws invalid_argument for text that is not a release or the beginning of one, because the PCE would compare it
+ * anyway.
+ */
 function requireReleases(question: { version_gte?: string; version_lte?: string }): void {
   for (const argument of ['version_gte', 'version_lte'] as const) {
     const text = question[argument]
@@ -252,7 +258,7 @@ function showVen(ven: Ven, expand: (label: LabelRef) => LabelRef): Static<typeof
   }
 }
 
-/** A condition is a word of the PCE that nobody can look up. */
+/** Explains an empty result. Conditions are names of the PCE that cannot be looked up, so the known ones are listed. */
 function explainNone(condition: string | undefined): string {
   if (condition === undefined || KNOWN_CONDITIONS.includes(condition)) return 'No VEN matches.'
   return `No VEN matches. Conditions that PCEs are documented to filter by: ${KNOWN_CONDITIONS.join(', ')}.`

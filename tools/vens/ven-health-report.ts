@@ -158,7 +158,7 @@ const isWanted = (
   test: Awaited<ReturnType<typeof resolveLabelConditions>>['ownFilter'],
 ): boolean => test?.({ href, name: null, hostname: null, labels: labels ?? [] }) !== false
 
-/** Not every account may list releases, and not every PCE has any. */
+/** Reads the VEN releases, with a warning on failure: not every account may list them, and not every PCE has any. */
 async function readReleases({ pce, signal }: ToolContext<true>) {
   const warnings: string[] = []
   let releases: VenRelease[] | null = null

@@ -98,7 +98,7 @@ export default defineTool({
   },
 })
 
-/** The PCE lets several workloads share a name, which makes every later lookup by name ambiguous. */
+/** Warns if the name is already used. The PCE permits that, but it makes every later lookup by this name ambiguous. */
 async function warnOfNamesakes({ pce, signal }: ToolContext<true>, name: string): Promise<string[]> {
   const { items } = await fetchEvery({ api: pce.workloads, params: { name }, signal })
   const hrefs = items.filter((workload) => workload.name === name).map(({ href }) => href)

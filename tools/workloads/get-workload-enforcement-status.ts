@@ -94,7 +94,7 @@ export default defineTool({
   },
 })
 
-/** Most groups have a VEN on every workload. */
+/** Leaves out the unmanaged count if it is zero, because most groups have a VEN on every workload. */
 function withoutNone({ unmanaged_count: unmanaged, ...group }: ModeGroup): Partial<ModeGroup> {
   return { ...group, ...(unmanaged > 0 && { unmanaged_count: unmanaged }) }
 }

@@ -31,7 +31,7 @@ const input = Type.Object(
   { additionalProperties: false },
 )
 
-// The contract calls total_count total here.
+// For this tool the contract uses the name `total` instead of `total_count`.
 const { total_count: Total, ...FurtherPaging } = PagingOutput
 
 const output = Type.Object({
@@ -89,7 +89,7 @@ export default defineTool({
     const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
     const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
     if (fields !== undefined && detail === 'full') {
-      // What a PCE says of a workload differs by its release.
+      // The fields of a workload depend on the PCE's release, so those that were returned are accepted too.
       const found = slice.items.flatMap((workload) => Object.keys(workload))
       requireFields(fields, [...new Set([...Object.keys(Workload.properties), ...found])])
     }
@@ -121,7 +121,10 @@ export default defineTool({
   },
 })
 
-/** Throws invalid_argument for fields that are no columns. A label key is one, whether a workload of the page has it or not. */
+/**
+ * Throws invalid_argument for fields that are not columns. Every label key is one, even if no workload of the page has
+ * it.
+ */
 async function requireColumns(fields: readonly string[], ctx: ToolContext<true>): Promise<void> {
   const isKnown = (known: readonly string[]) => fields.every((field) => known.includes(field))
   if (fields.length > 0 && isKnown(COMPACT_COLUMNS)) return

@@ -45,7 +45,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // It reads the traffic that another mode would cut.
+  // Only such a dry run is heavy, because it reads the traffic that the new mode would cut.
   isHeavy: ({ dry_run: dryRun, enforcement_mode: mode }) => dryRun === true && mode !== undefined,
   input: Type.Object(
     {
@@ -145,12 +145,15 @@ export default defineTool({
   },
 })
 
-/** A mode is kept by the VEN; the PCE may store one for a host that has none, or refuse it. */
+/** Warns that a mode has no effect without a VEN. The PCE may store or refuse it. */
 function warnOfMode(workload: Workload, mode: string | undefined): string[] {
   return mode === undefined || isManaged(workload) ? [] : ['It has no VEN, so its enforcement mode has no effect.']
 }
 
-/** What a VEN reports cannot be written (P16); the PCE would refuse it without saying why. */
+/**
+ * Throws if fields are given that a VEN reports. They cannot be written (P16), and the PCE would refuse them without a
+ * reason.
+ */
 function refuseReported(fields: Record<string, unknown>): void {
   const given = Object.keys(fields).filter((field) => fields[field] !== undefined)
   if (given.length === 0) return

@@ -9,14 +9,17 @@ import { nameOf, showBeside, showSides } from './show-pending.js'
 
 interface DiscardForApproval {
   changes: readonly TypedPendingChange[]
-  /** By href; what is not in it was not read. */
+  /** Descriptions of what would be lost, by href; a missing change was not read. */
   losses: ReadonlyMap<string, PolicyChange>
   included: readonly Dependency[]
   rest: readonly TypedPendingChange[]
   warnings: readonly string[]
 }
 
-/** Everything that a person is shown before pending changes are discarded: each object field by field, from its draft to what is in force. */
+/**
+ * Returns everything that a person sees before pending changes are discarded: each object field by field, in draft and
+ * active form.
+ */
 export function showDiscardForApproval(discard: DiscardForApproval): NonNullable<Preview['page']> {
   const { changes, losses, included, rest, warnings } = discard
   const created = changes.filter((change) => updateTypeOf(change) === 'create').length
@@ -33,7 +36,7 @@ export function showDiscardForApproval(discard: DiscardForApproval): NonNullable
   }
 }
 
-/** The objects whose pending changes are lost, those that are gone for good first. */
+/** Returns the objects whose pending changes would be lost; those that would be gone for good come first. */
 export function showDiscards(
   changes: readonly TypedPendingChange[],
   losses: ReadonlyMap<string, PolicyChange>,
@@ -42,7 +45,7 @@ export function showDiscards(
   return changes.toSorted((a, b) => rank(a) - rank(b)).map((change) => showLoss(change, losses.get(change.href)))
 }
 
-/** What becomes of the draft: a new object is deleted, a changed one goes back, a deleted one is back. */
+/** What happens to the draft: a new object is deleted, a changed one reverts, a deleted one is restored. */
 const BECOMES: Record<string, { change: ShownObject['change']; note: string }> = {
   create: { change: 'delete', note: 'It was never provisioned: it is gone for good.' },
   update: { change: 'update', note: 'It goes back to what is in force.' },
@@ -81,5 +84,5 @@ function showLoss(change: TypedPendingChange, loss: PolicyChange | undefined): S
   }
 }
 
-/** From the draft to what is in force. */
+/** Shows a field changing from its draft value to its active value. */
 const showField = ({ field, draft, active }: FieldChange): ShownField => showSides(field, draft, active)

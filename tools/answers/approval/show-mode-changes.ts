@@ -12,12 +12,15 @@ import {
 } from '../enforcement/describe-enforcement.js'
 import { joinEffects } from '../policy-words.js'
 
-/** Of each kind of change of traffic, so many peers and ports are named. */
+/** Maximum number of peers and ports that are named for each kind of traffic change. */
 const MOST_TRAFFIC = 100
 
 const EFFECTS = { stricter: 'narrowing', looser: 'widening', same_traffic: 'neutral' } as const
 
-/** Everything that a person is shown before modes are set: each workload with its mode, and the traffic that is cut or opened. */
+/**
+ * Returns everything that a person sees before modes are set: each workload with its modes, and the traffic that is cut
+ * or opened.
+ */
 export function showModeChangesForApproval(enforcement: Enforcement): NonNullable<Preview['page']> {
   const { chosen, to, traffic } = enforcement
   const changing = planRequests(chosen, to).flat()
@@ -63,7 +66,7 @@ const TITLES: Readonly<Record<ChangeEffect, readonly [name: string, effect: Show
   possibly_cut: ['Passes now, and might be cut', 'narrowing'],
 }
 
-/** The traffic that changes, one object for each kind of change, what opens first. */
+/** Returns the traffic that changes, as one object per kind of change; opened traffic comes first. */
 function showTraffic({ traffic }: Enforcement): ShownObject[] {
   if (typeof traffic === 'string') return []
   return (Object.entries(TITLES) as [ChangeEffect, (typeof TITLES)[ChangeEffect]][]).flatMap(

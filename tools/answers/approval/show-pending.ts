@@ -7,7 +7,7 @@ import { kindOf } from '../policy-words.js'
 
 type Page = NonNullable<Preview['page']>
 
-/** Of what stays pending. */
+/** Maximum number of changes listed that stay pending. */
 const MOST_NOT_INCLUDED = 100
 
 export const nameOf = (name: string | undefined) => (name === undefined || name === '' ? {} : { name })
@@ -17,7 +17,10 @@ export function changeOf(change: TypedPendingChange): ShownObject['change'] {
   return type === 'create' || type === 'update' || type === 'delete' ? type : 'unknown'
 }
 
-/** Beside the objects of a call: those that come along because others need them, and what else is pending; each only where there are some. */
+/**
+ * Returns what belongs next to the objects of a call: dependencies that are included because others need them, and
+ * other pending changes. Empty parts are left out.
+ */
 export function showBeside(
   changes: readonly TypedPendingChange[],
   included: readonly Dependency[],
@@ -47,7 +50,7 @@ export function showBeside(
   }
 }
 
-/** A field with its two values, of which null is left out and so is an exclusion that is none. */
+/** Shows a field with both values. Null values, and exclusions that are false, are left out. */
 export function showSides(path: string, before: unknown, after: unknown): ShownField {
   const isThere = (value: unknown) => value !== null && value !== undefined
   return {

@@ -10,17 +10,20 @@ import { joinEffects, kindOf } from '../policy-words.js'
 import { changeOf, nameOf, showBeside, showSides } from './show-pending.js'
 
 interface PendingForApproval {
-  /** What would be made active, in the order of a review. */
+  /** Changes to provision, in the order of a review. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** By href, with their differences; what is not in it was not compared. */
+  /** Changes with their differences, by href; a missing change was not compared. */
   judged: ReadonlyMap<string, PolicyChange>
-  /** What else is pending. */
+  /** Other pending changes. */
   rest: readonly TypedPendingChange[]
   impact: PolicyImpact | undefined
 }
 
-/** Everything that a person is shown before pending changes are made active: each object field by field, what widens before the rest. */
+/**
+ * Returns everything that a person sees before pending changes are provisioned: each object field by field; changes
+ * that permit more come first.
+ */
 export function showChangesForApproval(pending: PendingForApproval): NonNullable<Preview['page']> {
   const { changes, included, judged, rest, impact } = pending
   const judgedOf = ({ href }: TypedPendingChange) => judged.get(href)

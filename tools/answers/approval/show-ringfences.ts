@@ -10,10 +10,13 @@ import { listCut } from '../ringfence/list-losses.js'
 import { describePlanned, showRingfence } from '../ringfence/show-ringfence.js'
 import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
 
-/** So many sources that would lose traffic are named for each application. */
+/** Maximum number of sources that are named per application if they would lose traffic. */
 const MOST_CUT = 50
 
-/** Everything that a person is shown before ringfences are written into the draft: each rule of each application, what opens first. */
+/**
+ * Returns everything that a person sees before ringfences are written into the draft: each rule of each application;
+ * rules that permit more come first.
+ */
 export function showRingfencesForApproval(
   context: { limits: Limits; orgId: string },
   { results, warnings }: { results: readonly BatchOutcome[]; warnings: readonly string[] },
@@ -75,7 +78,7 @@ function showRule(rule: PlannedRule): ShownObject & { effect: ShownEffect } {
   }
 }
 
-/** Sources seen in the traffic that the ringfence would cut off, once it is enforced. */
+/** Lists observed sources that the ringfence would cut off once it is enforced. */
 function listLosses({ plan }: Prepared): ShownField[] {
   const cut = listCut(plan.sources)
   if (cut.length === 0) return []

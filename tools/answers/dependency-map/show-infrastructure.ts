@@ -55,13 +55,16 @@ interface InfrastructureFacts {
     tier_counts: Static<typeof Tiers>
   }
   reading: Reading
-  /** All of them, highest score first. */
+  /** All rows, highest score first. */
   rows: readonly InfrastructureRow[]
   consumption: Consumption
   productionEnvs: readonly string[]
 }
 
-/** The answer of identify-infrastructure-services: `top` applications, as far as they fit; counts are of all. */
+/**
+ * Builds the answer of identify-infrastructure-services with the `top` applications, as far as they fit; counts cover
+ * all.
+ */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,
   { top, detail, limits }: { top: number; detail: 'standard' | 'full'; limits: Limits },

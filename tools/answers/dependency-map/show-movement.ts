@@ -36,7 +36,7 @@ const Edges = (description: string) =>
     { description },
   )
 
-/** The lists of an answer about lateral movement. Nodes are written `app|env`. */
+/** The lists of an answer about lateral movement. Nodes are written as `app|env`. */
 export const MovementLists = {
   high_risk_bridge_nodes: Type.Array(
     Type.Object({
@@ -89,19 +89,19 @@ const PORTS_SHOWN = 10
 
 interface MovementFacts {
   days: number
-  /** Rows between two applications. */
+  /** Number of rows between two different applications. */
   between: number
   found: Movement
   question: MovementQuestion
   ports: EdgePortCollector
-  /** Addresses that no path shows, with traffic to a target. */
+  /** Number of addresses without an application that reach a target; they appear in no path. */
   unlabelledSources?: number | undefined
   reading: Reading
 }
 
 /**
- * The answer of detect-lateral-movement-paths (T18). Counts of nodes and edges are of the whole estate, lists of what the question
- * is about (D118).
+ * Builds the answer of detect-lateral-movement-paths (T18). Counts of nodes and edges cover the whole estate; lists
+ * cover what the question is about (D118).
  */
 export function showMovement(
   { days, between, found, question, ports, unlabelledSources, reading }: MovementFacts,
@@ -175,7 +175,7 @@ export function showMovement(
   const answer = showSections(envelope, sections, {
     detail,
     limits,
-    // Paths are no more than 50 anyway, and each needs its edges.
+    // There are at most 50 paths anyway, and each needs its edges to be shown.
     standard: 100,
     hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
   })
@@ -186,7 +186,7 @@ export function showMovement(
 
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
-/** Applications by hops to the nearest target, the target itself left out. */
+/** Counts applications by hops to the nearest target, without the target itself. */
 function countByHops({ hopsToTarget }: Movement): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const hops of hopsToTarget ?? []) if (hops > 0) counts[hops] = (counts[hops] ?? 0) + 1
@@ -211,7 +211,10 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
   return `No unblocked flow leads from ${from} to ${to}; hosts without app or env label are not followed.`
 }
 
-/** `bridges` and `risky` are counts of what the answer is about: everything, one env, or what leads to a target. */
+/**
+ * Recommends what to do next. `bridges` and `risky` count what the answer is about: the whole estate, one env, or
+ * whatever leads to a target.
+ */
 function recommend(
   { nodes, paths, hopsToTarget }: Movement,
   { start, target, maxHops }: MovementQuestion,
@@ -245,7 +248,7 @@ function recommend(
   return advice.join(' ')
 }
 
-/** What every path from a start to a target passes on its way, where all of them are known. */
+/** Names the applications through which every path from a start to a target passes, if all paths are known. */
 function passedByAll(nodes: Movement['nodes'], paths: Movement['paths']): string[] {
   const [first, ...others] = paths?.paths ?? []
   if (paths?.starts == null || first === undefined || !paths.isCounted || paths.total > others.length + 1) return []

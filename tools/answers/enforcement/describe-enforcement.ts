@@ -14,7 +14,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../../domain/traffic/read-flows.js'
 import type { EnforcementMode } from '../../../schemas/pce/words.js'
 
-/** A change of mode that is asked for, with what it does to the traffic that was seen, or why that is not known. */
+/** A requested change of mode and its effect on observed traffic, or the reason why the effect is unknown. */
 export interface Enforcement {
   chosen: ChosenWorkloads
   to: EnforcementMode
@@ -22,7 +22,7 @@ export interface Enforcement {
   traffic: EnforcementTraffic | string
 }
 
-/** What is enforced in a mode. */
+/** Explanations of what each mode enforces. */
 export const MODE_MEANINGS: Readonly<Record<EnforcementMode, string>> = {
   idle: 'idle enforces nothing, and VENs report little of the traffic.',
   visibility_only: 'visibility_only enforces nothing: what policy would block is only reported.',
@@ -30,7 +30,7 @@ export const MODE_MEANINGS: Readonly<Record<EnforcementMode, string>> = {
   full: 'full blocks whatever no rule allows, in and out.',
 }
 
-/** Workloads by what becomes of their mode. */
+/** Counts workloads by how their mode would change. */
 export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode): Record<ChangeOfMode, number> {
   const counts = { stricter: 0, looser: 0, same_traffic: 0, already: 0, none: 0 }
   for (const workload of workloads) counts[changeOfMode(workload, to)] += 1
@@ -40,7 +40,7 @@ export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode
 export const countChanging = ({ stricter, looser, same_traffic: same }: Record<ChangeOfMode, number>): number =>
   stricter + looser + same
 
-/** The modes that those with a VEN are in, most first. */
+/** Counts managed workloads by current mode, most frequent mode first. */
 export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<string, number> {
   const counts = new Map<string, number>()
   for (const { isManaged, mode } of workloads) {
@@ -54,7 +54,10 @@ export const nameChosen = ({ application, workloads }: ChosenWorkloads): string 
   return workloads.length === 1 ? (workloads[0] as ChosenWorkload).name : countOf(workloads.length, 'named workload')
 }
 
-/** So many of the workloads as the subject of a sentence: `2 of 3 workloads of pay (prod)`, `2 of 3 named workloads`, `web-1`. */
+/**
+ * Names a number of the workloads as the subject of a sentence: `2 of 3 workloads of pay (prod)`, `2 of 3 named
+ * workloads`, `web-1`.
+ */
 export function nameSome(chosen: ChosenWorkloads, count: number): string {
   const { application, workloads } = chosen
   if (application === null && workloads.length === 1) return nameChosen(chosen)
@@ -62,7 +65,10 @@ export function nameSome(chosen: ChosenWorkloads, count: number): string {
   return `${count} of ${countOf(workloads.length, 'workload')} of ${nameChosen(chosen)}`
 }
 
-/** What one of them would do, said of none: `No workload of pay (prod) changes its mode`, `web-1 does not change its mode`. */
+/**
+ * Says that no workload changes its mode: `No workload of pay (prod) changes its mode`, `web-1 does not change its
+ * mode`.
+ */
 function tellUnchanged(chosen: ChosenWorkloads): string {
   const { application, workloads } = chosen
   if (application !== null) return `No workload of ${nameChosen(chosen)} changes its mode.`
@@ -71,7 +77,9 @@ function tellUnchanged(chosen: ChosenWorkloads): string {
     : `None of ${nameChosen(chosen)} changes its mode.`
 }
 
-/** `2 of 3 workloads of pay (prod) would go to full: 2 from visibility_only. 1 is there already.` */
+/**
+ * Describes the change: `2 of 3 workloads of pay (prod) would go to full: 2 from visibility_only. 1 is there already.`
+ */
 export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>, verb: string): string {
   const counts = countChanges(chosen, to)
   const changing = countChanging(counts)
@@ -89,10 +97,10 @@ export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'
 
 const readsOf = ({ reads }: EnforcementTraffic) => [reads.inbound, reads.outbound]
 
-/** Whether counts are lower bounds. */
+/** True if some traffic was not read, so that counts are lower bounds. */
 export const isCut = (traffic: EnforcementTraffic): boolean => readsOf(traffic).some(({ truncated }) => truncated)
 
-/** What becomes of the traffic, in a sentence or two; lower bounds where some of it was not read. */
+/** Describes the effect on traffic in a sentence or two, with lower bounds if some traffic was not read. */
 export function describeEffect({ chosen, to, days, traffic }: Enforcement): string {
   if (typeof traffic === 'string') return traffic
   const counts = countChanges(chosen, to)
@@ -121,7 +129,7 @@ export function describeEffect({ chosen, to, days, traffic }: Enforcement): stri
   return `Of ${seen}, ${parts.join('; ')}.`
 }
 
-/** What the judgement rests on, and what it leaves open: each a sentence. */
+/** Returns sentences about the basis of the judgement and what it leaves open. */
 export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
@@ -143,7 +151,7 @@ export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): str
   ].filter((text) => text !== '')
 }
 
-/** Workloads on which the mode is not enforced, or not yet, by reason. */
+/** Lists workloads on which the mode is not enforced, or not yet, by reason. */
 export function listObstacles(workloads: readonly ChosenWorkload[]) {
   const found = new Map<Obstacle, string[]>()
   for (const { obstacle, name } of workloads) {
@@ -162,7 +170,7 @@ export function listObstacles(workloads: readonly ChosenWorkload[]) {
 
 const MOST_NAMED = 10
 
-/** What to look at before all else, each a sentence. */
+/** Returns sentences about what deserves attention first. */
 export function warnOfEnforcement(enforcement: Enforcement): string[] {
   const { chosen, traffic } = enforcement
   const absent = chosen.workloads.filter(({ obstacle }) => obstacle !== null && obstacle !== 'unmanaged')
@@ -177,6 +185,6 @@ export function warnOfEnforcement(enforcement: Enforcement): string[] {
   ].filter((text) => text !== '')
 }
 
-/** `crm (prod) on 5432/tcp, inbound: 30 connections`. */
+/** Describes a traffic change: `crm (prod) on 5432/tcp, inbound: 30 connections`. */
 export const describeTrafficChange = ({ peer, port, direction, connections }: TrafficChange): string =>
   `${peer} on ${port}, ${direction}: ${countOf(connections, 'connection')}`

@@ -22,7 +22,7 @@ import {
   type Enforcement,
 } from './describe-enforcement.js'
 
-/** Of each row of traffic that changes. */
+/** Columns of the rows about traffic that changes. */
 export const TRAFFIC_COLUMNS = [
   'effect',
   'direction',
@@ -32,7 +32,7 @@ export const TRAFFIC_COLUMNS = [
   'workloads_total',
   'workloads',
 ] as const
-/** Workloads that one row names. */
+/** Maximum number of workloads that a row names. */
 const MOST_NAMED = 5
 
 const WORKLOAD_COLUMNS = [
@@ -82,7 +82,7 @@ export const NotEnforcedOut = Type.Array(
   { description: 'Workloads on which no mode is enforced, or not yet' },
 )
 
-/** What both tools say of the traffic. */
+/** Output fields about traffic changes that both enforcement tools share. */
 export const TrafficChangesOut = {
   traffic_changes_total: Type.Optional(Total),
   traffic_change_columns: Type.Array(Type.String(), {
@@ -118,7 +118,7 @@ interface Showing {
   limits: Limits
 }
 
-/** What a change of mode would do (T32). */
+/** Builds the answer about the effect of a change of mode (T32). */
 export function showEnforcement(
   enforcement: Enforcement,
   { detail, limits }: Showing,
@@ -162,7 +162,7 @@ export function showSelection({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>
   }
 }
 
-/** Rows as TRAFFIC_COLUMNS has them; workloads by name, at most five. */
+/** Returns rows with the columns of TRAFFIC_COLUMNS. Workloads are given by name, at most five. */
 export function showTrafficChanges(
   changes: readonly TrafficChange[],
   workloads: readonly ChosenWorkload[],
@@ -181,7 +181,7 @@ function listWorkloads({ chosen, to, traffic }: Enforcement): unknown[][] {
     const change = changeOfMode(workload, to)
     return { workload, change, counts, weight: weigh(counts), isChanging: change !== 'already' && change !== 'none' }
   })
-  // Sorting is stable, so that the rest stays in the order of their names.
+  // Sorting is stable, so rows of equal weight stay in the order of their names.
   rows.sort((a, b) => b.weight - a.weight || Number(b.isChanging) - Number(a.isChanging))
   return rows.map(({ workload: { name, href, isManaged, mode, obstacle }, change, counts, isChanging }) => {
     const none = typeof traffic === 'string' || !isChanging ? null : 0

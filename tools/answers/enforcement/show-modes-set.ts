@@ -42,10 +42,10 @@ import {
 } from './show-enforcement.js'
 
 const COLUMNS = ['workload', 'href', 'before', 'now', 'outcome', 'note'] as const
-/** Peers and ports that the answer of a dry run names. */
+/** Maximum number of peers and ports that the answer of a dry run names. */
 const MOST_TRAFFIC = 25
 
-/** What is told first: what went wrong, then what was left out, then what was done. */
+/** Order of the outcomes in answers: failures first, then workloads that were left out, then successes. */
 const ORDER: readonly ModeOutcome[] = [
   'failed',
   'differs',
@@ -93,7 +93,7 @@ type Output = Static<typeof ModesSetOutput>
 
 type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 
-/** What a call would write, and what that does to the observed traffic. */
+/** Builds the answer of a dry run: the requests that a call would send, and their effect on observed traffic. */
 export function showPlannedModes({ pce, limits }: Context, enforcement: Enforcement): Output {
   const { chosen, to, traffic } = enforcement
   const path = `/orgs/${pce.orgId}/workloads/bulk_update`
@@ -131,8 +131,9 @@ function planned(workload: ChosenWorkload, to: EnforcementMode): string {
 }
 
 /**
- * What became of each workload. Throws where the PCE refused every one, and, with what is done in its details, where the writing
- * ended early: an error alone would be read as "nothing happened".
+ * Builds the answer about the outcome for each workload. Throws if the PCE refused all of them. Also throws, with the
+ * completed changes in the details, if the writing ended early, because a plain error would suggest that nothing
+ * happened.
  */
 export function showModesSet(
   { limits }: Pick<Context, 'limits'>,
@@ -232,10 +233,10 @@ function sortOutcomes(outcomes: readonly Row[]): unknown[][] {
     ])
 }
 
-/** Of one list: enough to recognise what is in it, little enough to be read. */
+/** Maximum size of one list in bytes: enough to recognise what is in it, but still readable. */
 const LIST_BYTES = 2500
 
-/** What a call would set, and what that cuts or opens, for the person who confirms it. */
+/** Describes, for the person who confirms the call, which modes it would set and which traffic that cuts or opens. */
 export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<Preview, 'boundTo'> {
   const { chosen, to, traffic } = enforcement
   const changing = planRequests(chosen, to).flat()

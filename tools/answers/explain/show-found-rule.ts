@@ -20,7 +20,7 @@ const PLACE = {
   ruleset_href: Type.Optional(Type.String({ description: 'Absent: an enforcement boundary' })),
 }
 
-/** A rule that speaks about a flow. */
+/** A rule that applies, or may apply, to a flow. */
 export const FoundRuleOut = Type.Object({
   rule_type: StringEnum(RULE_TYPES),
   ...PLACE,
@@ -37,7 +37,7 @@ export const FoundRuleOut = Type.Object({
   updated_at: Type.Optional(Type.String({ description: 'Time' })),
 })
 
-/** A rule that would have allowed a flow but for one thing. */
+/** A rule that would have allowed a flow if one condition were different. */
 export const NearMissOut = Type.Object({
   ...PLACE,
   but: Type.String({ description: 'Why it does not' }),
@@ -55,7 +55,7 @@ export function showNearMiss({ held, why }: MissedRule, names: ReferenceNames): 
   return { ...placeOf(held, names), but: NEAR_MISSES[why] }
 }
 
-/** `all`: how many pairs were judged. */
+/** Converts a found rule to its output form. `all` is the number of pairs that were judged. */
 export function showFoundRule(
   found: FoundRule,
   names: ReferenceNames,
@@ -87,6 +87,6 @@ export function showFoundRule(
   }
 }
 
-/** The hrefs of everyone who wrote one of these rules. */
+/** Returns the hrefs of all users who created or last changed one of these rules. */
 export const authorsOf = (rules: readonly Pick<FoundRule, 'held'>[]): string[] =>
   rules.flatMap(({ held: { source } }) => [source.created_by?.href ?? [], source.updated_by?.href ?? []].flat())

@@ -4,13 +4,13 @@ import { protocolName } from '../../../domain/inventory/protocols.js'
 import { trimBlanks } from '../../../domain/text/escape-text.js'
 import { shortLabel } from '../show-label.js'
 
-/** A reference as rule tools take it (T4, T5). */
+/** A reference in the form that rule tools accept (T4, T5). */
 type Written = string | object
 
 /**
- * The ends of a suggestion with the workloads that were asked about in place of their labels; undefined where that is the same, and where
- * an end stays labels or a list. A rule between two workloads opens nothing else, and is gone with its hosts, which is why it is only the
- * alternative (D207).
+ * Replaces the labels in a suggestion by the workloads that were asked about. Undefined if that changes nothing, or if
+ * an end would still be labels or a list. A rule between two workloads opens nothing else, but disappears with its
+ * hosts, so it is only offered as the alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,
@@ -27,7 +27,7 @@ function narrow(end: SuggestedEnd, asked: AskedEnd): SuggestedEnd {
   return { kind: 'workload', href: workload.href, name: nameOf(workload) }
 }
 
-/** An end as the arguments of a rule tool. */
+/** Converts an end to the arguments of a rule tool. */
 export function writeEnd(end: SuggestedEnd): Written[] {
   switch (end.kind) {
     case 'ams':
@@ -37,12 +37,13 @@ export function writeEnd(end: SuggestedEnd): Written[] {
     case 'workload':
       return [end.href]
     case 'ip_list':
-      // Names of IP lists are unique (P17); one that blanks would change is named by its href.
+      // IP list names are unique (P17). A list whose name has leading or trailing blanks is given by href, because
+      // blanks are trimmed.
       return [end.isNew || trimBlanks(end.name) === end.name ? `iplist:${end.name}` : end.href]
   }
 }
 
-/** A label whole is `{key, value}` to a rule, whose href says the same. */
+/** Converts a label to a reference. If `key=value` would not be read correctly, the href is used. */
 const writeReference = (label: ReturnType<typeof shortLabel>): Written =>
   typeof label === 'string' ? label : { href: label.href }
 
@@ -57,7 +58,7 @@ function writeService(service: SuggestedService): Written {
   }
 }
 
-/** What has to be created before the rule, as the arguments of the tools that do. */
+/** Returns what must be created before the rule, as arguments of the tools that create it. */
 function writePrerequisites({ consumers, providers, service }: SuggestedRule) {
   const list = [consumers, providers].find((end) => end.kind === 'ip_list' && end.isNew)
   return {
@@ -73,7 +74,10 @@ function writePrerequisites({ consumers, providers, service }: SuggestedRule) {
   }
 }
 
-/** A suggested rule as the arguments that write it: of create-rule for an existing rule set, otherwise of create-ruleset. */
+/**
+ * Converts a suggested rule to the arguments that write it: of create-rule for an existing rule set, otherwise of
+ * create-ruleset.
+ */
 export function writeSuggestion(rule: SuggestedRule, description: string) {
   const written = {
     rule_type: 'allow' as const,

@@ -10,8 +10,8 @@ const MOST_NAMED = 3
 const LEFT_OUT = 'addresses out of the policy of others'
 
 /**
- * The verdicts with what becomes of the one pair for as long as an end of it is offline, where that is something else. The word stays that
- * of the rules (D206).
+ * Adds to the verdicts what happens while an end of the pair is offline, if that differs. The verdict itself remains
+ * that of the rules (D206).
  */
 export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
@@ -33,7 +33,10 @@ function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
   return ` But ${who.join(' and ')} ${is} offline: until that changes it is ${meanwhile.possible.join(' or ')}, since the PCE leaves ${its} ${LEFT_OUT}.`
 }
 
-/** Who is offline, as one sentence without its end; undefined where nobody is. `3 of 5 sources are offline (web-1, web-2 …), so …` */
+/**
+ * Names the offline ends in an unfinished sentence, such as `3 of 5 sources are offline (web-1, web-2 …), so …`;
+ * undefined if there are none.
+ */
 function nameOffline({ sources, destinations }: Flow): { text: string; count: number } | undefined {
   const sides = [
     { noun: 'source', members: sources.members },
@@ -55,7 +58,7 @@ function nameOffline({ sources, destinations }: Flow): { text: string; count: nu
   return { text: `${who} ${is} offline, so the PCE leaves ${its} ${LEFT_OUT}`, count }
 }
 
-/** What the verdicts leave out about ends that are offline. */
+/** Says that the verdicts do not take offline ends into account. */
 export function listOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
   if (offline === undefined) return []
@@ -63,7 +66,7 @@ export function listOffline(flow: Flow): string[] {
   return [`${offline.text}. The verdicts, and the PCE's own check, are by the rules as if ${they} were online.`]
 }
 
-/** What to consider before a rule is written for ends that are offline. */
+/** Warns that a rule will not help as long as ends are offline. */
 export function warnOfOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
   if (offline === undefined) return []

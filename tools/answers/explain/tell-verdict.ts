@@ -9,25 +9,25 @@ import type { AnyRule } from '../../../domain/policy/rule-boxes.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 
-/** What is said of a flow in one version of the policy: one word, and one sentence of why. */
+/** The verdict on a flow in one version of the policy: one word and a sentence that gives the reason. */
 export interface ToldVerdict {
   verdict: Decision | 'uncertain' | 'split'
   why: string
 }
 
-/** Both versions; `isSame`: the sentence of the draft says no more than that it is the same. */
+/** The verdicts of both versions. `isSame` means that the draft's sentence only says that it is the same. */
 export interface ToldVerdicts extends Record<Version, ToldVerdict> {
   isSame: boolean
 }
 
-/** Words for the kinds of rules. */
+/** Names of the kinds of rules. */
 export const KIND_WORDS: Record<RuleKind, string> = {
   allow: 'allow rule',
   deny: 'deny rule',
   override_deny: 'override deny rule',
 }
 
-/** Both versions of the policy about a flow; what the draft says again is not told again. */
+/** Describes the verdicts of both policy versions. If the draft's is identical, it is not repeated. */
 export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: ReferenceNames): ToldVerdicts {
   const active = tellVersion('active', verdict, names)
   const draft = tellVersion('draft', verdict, names)
@@ -36,7 +36,7 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
   return { active, draft: isSame ? { ...draft, why: same } : draft, isSame }
 }
 
-/** One version of the policy about a flow. Of several pairs that differ, the counts. */
+/** Describes the verdict of one policy version. If several pairs differ, it gives the counts. */
 function tellVersion(
   version: Version,
   { outcomes, judged, pairs, isPartial }: FlowVerdict,
@@ -58,7 +58,7 @@ function tellVersion(
   const why = tellPair(version, pair, names)
   if (pairs === 1) return { verdict: only, why }
   const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
-  // What holds for those that were judged may not hold for the others.
+  // The verdict on the judged pairs may not apply to those that were not judged.
   if (isPartial) {
     const example = `${pair.source.name} to ${pair.destination.name}, for example: ${why}`
     return { verdict: 'uncertain', why: `${all} are ${only}, the others were not judged; ${example}` }
@@ -66,7 +66,7 @@ function tellVersion(
   return { verdict: only, why: `${all}; ${pair.source.name} to ${pair.destination.name}, for example: ${why}` }
 }
 
-/** Why a pair gets its decision, as a sentence. */
+/** Explains in a sentence why a pair gets its decision. */
 export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
   const { decision, possible, undecided, source, destination, rules } = pair[version]
   if (decision === 'uncertain')
@@ -113,7 +113,7 @@ function causeOf(
   return `${KIND_WORDS[step]}${name}${rest}${step === 'override_deny' ? ', which beats every allow rule' : ''}`
 }
 
-/** `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
+/** Names a rule: `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
 export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: ReferenceNames): string {
   const where = held.ruleSet === null ? 'an enforcement boundary' : `"${held.ruleSet.name}"`
   return `"${nameRule(held.source as AnyRule, names)}" in ${where}`
@@ -121,7 +121,7 @@ export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: Refere
 
 const describeEnd = ({ name, mode }: Member) => `${name} (${mode === 'none' ? 'no VEN' : mode})`
 
-/** What one end does about a connection in both versions, as a sentence. */
+/** Describes in a sentence what one end does about a connection in both versions. */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
   const direction = side === 'source' ? 'outbound' : 'inbound'
   if (member.mode === 'none') return 'No VEN: it enforces nothing.'
@@ -147,7 +147,7 @@ function doesOf({ possible, step }: EndVerdict): string {
   return `${does} (${BECAUSE[step]})`
 }
 
-/** Why an answer is undecided, in words; undefined where it is not. */
+/** Returns in words why an answer is undecided; undefined if it is not. */
 export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
   const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
   return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])

@@ -1,12 +1,12 @@
 import type { RuleSet } from '../../../schemas/pce/rule-set.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 
-/** Scopes in one line: `app=payments env=prod or app=crm`, `everything`. */
+/** Describes scopes in one line: `app=payments env=prod or app=crm`, `everything`. */
 export function nameScopes(scopes: RuleSet['scopes'], names: ReferenceNames): string {
   return scopes.length === 0 ? 'no scope' : scopes.map((scope) => nameScope(scope, names)).join(' or ')
 }
 
-/** One of them: labels that must hold together. */
+/** Describes one scope, which is a list of labels that must all match. */
 export function nameScope(scope: RuleSet['scopes'][number], names: ReferenceNames): string {
   if (scope.length === 0) return 'everything'
   return scope

@@ -10,7 +10,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Truncation, showSections } from '../byte-budget.js'
 import { nameScope, nameScopes } from './name-scopes.js'
 
-/** What may be wrong with a rule or a scope, the surest first. */
+/** Kinds of findings about rules and scopes, most certain first. */
 export const FINDING_KINDS = [
   'duplicate',
   'covered',
@@ -33,7 +33,7 @@ const MEANINGS: Readonly<Record<FindingKind, string>> = {
   scope_without_workloads: 'no workload, container or virtual service has the labels of this scope',
 }
 
-/** Covering rules that a finding names. */
+/** Maximum number of covering rules that a finding names. */
 const MOST_SHOWN = 5
 const STANDARD_FINDINGS = 10
 
@@ -85,14 +85,14 @@ export const RedundantOutput = Type.Object({
 
 interface Shown {
   kinds: ReadonlySet<FindingKind>
-  /** Draft href of the only rule set whose findings are wanted. */
+  /** Draft href of a rule set, if only its findings are wanted. */
   ruleSet: string | undefined
   detail: 'standard' | 'full'
   version: 'draft' | 'active'
   limits: Limits
 }
 
-/** The report as an answer; counts are of everything that was asked for, rows as many as fit. */
+/** Builds the answer from the report. Counts cover everything that was requested; rows are shown as far as they fit. */
 export function showRedundant(
   report: RuleReport,
   { kinds, ruleSet, detail, version, limits }: Shown,

@@ -52,7 +52,7 @@ export const EffectOut = Type.Object(
   { description: 'What the new labels do to the policy of these workloads, at once' },
 )
 
-/** Rule sets that an answer names. */
+/** Maximum number of rule sets that an answer names. */
 export const MOST_RULE_SETS = 25
 
 export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): Static<typeof EffectOut> => ({
@@ -61,7 +61,7 @@ export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): S
   rule_sets: sets.slice(0, MOST_RULE_SETS),
 })
 
-/** The effect in a sentence or two, for the person who decides. */
+/** Describes the effect in a sentence or two for the person who decides. */
 export function describeEffect({ enforced, left_all_scopes: left, rule_sets: sets }: RelabellingEffect): string[] {
   const entered = sets.filter(({ enter }) => enter > 0).length
   const leaving = sets.filter(({ leave }) => leave > 0).length
@@ -83,10 +83,10 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
   ]
 }
 
-/** Rule sets that a warning names. */
+/** Maximum number of rule sets that a warning names. */
 const MOST_WARNED = 3
 
-/** A deny rule that is lost opens, an allow rule that is lost closes. */
+/** Warns of rules that no longer apply: losing a deny rule permits traffic, losing an allow rule blocks it. */
 function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   const lostOf = ({ by_type: by }: RuleSetEffect, types: readonly (keyof typeof by)[]) =>
     types.reduce((sum, type) => sum + (by[type]?.lost ?? 0), 0)
@@ -105,11 +105,11 @@ function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   ]
 }
 
-/** Labels that a sentence, and a count, names. */
+/** Maximum number of labels that a sentence (MOST_NAMED) or a count (MOST_COUNTED) names. */
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
-/** The first labels of a count; the others are one number. */
+/** Keeps the first labels of a count and adds up the others. */
 export function firstOf(counts: LabelCounts): LabelCounts {
   const all = Object.entries(counts)
   const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)
@@ -125,7 +125,7 @@ function listCounts(counts: LabelCounts): string {
     .join(', ')}${more}`
 }
 
-/** What becomes of the labels, after a colon, by how many workloads: `: set role=web (3); removed loc=ams (1)`. */
+/** Describes, after a colon, how labels change and on how many workloads: `: set role=web (3); removed loc=ams (1)`. */
 export function describeWishes(changes: readonly Relabelling[], remove: 'remove' | 'removed'): string {
   const { set, removed } = countWishes(changes)
   const parts = [
@@ -141,7 +141,10 @@ interface Unchanged {
   kept?: LabelCounts
 }
 
-/** What is not written, and which values stay although others were asked for; empty where everything is. */
+/**
+ * Describes which workloads are not written, and which values stay although others were requested; empty if there are
+ * none.
+ */
 export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }: Unchanged): string {
   return [
     ...(already > 0 ? [`${countOf(already, 'workload')} already as asked for`] : []),
@@ -150,7 +153,7 @@ export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }:
   ].join('; ')
 }
 
-/** The table of what would change. */
+/** Returns the table of planned changes. */
 export const planRows = (changes: readonly Relabelling[]): string[][] =>
   changes.map((change) => {
     const { before, after } = describeRelabelling(change)
@@ -161,7 +164,7 @@ export const OUTCOME_COLUMNS = [...PLAN_COLUMNS, 'outcome']
 
 const ORDER: readonly LabelOutcome[] = ['differs', 'unknown', 'refused', 'not_done', 'updated']
 
-/** The table of what has become of each, what went wrong first. `expand` gives a label that was read its key and value. */
+/** Returns the table of outcomes, failures first. `expand` returns a label that was read with its key and value. */
 export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: LabelRef) => LabelRef): string[][] =>
   [...results]
     .sort((a, b) => ORDER.indexOf(a.outcome) - ORDER.indexOf(b.outcome))
@@ -174,7 +177,7 @@ export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: L
 
 const writeShort = ({ key, value, href }: LabelRef) => (key === undefined ? href : `${key}=${value}`)
 
-/** How many of each outcome. */
+/** Counts the outcomes. */
 export function countOutcomes(results: readonly WrittenLabels[]): Record<LabelOutcome, number> {
   const counts = { updated: 0, refused: 0, not_done: 0, unknown: 0, differs: 0 }
   for (const { outcome } of results) counts[outcome] += 1

@@ -18,7 +18,7 @@ import type { AnyRule } from '../../../domain/policy/rule-boxes.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Truncation, showSections } from '../byte-budget.js'
 
-/** What can be looked for. */
+/** Kinds of objects that can be checked. */
 export const UNUSED_KINDS = [...USED_KINDS, 'rule_sets', 'rules', 'rule_hits'] as const
 export type UnusedKind = (typeof UNUSED_KINDS)[number]
 
@@ -93,14 +93,14 @@ const STANDARD_ROWS = 10
 interface Found {
   kinds: ReadonlyMap<UsedKind, KindUse>
   idle: IdleRules
-  /** A sentence where hits are not assessed; undefined where they were not asked for. */
+  /** Rules without hits, or a sentence if hits could not be assessed; undefined if they were not requested. */
   hits: HitReport | string | undefined
 }
 
-/** Excluded objects that are named. */
+/** Maximum number of excluded objects that are named. */
 const MOST_EXCLUDED = 20
 
-/** The findings as an answer; `wanted` are the kinds that were asked for, `names` those of what disabled rules name. */
+/** Builds the answer. `wanted` are the requested kinds; `names` resolves the objects to which disabled rules refer. */
 export function showUnused(
   { kinds, idle, hits }: Found,
   wanted: ReadonlySet<UnusedKind>,

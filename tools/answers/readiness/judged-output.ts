@@ -2,12 +2,12 @@ import { Type } from '@sinclair/typebox'
 import { DECISION_MEANINGS } from '../../../schemas/traffic-counts.js'
 import { Count, Flag, Nullable, StringEnum, Text } from '../../../schemas/common.js'
 
-/** Null where there is nothing to divide by. */
+/** A percentage; null if there is nothing to divide by. */
 export const Percent = (description: string) => Nullable(Type.Number({ description }))
 export const Covered = Percent('Percent of judged rows that are allowed; null: none judged')
 export const CoveredConnections = Percent('The same of connections')
 
-/** The four decisions of policy, each with a count. */
+/** The four policy decisions, each with a count. */
 export const ByDecision = Type.Object(
   {
     allowed: Count(DECISION_MEANINGS.allowed),
@@ -18,14 +18,14 @@ export const ByDecision = Type.Object(
   { description: 'Rows by what the active policy decides' },
 )
 
-/** What both reports say about an application's rows as a whole. */
+/** Output fields about all rows of an application, shared by both reports. */
 export const Judged = {
   total_flows: Count('Rows that policy decided on, each once: analysed.rows without those that are unknown'),
   total_connections: Count('Of these rows'),
   allowed_by_default_possible: Flag('Selective mode: some rows may have no allow rule'),
 }
 
-/** An end that belongs to no application, so no rule by app and env label covers it. */
+/** An end that belongs to no application, so that no rule by app and env label covers it. */
 export const NoApplication = {
   endpoint: Text('FQDN, else host name, else address with its IP lists'),
   ip: Nullable(Text('null: the PCE names none')),

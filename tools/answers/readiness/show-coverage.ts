@@ -93,14 +93,14 @@ interface Findings {
   days: number
   found: Coverage
   weaklyAllowed: WeaklyAllowed
-  /** Why the PCE did not say what the draft decides; null when it did. */
+  /** Why the PCE returned no draft decisions; null if it did. */
   draftUnavailable: string | null
   reads: BothWays
   detail: 'standard' | 'full'
   limits: Limits
 }
 
-/** The answer of get-policy-coverage-report: figures of everything, and as many rows of each list as fit. */
+/** Builds the answer of get-policy-coverage-report. Figures cover everything; lists are shown as far as they fit. */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
   const { application, found, weaklyAllowed, draftUnavailable, reads, detail, limits } = findings
   const { inbound, outbound, intra, overall, rules } = found

@@ -7,7 +7,10 @@ import { coverageNote } from '../../../domain/traffic/read-flows.js'
 const MOST_PEERS = 20
 const MOST_PORTS = 10
 
-/** What a dry run says of a change of enforcement mode (D78). `scope` says whose traffic was read, where that is not plain. */
+/**
+ * Describes the effect of a change of enforcement mode in a dry run (D78). `scope` explains whose traffic was read if
+ * that is not obvious.
+ */
 export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | string, scope: string[] = []) {
   const head = { ...change, takes_effect: 'at once, without provisioning' }
   if (typeof traffic === 'string') {
@@ -43,7 +46,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
   }
 }
 
-/** The most serious of it in a sentence. */
+/** Returns a sentence about the most serious effect. */
 function warn(
   { to }: ModeChange,
   { connections, losses }: ModeChangeTraffic,

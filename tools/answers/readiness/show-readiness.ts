@@ -131,7 +131,7 @@ const LISTED_SOURCES = 20
 interface Findings {
   application: Application
   days: number
-  /** Of the application's workloads. */
+  /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
   ringfence: RingfenceState
   traffic: ReadinessTraffic
@@ -139,7 +139,10 @@ interface Findings {
   limits: Limits
 }
 
-/** The answer of enforcement-readiness: figures of everything, and of the remote applications as many as fit. */
+/**
+ * Builds the answer of enforcement-readiness. Figures cover everything; remote applications are shown as far as they
+ * fit.
+ */
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {
   const { application, counts, ringfence, reads } = findings
   const { uncovered, ...judgedTraffic } = findings.traffic
@@ -187,7 +190,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       'unlabelled_sources.top': section(unlabelled, LISTED_SOURCES),
     },
     {
-      // Rows are short: as a rule all remote applications fit.
+      // Rows are short, so usually all remote applications fit.
       detail: 'full',
       limits: findings.limits,
       hint: () =>

@@ -12,24 +12,24 @@ import type { FlowEffect } from '../../../domain/ringfence/judge-flow.js'
 import type { PlannedRemote, RingfencePlan } from '../../../domain/ringfence/plan-ringfence.js'
 import type { EstateRanking } from '../../../domain/ringfence/share-reads.js'
 
-/** Effects that take traffic away or leave it blocked, worst first. */
+/** Effects that block traffic or keep it blocked, worst first. */
 const LOSSES = ['blocked_by_override_deny', 'cut', 'possibly_cut'] as const satisfies readonly FlowEffect[]
 type Loss = (typeof LOSSES)[number]
 
-/** A source that loses traffic, whatever it keeps. */
+/** A source that loses some or all of its traffic. */
 export interface CutSource {
   kind: SourceKind
-  /** `app (env)`, otherwise its host name, FQDN or address. */
+  /** `app (env)`, or its host name, FQDN or address if it has no application. */
   source: string
-  /** The worst of its ports. */
+  /** The worst effect on any of its ports. */
   effect: Loss
-  /** On the ports that it loses. */
+  /** Connections on the ports that it loses. */
   connections: number
-  /** As `443/tcp`, busiest first. */
+  /** Ports as in `443/tcp`, busiest first. */
   ports: string[]
 }
 
-/** Everyone who loses traffic; certain losses first, then the busiest. */
+/** Lists the sources that lose traffic: certain losses first, then busiest first. */
 export function listCut(sources: Sources): CutSource[] {
   return namePeers(sources)
     .flatMap(({ ports, ...who }): CutSource[] => {
@@ -42,22 +42,22 @@ export function listCut(sources: Sources): CutSource[] {
     .sort(worstFirst)
 }
 
-/** What is lost in the same way: by one application, or by sources of one kind on one port. */
+/** A group of equal losses: those of one application, or those of similar sources on one port. */
 export interface LossGroup {
   effect: Loss
   kind: SourceKind
-  /** The busiest of them. */
+  /** The busiest source of the group. */
   source: string
   sources: number
   connections: number
-  /** As `443/tcp`, busiest first. */
+  /** Ports as in `443/tcp`, busiest first. */
   ports: string[]
   depends_on?: string
 }
 
 /**
- * What would be lost, the worst first. An effect is said of exactly the ports that have it: a source that loses some ports for
- * certain and others only possibly is in two groups.
+ * Groups the losses, worst first. Each effect refers to exactly the ports that have it, so a source that certainly
+ * loses some ports and possibly loses others appears in two groups.
  */
 export function groupLosses(sources: Sources): LossGroup[] {
   const groups = new Map<string, { of: Omit<LossGroup, 'sources' | 'ports'>; names: Set<string>; ports: Set<string> }>()
@@ -88,7 +88,7 @@ export function groupLosses(sources: Sources): LossGroup[] {
     .sort(worstFirst)
 }
 
-/** The same order for sources without labels: who loses for certain, who possibly, who nothing; the busiest first. */
+/** Sorts sources without labels in the same order: certain losses, possible losses, none; busiest first within each. */
 export const byLoss = (a: OtherSource, b: OtherSource): number => rankOf(a) - rankOf(b) || b.connections - a.connections
 
 const rankOf = ({ ports }: OtherSource) => {
@@ -109,25 +109,25 @@ const namePeers = ({ applications, others }: Sources) => [
   ...others.map((one) => ({ kind: one.kind, source: nameOf(one), connections: one.connections, ports: one.ports })),
 ]
 
-/** The worst that happens on any of these ports; null when nothing is lost. */
+/** Returns the worst effect on any of these ports; null if nothing is lost. */
 export const worstOf = (ports: readonly ObservedPort[]): Loss | null =>
   LOSSES.find((loss) => ports.some(({ effect }) => effect === loss)) ?? null
 
 const isLoss = (effect: FlowEffect | undefined): effect is Loss =>
   (LOSSES as readonly (FlowEffect | undefined)[]).includes(effect)
 
-/** An infrastructure service among the sources. */
+/** A source that is an infrastructure service. */
 export interface InfrastructureSource {
   app: string
   env: string
   tier: string
   infrastructure_score: number
   rule: PlannedRemote['rule']
-  /** Some of its traffic is lost. */
+  /** True if it loses some of its traffic. */
   loses_traffic: boolean
 }
 
-/** The sources that others depend on, from tier Shared Service up (T15), highest score first. */
+/** Lists the sources that others depend on, of tier Shared Service or higher (T15), by descending score. */
 export function listInfrastructure({ remotes }: RingfencePlan, ranking: EstateRanking): InfrastructureSource[] {
   return ranking.rows
     .filter(({ tier }) => tier !== 'Standard Application')

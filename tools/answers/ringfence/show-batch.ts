@@ -18,11 +18,11 @@ export interface Batch {
   autoOrder: boolean
 }
 
-/** Characters of a warning, and rows of would_be_cut, where an application has little room. */
+/** Limits for an application with little space: characters per warning, and rows of would_be_cut. */
 const CLIPPED = 300
 const MOST_CUT = 5
 
-/** The answer of a batch (T16). What stands around the results is counted; they share the rest of the budget. */
+/** Builds the answer of a batch (T16). The results share the part of the budget that the rest of the answer leaves. */
 export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch: Batch) {
   const { results } = batch
   const around = describeBatch(batch)
@@ -30,7 +30,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   let room = answerBudget(ctx.limits) - jsonBytes({ ...around, results: bare })
   let left = around.summary.successful
   const show = ({ prepared, written }: RingfenceDone) => {
-    // What one does not need is for those after it.
+    // Space that one application does not need goes to those after it.
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
     const whole = showRingfence(prepared, written, { detail: 'standard', limits, orgId: ctx.pce.orgId })
@@ -47,7 +47,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
 
 const namesOf = ({ app, env, status }: BatchOutcome) => ({ app, env, status })
 
-/** All but the results. */
+/** Builds everything except the results. */
 function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
   const done = results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : []))
   const count = (status: BatchOutcome['status']) => results.filter((outcome) => outcome.status === status).length
@@ -83,7 +83,10 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
   }
 }
 
-/** What is shown of an application when even its empty lists do not fit: the most serious part that fits, and counts. */
+/**
+ * Shortens an application whose answer does not fit even with empty lists to counts and the most serious parts that
+ * fit.
+ */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings } = answer
   const cut = losses.slice(0, MOST_CUT)
@@ -107,7 +110,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     }
   }
   const clipped = warnings.map((text) => (text.length > CLIPPED ? `${text.slice(0, CLIPPED - 1)}…` : text))
-  // The first warning and the worst loss before all others.
+  // The first warning and the worst loss take precedence over all others.
   add(shown.warnings, clipped.slice(0, 1))
   add(shown.would_be_cut, cut.slice(0, 1))
   add(shown.warnings, clipped.slice(1))
@@ -115,7 +118,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
   return shown
 }
 
-/** The worst applications are described, the rest counted. */
+/** Limits of a preview, in bytes: the worst applications are described and the rest are counted. */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000
 const MOST_WARNINGS = 3
@@ -125,7 +128,10 @@ const LONGEST_NAME = 60
 
 type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 
-/** What a batch would write and whom that would cut, for the person who confirms it. `results` are those of a run without writes. */
+/**
+ * Describes, for the person who confirms, what a batch would write and whom that would cut. `results` come from a run
+ * without writes.
+ */
 export function previewBatch(
   ctx: Context,
   { order, results, warnings, isDryRun }: Pick<Batch, 'order' | 'results' | 'warnings'> & { isDryRun: boolean },
@@ -192,7 +198,7 @@ function describeLosses(ringfences: readonly Prepared[]): string {
   const losses = ringfences.flatMap((prepared) =>
     listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: nameOfPlan(prepared) })),
   )
-  // As listCut orders the losses of one application.
+  // The same order as in listCut.
   const certain = losses.filter(({ effect }) => effect !== 'possibly_cut')
   const [worst] = (certain.length > 0 ? certain : losses).toSorted((a, b) => b.connections - a.connections)
   if (worst === undefined) return 'No source seen in the traffic would be cut.'
@@ -243,7 +249,7 @@ function describe(ctx: Context, outcome: BatchOutcome): Row {
   }
 }
 
-/** All rows in their order; where they do not fit, what fails, cuts or denies before what does not. */
+/** Returns all rows in order if they fit; otherwise rows with failures, losses or deny rules come first. */
 function worstThatFit(rows: readonly Row[]): Row[] {
   const weight = (row: Row) =>
     row.status === 'error' ? 0 : Number(row['sources_cut'] ?? 0) > 0 ? 1 : row['denies'] === true ? 2 : 3

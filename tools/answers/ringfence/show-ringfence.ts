@@ -20,12 +20,12 @@ import { describeDeviations, deviationsOf, warnOfDeviations } from './warn-of-ri
 import { byLoss, groupLosses, listCut, listInfrastructure } from './list-losses.js'
 import { warnOfPlan } from './warn-of-ringfence.js'
 
-/** Ports shown per peer. */
+/** Maximum number of ports shown per peer. */
 const MOST_PORTS = { standard: 20, full: 200 }
 
 type Detail = 'standard' | 'full'
 
-/** The answer of a ringfence: the plan, and what came of it; `written` is null for a dry run (T15). */
+/** Builds the answer of a ringfence: the plan and its result. `written` is null for a dry run (T15). */
 export function showRingfence(
   prepared: Prepared,
   written: RingfenceWritten | null,
@@ -86,12 +86,12 @@ export function showRingfence(
   )
   const { rules, section_totals: totals, ...answer } = shown as typeof shown & { rules?: object[] }
   const ruleset = { ...answer.ruleset, ...(rules !== undefined && { rules }) }
-  // A list that is shown whole tells its length.
+  // Totals are needed only if a list was cut.
   const isCut = shown.truncated_sections !== undefined
   return { ...answer, ...(isCut && { section_totals: totals }), ruleset } as unknown as RingfenceAnswer & Reading
 }
 
-/** Rules that a real run would add, in the order of their requests, which tell the rest. */
+/** Lists the rules that a real run would add, in the order of their requests, which contain further details. */
 const listPlanned = (prepared: Prepared): object[] =>
   prepared.plan.newRules.map((rule: RingfenceRule, at) => {
     const planned = prepared.rules[at] as PlannedRule
@@ -175,7 +175,7 @@ function describeOutcome(
   return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft, ${made}. It takes effect when provisioned.`
 }
 
-/** What a real run sends, in its order. */
+/** Lists the requests that a real run sends, in order. */
 export function listRequests(prepared: Prepared, orgId: string): PlannedRequest[] {
   const { ruleSet, name, rules } = prepared
   const collection = `/orgs/${orgId}/sec_policy/draft/rule_sets`
@@ -186,10 +186,10 @@ export function listRequests(prepared: Prepared, orgId: string): PlannedRequest[
   ]
 }
 
-/** What a rule is for. */
+/** Describes the purpose of a rule. */
 export const describeRule = ({ type, remote }: RingfenceRule) => ({ type, ...remote })
 
-/** A rule of the plan in words. */
+/** Describes a planned rule in words. */
 export function describePlanned({ consumers, providers, services }: PlannedRule) {
   return {
     consumers: consumers.map(nameActor).join(', '),
@@ -198,7 +198,7 @@ export function describePlanned({ consumers, providers, services }: PlannedRule)
   }
 }
 
-/** What only the deny rule says of itself. */
+/** Returns the fields that only the deny rule has. */
 export function describeDeny({ type }: RingfenceRule, { services }: PlannedRule, { deny }: Prepared) {
   if (deny === null || type !== 'deny (block all inbound)') return {}
   return { deny_consumer_mode: deny.mode, ingress_services_resolved: showResolved(services) }

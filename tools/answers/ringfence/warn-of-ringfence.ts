@@ -10,18 +10,18 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
-/** Where a ringfence differs from what was asked for, most serious first. */
+/** How a ringfence differs from the request, most serious first. */
 interface Deviations {
   /** Fields of the stored rule set that differ from what was sent. */
   changed: string[]
   denyWithheld: boolean
-  /** Its own queries that reached the row limit. */
+  /** Queries for this ringfence that reached the row limit. */
   truncated: string[]
-  /** The deny rule names workloads because there is no Any list. */
+  /** True if the deny rule names workloads, because there is no Any list. */
   fallback: boolean
 }
 
-/** Names a sentence lists at most. */
+/** Maximum number of names in a sentence. */
 const MOST_NAMED = 10
 
 export function deviationsOf(
@@ -37,7 +37,10 @@ export function deviationsOf(
   }
 }
 
-/** The warnings that come before all others. Whom the fallback lets in is left to the warnings of the plan. */
+/**
+ * Returns the warnings that precede all others. The consequences of the fallback are left to the warnings about the
+ * plan.
+ */
 export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[] {
   return [
     changed.length > 0
@@ -47,7 +50,7 @@ export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[
   ].filter(Boolean)
 }
 
-/** What of that follows the first sentence of the message. */
+/** Returns the deviations that are mentioned after the first sentence of the message. */
 export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviations): string =>
   [
     changed.length > 0 ? ' The PCE stored the rule set differently: see warnings.' : '',
@@ -55,7 +58,10 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
     fallback ? ' There is no Any IP list, so the deny rule covers workloads only.' : '',
   ].join('')
 
-/** The same for a whole batch, each once with all applications affected: their own warnings may be trimmed. */
+/**
+ * Returns the same warnings for a whole batch, each once with all affected applications, because the warnings of single
+ * applications may be trimmed.
+ */
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
     const [app, env] = prepared.application
@@ -81,13 +87,13 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   ]
 }
 
-/** The first of them, and how many more there are. */
+/** Lists the first names and the number of the remaining ones. */
 export function named(names: readonly string[]): string {
   const rest = names.length - MOST_NAMED
   return `${names.slice(0, MOST_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** What to look at before this is written or provisioned; the most serious first. */
+/** Returns what to look at before the ringfence is written or provisioned, most serious first. */
 export function warnOfPlan(
   prepared: Prepared,
   cut: readonly CutSource[],
@@ -150,7 +156,7 @@ function describeLosses({ deny }: Prepared, cut: readonly CutSource[]): string {
   return `${countOf(cut.length, 'source')} (${countOf(connections, 'connection')} in the window) would be cut ${when}${unsure}: ${kinds.join(', ')}. See would_be_cut.`
 }
 
-/** Whether the losses come with provisioning or only with another enforcement mode. */
+/** Says whether traffic is lost when provisioning, or only when the enforcement mode changes. */
 function describeEnforcement({ workloads, deny }: Prepared): string {
   const { selective = 0, full = 0 } = workloads.enforcement_modes
   const of = `of ${countOf(workloads.managed, 'managed workload')}`
@@ -161,7 +167,7 @@ function describeEnforcement({ workloads, deny }: Prepared): string {
   return `None ${of} enforces this yet: nothing is dropped until their mode changes.`
 }
 
-/** A deny rule that stands may deny more sources than this call asks for. */
+/** Warns if an existing deny rule denies more sources than this call requests. */
 function describeWider({ deny, ruleSet, plan }: Prepared): string {
   const rule = ruleSet?.deny_rules?.find(({ href }) => plan.standingRules.some((one) => one.href === href))
   if (deny === null || rule === undefined) return ''
@@ -192,7 +198,7 @@ function fallback({ deny, options, anyListIsIpv4Only, isAnyListUnclear, plan }: 
   return anyListIsIpv4Only ? 'The Any IP list has no IPv6 range, so the deny rule does not block IPv6.' : ''
 }
 
-/** What makes losses uncertain in the policy around the ringfence. */
+/** Explains which parts of the surrounding policy make the losses uncertain. */
 function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: readonly CutSource[]): string {
   const unclear = cut.some(({ effect }) => effect === 'possibly_cut')
   return [
@@ -207,7 +213,10 @@ function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: re
     .join(' ')
 }
 
-/** Whose loss reaches further than the application; what stays allowed is told by infrastructure_sources alone. */
+/**
+ * Warns of infrastructure services that lose traffic, because that affects more than this application. Those that stay
+ * allowed are only listed in infrastructure_sources.
+ */
 function describeInfrastructure(found: readonly InfrastructureSource[]): string {
   const lost = found.filter(({ loses_traffic: loses }) => loses)
   if (lost.length > 0) {
@@ -219,13 +228,13 @@ function describeInfrastructure(found: readonly InfrastructureSource[]): string 
     : `${countOf(found.length, 'infrastructure service')} among the sources (infrastructure_sources) would stay allowed; check their rules first.`
 }
 
-/** Applications of another environment that an allow rule lets in, busiest first. */
+/** Lists applications of other environments that an allow rule lets in, busiest first. */
 export const listForeign = ({ plan, application: [, env] }: Pick<Prepared, 'plan' | 'application'>): PlannedRemote[] =>
   plan.remotes
     .filter((remote) => remote.env !== env.value && (remote.rule === 'new' || remote.rule === 'existing'))
     .sort((a, b) => b.connections - a.connections)
 
-/** Ports of a source that the sentence names at most. */
+/** Maximum number of ports per source in the sentence. */
 const MOST_PORTS = 5
 
 function describeForeign(prepared: Prepared): string {
@@ -240,7 +249,7 @@ function describeForeign(prepared: Prepared): string {
   return `Lets in sources of other environments than ${prepared.application[1].value}: ${named(names)}. exclude_sources or environments leaves them out.`
 }
 
-/** Whom the caller leaves out, and where that does not do what it seems to. */
+/** Describes the sources that the caller leaves out, and where that does not have the expected effect. */
 function describeLeftOut({ plan, choice }: Prepared): string {
   const nameOf = ({ app, env }: { app: string; env: string }) => `${app} (${env})`
   const out = plan.remotes.filter(({ rule }) => rule === 'excluded')
@@ -258,10 +267,13 @@ function describeLeftOut({ plan, choice }: Prepared): string {
     .join(' ')
 }
 
-/** Destinations and ports of each that the sentence names at most. */
+/** Maximum number of destinations, and of ports for each, in the sentence. */
 const MOST_DESTINATIONS = 5
 
-/** What a standard ringfence costs its own workloads in full enforcement; empty where that is nothing. */
+/**
+ * Describes which outbound traffic the application's workloads lose in full enforcement with a standard ringfence;
+ * empty if none.
+ */
 export function describeOutbound({ plan, ranking, discovery }: Prepared): string {
   const { certain, byDefault, destinations } = plan.lostOutbound
   if (destinations.length === 0) return ''

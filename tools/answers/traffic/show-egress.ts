@@ -13,7 +13,7 @@ const text = Type.String()
 const count = Type.Integer()
 const confidence = { description: 'likely: its own services; ambiguous: shared by many tenants' }
 
-/** What discover-process-egress answers (T14). */
+/** The answer of discover-process-egress (T14). */
 export const EgressOutput = Type.Object({
   totals: Type.Object(
     {
@@ -84,13 +84,13 @@ export const EgressOutput = Type.Object({
   ...Truncation,
 })
 
-/** Users named per finding. */
+/** Maximum number of users named per finding. */
 const MOST_USERS = 5
 
 const NOTE =
   'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. permitted_today may only mean that no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
 
-/** A finding as answers show it; what is unknown is absent. */
+/** Converts a finding to its output form; unknown values are absent. */
 export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) {
   const { process, destination, dst_ip: ip, fqdn, port, proto, policy_decision: decision, rule } = keys
   const users = parts.user.values().flatMap((user) => user ?? [])
@@ -117,8 +117,8 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 }
 
 /**
- * The answer of discover-process-egress: totals of everything and the findings given. `named`: processes were asked for;
- * `filtered`: something narrowed the query. Both change what an empty answer means.
+ * Builds the answer of discover-process-egress: totals of everything, and the given findings. `named` says whether
+ * processes were requested, `filtered` whether the query was narrowed; both change what an empty answer means.
  */
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
@@ -135,13 +135,13 @@ export function showEgress(
         egress_rows: steps.egress_rows,
         distinct_processes: processes.total,
         findings: findings.total,
-        // Both are set once the rows are cut to size; their final values are no longer in bytes than these.
+        // Both are set after the rows are cut to size. Their final values take no more bytes than these.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,
       },
       examined: {
-        // analysed has both; where nothing is left, they begin the steps.
+        // These counts begin the steps if nothing is left; otherwise `analysed` already contains them.
         ...(isEmpty && { pce_flows: read.pceFlows, rows: read.rows }),
         outbound_rows: steps.outbound_rows,
         with_external_destination: steps.with_external_destination,
@@ -159,7 +159,7 @@ export function showEgress(
       findings: { rows: findings.groups.map(showFinding), total: findings.total },
     },
     {
-      // limit is the caller's own; processes and providers are shown as far as there is room.
+      // `limit` is the caller's own; processes and providers are shown as far as there is space.
       detail: 'full',
       limits,
       hint: (shown) =>
@@ -171,7 +171,7 @@ export function showEgress(
   return answer
 }
 
-/** The step at which the last row was left out, and what would bring it back. */
+/** Says at which step the last row was dropped, and which change to the call would keep it. */
 function explainEmpty(
   steps: Egress['steps'],
   rows: number,

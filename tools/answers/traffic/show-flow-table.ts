@@ -6,7 +6,7 @@ import { SUM_COLUMNS } from '../../../domain/traffic/dimensions.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
 
-/** What get-traffic-flows answers (T23): rows as arrays in the order of `columns` (T9). */
+/** The answer of get-traffic-flows (T23), with rows as arrays in the order of `columns` (T9). */
 export const FlowTableOutput = Type.Object({
   total_pce_flows: TrafficCounts.pce_flows,
   total_rows: Type.Integer({ description: 'Groups there are: rows of data, shown or not' }),
@@ -31,17 +31,20 @@ type Keys = Record<string, string | number | null>
 
 interface FlowTable {
   read: FlowsRead
-  /** Names of the group keys, in order. */
+  /** Names of the grouping keys, in order. */
   names: readonly string[]
-  /** Busiest first. */
+  /** Groups, busiest first. */
   groups: readonly Group<Keys>[]
-  /** Number of groups. */
+  /** Total number of groups. */
   total: number
-  /** Columns that are left out when no group has a value in them. */
+  /** Columns that are left out if no group has a value in them. */
   optional: ReadonlySet<string>
 }
 
-/** The answer of get-traffic-flows: as many groups as fit the byte budget. Missing keys are `-` (T8), missing times null. */
+/**
+ * Builds the answer of get-traffic-flows with as many groups as fit the budget. Missing keys are `-` (T8), missing
+ * times are null.
+ */
 export function showFlowTable({ read, names, groups, total, optional }: FlowTable, limits: Limits) {
   const used = names.filter((name) => !optional.has(name) || groups.some(({ keys }) => keys[name] !== null))
   const columns = [...used, ...SUM_COLUMNS]

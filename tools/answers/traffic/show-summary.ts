@@ -23,14 +23,14 @@ const service = {
   proto: Type.String(),
   policy: Policy,
 }
-/** Times are UTC. */
+/** Sums and times of each row; times are in UTC. */
 const measures = {
   ...TrafficSums,
   first_detected: Nullable(Type.String()),
   last_detected: Nullable(Type.String()),
 }
 
-/** Answer of get-traffic-flows-summary (T12). */
+/** The answer of get-traffic-flows-summary (T12). */
 export const TrafficSummaryOutput = Type.Object({
   totals: Type.Object(
     {
@@ -121,13 +121,14 @@ interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
   identityLabels: readonly string[]
-  /** Those that were asked for, where not all were. */
+  /** The requested sections, if not all were requested. */
   sections?: readonly SectionName[] | undefined
 }
 
 /**
- * The answer of get-traffic-flows-summary: totals of everything, and as many rows of each section as fit. Totals are the same for
- * both detail levels; only the rows shown differ, and `truncated_sections` says where.
+ * Builds the answer of get-traffic-flows-summary: totals of everything, and as many rows per section as fit. Totals are
+ * the same at both levels of detail; only the number of rows differs, and `truncated_sections` says which sections were
+ * cut.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
   const { summary, read, identityLabels, sections: asked = SECTION_NAMES } = facts
@@ -159,7 +160,7 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
   }
   const sections = {} as { [K in SectionName]: { rows: Sections[K]; total: number } }
   for (const name of SECTION_NAMES)
-    // What nobody asked for is not cut either.
+    // A section that was not requested must not be reported as cut.
     Object.assign(sections, {
       [name]: asked.includes(name)
         ? { rows: summary.sections[name], total: summary.sectionTotals[name] }

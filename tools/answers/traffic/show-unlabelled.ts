@@ -35,7 +35,7 @@ const traffic = {
   last_detected: Nullable(text),
 }
 
-/** What find-unmanaged-traffic answers (T13). */
+/** The answer of find-unmanaged-traffic (T13). */
 export const UnlabelledOutput = Type.Object({
   lookback_days: count,
   direction_filter: Text('direction as applied'),
@@ -75,7 +75,8 @@ const ADVICE =
   'Label each unlabelled_workload: policy by label does not reach it. Put known networks into IP lists. Identify each unknown_ip before enforcement: traffic that no rule covers is then blocked.'
 
 /**
- * The answer of find-unmanaged-traffic: the busiest rows of each list; counts are of all rows with at least `least` connections.
+ * Builds the answer of find-unmanaged-traffic with the busiest rows of each list. Counts cover all rows with at least
+ * `least` connections.
  */
 export function showUnlabelled(
   finder: UnlabelledTrafficFinder,
@@ -86,7 +87,7 @@ export function showUnlabelled(
   const { days, direction, least, limit } = asked
   const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
-  // Direction is as the labelled end sees it, and here neither end is labelled.
+  // Pairs are always shown: the direction is that of the labelled end, and here neither end is labelled.
   const pairs = finder.pairs(limit, least)
   const isEmpty = sources.total + destinations.total + pairs.total === 0
   return showSections(
@@ -109,7 +110,7 @@ export function showUnlabelled(
       both_unlabelled: pairs,
     },
     {
-      // top_n is the caller's own limit.
+      // `top_n` is the caller's own limit.
       detail: 'full',
       limits,
       hint: (shown) =>
