@@ -21,8 +21,8 @@ export interface Redundancy {
   /** Index of the rule in the list of rules. */
   rule: number
   /**
-   * Rules that together decide about every connection of this one. The set is minimal unless it has forty rules or
-   * more.
+   * Rules that together decide about every connection of this one. None of them can be left out, unless more than forty
+   * rules were candidates.
    */
   by: readonly number[]
 }
