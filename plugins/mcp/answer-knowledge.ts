@@ -7,7 +7,9 @@ import type { Cacheability, InnerResult } from './eras.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
-/** Neither subscriptions nor changes of the lists are announced: nothing in them changes while the server runs. */
+/**
+ * Neither subscriptions nor list changes are announced, because nothing in these lists changes while the server runs.
+ */
 export const KNOWLEDGE_CAPABILITIES = { resources: {}, prompts: {}, completions: {} }
 
 type Params = Record<string, unknown> | undefined
@@ -17,13 +19,13 @@ export interface KnowledgePorts extends ResourceReader {
   lookUp: LookUp
   /** The id under which the request appears in errors. */
   requestId: string
-  /** Told what was thrown that no caller can do anything about. */
+  /** Called with errors that no caller can do anything about. */
   onFailure: (thrown: unknown) => void
 }
 
 /**
- * Answers the methods of resources, prompts and completions (MCP server features); null for any other. A resource or prompt that the caller may not see does not exist for
- * them. Rejects with RpcFailure.
+ * Answers the methods of resources, prompts and completions (MCP server features); null for any other method. A
+ * resource or prompt that the caller may not see does not exist for them. Rejects with RpcFailure.
  */
 export function answerKnowledge(
   method: string,
@@ -51,13 +53,13 @@ export function answerKnowledge(
   }
 }
 
-/** Documents and lists change with the server alone. */
+/** Documents and lists change only with a new version of the server. */
 const MINUTES = 5 * 60_000
-/** The list of documents is one and the same for all callers. */
+/** The list of documents is the same for all callers. */
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
-/** What depends on the tools that the caller is offered. */
+/** Answers that depend on the tools that the caller is offered. */
 const OF_CALLER: Cacheability = { ttlMs: MINUTES, cacheScope: 'private' }
-/** A page about the estate is of the moment. */
+/** A page about the estate shows the current state, so it must not be cached. */
 const OF_MOMENT: Cacheability = { ttlMs: 0, cacheScope: 'private' }
 
 const resultOf = (result: object, cache?: Cacheability): InnerResult => ({
@@ -125,7 +127,7 @@ function readReference(ref: unknown): { kind: 'prompt' | 'resource'; name: strin
   )
 }
 
-/** The JSON-RPC error of anything that was thrown. What does not exist, and arguments of no use, are wrong params. */
+/** Converts anything thrown to a JSON-RPC error. Unknown resources and unusable arguments are invalid params. */
 function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): Error {
   const error = errorOf(thrown)
   const { message, ...data } = renderError(error, requestId)
@@ -135,7 +137,7 @@ function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): E
   return rpcFailure(RPC.internal, message, data)
 }
 
-/** What came of a tool call that a page needed, in the words of the dispatcher. */
+/** The error of a tool call that a page needed, as the dispatcher returned it. */
 export class FailedCall extends Error {
   override readonly name = 'FailedCall'
   readonly code: string

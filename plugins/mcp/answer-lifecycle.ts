@@ -16,13 +16,14 @@ interface LifecyclePorts {
   server: ServerPorts
   request: RequestPorts
   capabilities: object
-  /** Of what depends on the caller's offer. */
+  /** For answers that depend on the caller's offer. */
   cache: Cacheability
 }
 
 /**
- * Answers what clients ask before and beside their work, which is all that the eras do differently: a handshake and signs of life here, a
- * question who the server is and the wish to be told of changes there. Null for any other method. Throws RpcFailure.
+ * Answers what clients ask before and beside their work, which is the only part of the protocol that differs between
+ * the eras: a handshake and pings in the older one; in the newer one, who the server is, and a subscription to changes.
+ * Null for any other method. Throws RpcFailure.
  */
 export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
   switch (`${era} ${call.method}`) {
@@ -45,7 +46,7 @@ function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePo
   const protocolVersion = negotiate(asked)
   const { capabilities: declared } = params ?? {}
   const { form } = readCanAsk((declared ?? {}) as Record<string, unknown>)
-  // There was no elicitation in 2025-03-26.
+  // Elicitation did not exist in 2025-03-26.
   const shows = { forms: form && protocolVersion !== BATCH_VERSION, apps: readShowsApps(declared) }
   server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, shows)
   return {
@@ -63,8 +64,9 @@ const discover = ({ server, capabilities, cache }: LifecyclePorts): InnerResult 
 const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(listTools(offered))
 
 /**
- * Nothing of what could be subscribed to ever changes, so nothing of it is agreed to, and the subscription ends at once: a stream that stays
- * open would take one of the caller's places and say nothing (MCP subscriptions, "Acknowledgment", "Graceful Closure").
+ * Answers a subscription. Nothing that could be subscribed to ever changes, so none of it is granted, and the
+ * subscription ends at once; a stream that stays open would occupy one of the caller's places without ever saying
+ * anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
  */
 function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {
   const { notifications } = params ?? {}

@@ -6,8 +6,8 @@ import type { MessagePorts, RequestPorts, ServerPorts } from './ports.js'
 import { claimedVersion, type Era, isLegacy } from './versions.js'
 
 /**
- * One request as it came, of either era, to the whole message that answers it. `headers`: of HTTP, where that is what it came over. Never
- * rejects.
+ * Answers one request of either era, as received, with a complete message. `headers` are those of HTTP, if the request
+ * came over HTTP. Never rejects.
  */
 export async function answerMessage(
   request: JSONRPCRequest,
@@ -37,7 +37,7 @@ export async function answerMessage(
   }
 }
 
-/** Of a request that cannot be read. */
+/** Guesses the era of a request that cannot be read. */
 function guessEra({ params }: JSONRPCRequest, headers: RequestHeaders | undefined): Era {
   const named = claimedVersion(params) ?? headers?.['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'

@@ -10,7 +10,7 @@ import { startProgress, type Timers } from './progress.js'
 import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
-/** Those of Node.js, for progress and signs of life. */
+/** The timers of Node.js, for progress and heartbeats. */
 export const systemTimers: Timers = {
   now: () => performance.now(),
   after(ms, run) {
@@ -22,8 +22,8 @@ export const systemTimers: Timers = {
 export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
 
 /**
- * Lists are the same until the server is started anew, which nobody is told of. They depend on what the caller is offered, by role or by
- * headers that are no part of what a cache goes by; so nobody else may have them.
+ * Lists stay the same until the server restarts, which is not announced. They depend on what the caller is offered, by
+ * role or by headers that caches do not take into account, so they must not be shared between callers.
  */
 const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
 
@@ -48,7 +48,7 @@ export async function answerRequest(
   }
 }
 
-/** With what only clients that show pages need to know. */
+/** The list of tools, including links to pages for clients that can show them. */
 function listFor({ showsApps }: InnerCall, server: ServerPorts) {
   const tools = server.listTools(server.offered)
   return (showsApps ?? server.showsApps?.() ?? false) ? withApps(tools) : tools
@@ -58,8 +58,8 @@ type Progress = (update: ProgressUpdate) => void
 type Notify = RequestPorts['notify']
 
 /**
- * Tells the client of progress where it asked for it, and nothing any more once the work is done. `eager`: of its start as well (D4);
- * otherwise only work that has progress to tell does.
+ * Sends progress to the client if it asked for it, and nothing after the work has ended. `eager`: also reports the
+ * start (D4); otherwise, only work that reports progress does.
  */
 async function withProgress<T>(
   { progressToken }: InnerCall,
@@ -78,7 +78,7 @@ async function withProgress<T>(
     if (eager) begin()
     return await work((update) => begin().update(update))
   } finally {
-    // Assigned by then, which the compiler does not see.
+    // `progress` has been assigned by now, which the compiler does not see.
     ;(progress as ReturnType<typeof startProgress> | null)?.stop()
   }
 }
@@ -91,8 +91,8 @@ interface Running {
 }
 
 /**
- * Answers tools/call. A failure of the tool is a result with isError; an unknown tool or params of the wrong shape are JSON-RPC
- * errors (MCP tools, "Error Handling").
+ * Answers tools/call. A failure of the tool is a result with isError; an unknown tool or params of the wrong form are
+ * JSON-RPC errors (MCP tools, "Error Handling").
  */
 async function callOneTool(
   call: InnerCall,
@@ -132,17 +132,17 @@ async function callOneTool(
   return { kind: 'result', result: renderMcpError(error, requestId) }
 }
 
-/** Longer nobody waits who is typing: milliseconds. */
+/** Milliseconds that a completion may take; a person who is typing waits no longer. */
 const LOOK_UP_MS = 3000
 
-/** Null for what is not there in time; it goes on for those who ask later. */
+/** Resolves with null if the work does not finish in time; it continues for later requests. */
 function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
   let cancel = () => {}
   const late = new Promise<null>((resolve) => (cancel = timers.after(LOOK_UP_MS, () => resolve(null))))
   return Promise.race([work, late]).finally(() => cancel())
 }
 
-/** What is not about tools: documents, prompts, completions. */
+/** Answers requests that are not about tools: documents, prompts, completions. */
 async function answerOther(
   call: InnerCall,
   { knowledge, offered, callTool, orgId, charge, onFailure, timers = systemTimers, ...server }: ServerPorts,

@@ -2,28 +2,31 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { KINDS, TOOL_OF } from '../../pictures/kinds.js'
 import type { PictureKind } from '../../pictures/picture.js'
 
-/** MCP Apps: pages of this server that a client shows beside the answer of a tool (extension of 2026-01-26). */
+/** MCP Apps: pages of this server that a client shows beside a tool's answer (extension of 2026-01-26). */
 const EXTENSION = 'io.modelcontextprotocol/ui'
 const MIME_TYPE = 'text/html;profile=mcp-app'
 
 const URIS: ReadonlyMap<string, PictureKind> = new Map(KINDS.map((kind) => [`ui://svc-mcp/${kind}.html`, kind]))
 const URI_OF: ReadonlyMap<string, string> = new Map([...URIS].map(([uri, kind]) => [TOOL_OF[kind], uri]))
 
-/** Whether a client declares that it shows such pages. */
+/** Whether a client declares that it can show such pages. */
 export function readShowsApps(capabilities: unknown): boolean {
   const { extensions } = (capabilities ?? {}) as { extensions?: Readonly<Record<string, unknown>> | null }
   const settings = extensions?.[EXTENSION] as { mimeTypes?: unknown } | null | undefined
   return Array.isArray(settings?.mimeTypes) && settings.mimeTypes.includes(MIME_TYPE)
 }
 
-/** The entries of tools/list for a client that shows pages: those with a picture say which. */
+/** The entries of tools/list for a client that shows pages: tools with a page name it. */
 export const withApps = (tools: readonly Tool[]): Tool[] =>
   tools.map((tool) => {
     const resourceUri = URI_OF.get(tool.name)
     return resourceUri === undefined ? tool : { ...tool, _meta: { ui: { resourceUri } } }
   })
 
-/** A page, by its URI, loaded when somebody asks for it; null where there is none. It loads and sends nothing, so its content policy has no origins. */
+/**
+ * Reads a page by its URI, loading it only then; null if there is none. The page loads and sends nothing, so its
+ * content policy names no origins.
+ */
 export async function readApp(uri: string): Promise<object | null> {
   const kind = URIS.get(uri)
   if (kind === undefined) return null

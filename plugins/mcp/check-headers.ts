@@ -7,8 +7,9 @@ import { RPC, rpcError, type RpcErrorBody, RpcProblem } from './read-envelope.js
 import type { Era } from './versions.js'
 
 /**
- * What the headers of a POST to the MCP endpoint must say, checked before its body is read (MCP Streamable HTTP, "Sending
- * Messages"). What they say of the protocol is compared with the body: an error that speaks of it has to carry the id of its request.
+ * Checks the headers of a POST to the MCP endpoint before its body is read (MCP Streamable HTTP, "Sending Messages").
+ * The headers about the protocol version are compared with the body later, because errors about it must carry the id of
+ * the request.
  *
  * Throws ToolError `not_acceptable` (406) or `unsupported_media_type` (415).
  */
@@ -26,7 +27,10 @@ export function checkHeaders(headers: IncomingHttpHeaders): void {
   }
 }
 
-/** Headers that were found to accept both types: a client sends the same one with every request, and there are few clients. */
+/**
+ * Accept headers that are known to accept both types. A client sends the same one with every request, and there are
+ * only few different clients.
+ */
 const sufficient = new Set<string>()
 const MOST_SPELLINGS = 100
 const LONGEST_REMEMBERED = 200
@@ -39,7 +43,7 @@ function acceptsBoth(accept: string): boolean {
   return true
 }
 
-/** Media ranges of an Accept header that are not ruled out by `q=0` (RFC 9110, 12.5.1). */
+/** The media ranges of an Accept header, except those ruled out by `q=0` (RFC 9110, 12.5.1). */
 function acceptedTypes(accept: string): Set<string> {
   const types = new Set<string>()
   for (const range of accept.toLowerCase().split(',')) {
@@ -60,9 +64,9 @@ interface RpcErrorAnswer {
 }
 
 /**
- * Anything that kept an HTTP request from being answered, in the shape MCP clients read: 400 with the JSON-RPC code of its envelope, or the
- * status of the HTTP rule it broke, with -32000 before 2026-07-28 and the same status as code from then on. `data` carries our own code and
- * the request id.
+ * Answers an HTTP request that could not be processed, in the form that MCP clients read: 400 with the JSON-RPC code of
+ * its envelope, or the status of the HTTP rule that it broke. The code is then -32000 before 2026-07-28, and equal to
+ * the status from then on. `data` carries this server's own code and the request id.
  */
 export function answerRpcError(thrown: unknown, requestId: string, headers: RequestHeaders): RpcErrorAnswer {
   const era = eraOf(headers)
@@ -75,7 +79,7 @@ export function answerRpcError(thrown: unknown, requestId: string, headers: Requ
   return { status, retryAfter, body: errorBody(era, null, code, message, data) }
 }
 
-/** From 2026-07-28 on an id that is not known is left out. */
+/** From 2026-07-28 on, an unknown id is left out. */
 function errorBody(era: Era, id: RpcErrorBody['id'], code: number, message: string, data: object): object {
   const body = rpcError(id, code, message, data)
   return era === 'modern' && id === null ? { ...body, id: undefined } : body

@@ -6,13 +6,14 @@ import { readCall, renderFailure, resultOf } from './eras.js'
 import type { Elicit, ServerPorts } from './ports.js'
 import { rpcFailure } from './rpc-failure.js'
 
-/** How long a person has to answer a question: milliseconds. */
+/** How long a person has to answer a question, in milliseconds. */
 const ANSWERED_WITHIN_MS = 15 * 60_000
 
 /**
- * The SDK's low-level Server for a connection with a handshake. Its zod layer answers params of the wrong shape with -32603 and a dump of its
- * schema, and it would speak versions we do not offer, so the methods of this server are answered from the fallback handler, which gets
- * requests as they came; cancellation and what is asked of the client stay the SDK's.
+ * Creates the SDK's low-level Server for a connection with a handshake. The SDK's zod layer answers params of the wrong
+ * form with -32603 and a dump of its schema, and it accepts versions that this server does not offer. Therefore the
+ * fallback handler, which gets requests unchanged, answers all methods of this server; only cancellation and requests
+ * to the client are left to the SDK.
  */
 export function createMcpServer(given: ServerPorts): Server {
   let shows = { forms: false, apps: false }
@@ -37,7 +38,7 @@ export function createMcpServer(given: ServerPorts): Server {
         timeout: ANSWERED_WITHIN_MS,
       }).catch(() => null)
     const notify = (method: string, params: object) => {
-      // Fails only when the client has gone.
+      // Fails only if the client has left.
       sendNotification({ method, params } as never).catch(() => {})
     }
     try {
@@ -52,7 +53,7 @@ export function createMcpServer(given: ServerPorts): Server {
     } catch (thrown) {
       const { error, isUnexpected } = renderFailure(thrown, 'legacy')
       if (isUnexpected) ports.onFailure(thrown)
-      // The SDK makes an error of it again.
+      // The SDK turns it back into an error.
       throw rpcFailure(error.code, error.message, error.data)
     }
   }

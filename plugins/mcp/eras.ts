@@ -7,43 +7,43 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, RpcFailure } from './rpc-failure.js'
 import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS, VERSION_KEY } from './versions.js'
 
-/** What a request asks for, whichever envelope it came in. */
+/** A request, independent of the era of its envelope. */
 export interface InnerCall {
   method: string
-  /** What belongs to the method: neither `_meta` nor what an era adds to its requests. */
+  /** The params of the method, without `_meta` and without what an era adds to its requests. */
   params: Record<string, unknown> | undefined
   progressToken?: string | number
   /** `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
-  /** `name/version` of the client, where this request says it; null where it could and does not. */
+  /** `name/version` of the client, if this request states it; null if the era allows it and the client does not. */
   client?: string | null
-  /** W3C Trace Context of whoever made the request, unchecked. */
+  /** The sender's W3C Trace Context, unchecked. */
   trace?: TraceOrigin
-  /** How a person can be asked through the client, as far as this request says so. */
+  /** How a person can be asked through the client, according to this request. */
   canAsk: { form: boolean; url: boolean }
-  /** Whether the client shows pages beside answers, as far as this request says so. */
+  /** Whether the client shows pages beside answers, according to this request. */
   showsApps?: boolean
-  /** Answers of the person, and the state that came with the questions: both as the client sent them. */
+  /** The person's answers, and the state that came with the questions, both as the client sent them. */
   inputResponses?: Record<string, unknown>
   requestState?: string
 }
 
-/** A call with the words in which its answer has to be put. */
+/** A call, together with the era in which it must be answered. */
 export interface ReadCall {
   era: Era
   call: InnerCall
 }
 
-/** What came of a call, before it is put into the words of an era. */
+/** The result of a call, before it is formatted for an era. */
 export type InnerResult =
-  /** What a tool answers, also as text. */
+  /** What a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
   /** The members of any other result. */
   | { kind: 'result'; result: object; cache?: Cacheability }
-  /** Questions that a person has to answer first; the client then repeats the call with the answers. */
+  /** Questions that a person must answer first; the client then repeats the call with the answers. */
   | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }
 
-/** How long a client may use a result again, and whether others may as well. */
+/** How long a client may reuse a result, and whether it may be shared between callers. */
 export interface Cacheability {
   ttlMs: number
   cacheScope: 'public' | 'private'
@@ -57,42 +57,46 @@ export interface ServerInfo {
 const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
-/** Of `_meta` of everything that belongs to a subscription: the id of its request. */
+/** Key in the `_meta` of everything that belongs to a subscription; the value is the id of its request. */
 export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
 
-/** Of a request that came over HTTP. */
+/** Headers of a request that came over HTTP. */
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Reads a request of either era. `headers`: of HTTP, where they have to agree with what a request of 2026-07-28 says of itself.
+ * Reads a request of either era. `headers` are those of HTTP, which must agree with what a request of 2026-07-28 says
+ * about itself.
  *
- * Throws RpcFailure: -32602 for params that no method could have, and for what is missing in a `_meta` of 2026-07-28; -32022 for a revision
- * that this server does not speak; -32020 for headers that are missing or say something else than the body. What of these is an answer of
- * HTTP as well has a `status`.
+ * Throws RpcFailure: -32602 for params that no method could have, and for what is missing in a `_meta` of 2026-07-28;
+ * -32022 for a revision that this server does not speak; -32020 for headers that are missing or contradict the body.
+ * Errors that are also HTTP answers have a `status`.
  */
 export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): ReadCall {
   const { method } = request
   const params: unknown = request.params
   const claimed = claimedVersion(params)
   const named = headers?.['mcp-protocol-version']
-  // Some clients discover first, and go on with a handshake under the header that they have then.
+  // Some clients first discover the server, and then do a handshake while still sending the header of the newer
+  // revision.
   const isHandshake = method === 'initialize' && named === MODERN_VERSION
   const isUnnamed = claimed === undefined && (isHandshake || named === undefined || isLegacy(named))
   if (!isUnnamed && !(isLegacy(claimed) && (named === undefined || isLegacy(named))))
     return readModern(method, params, headers)
-  // Older revisions have no such headers; where one comes all the same, a proxy may have gone by it.
+  // Older revisions do not have these headers. If one is sent nevertheless, it is checked, because a proxy may have
+  // relied on it.
   if (headers !== undefined) compareHeaders(method, isObject(params) ? params : {}, headers)
   return readLegacy(method, params)
 }
 
-/** What a header says of the era; errors that precede the body go by it. */
+/** The era according to the headers, for errors that occur before the body is read. */
 export const eraOf = (headers: RequestHeaders): Era => {
   const named = headers['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
 }
 
 /**
- * Task fields are left out, since this server declares no tasks and must then treat the request as an ordinary one.
+ * Reads a request of the older era. Task fields are left out, since this server declares no tasks and must then treat
+ * the request as an ordinary one.
  */
 function readLegacy(method: string, params: unknown): ReadCall {
   const era = 'legacy'
@@ -106,7 +110,7 @@ function readLegacy(method: string, params: unknown): ReadCall {
 
 const NOBODY = { form: false, url: false }
 
-/** What `_meta` means in both eras. */
+/** Reads the parts of `_meta` that both eras share. */
 function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToken' | 'trace'> {
   if (!isObject(meta)) throw invalidParams('Invalid params: _meta must be an object')
   const { progressToken, confirm_token: confirmToken } = meta
@@ -120,10 +124,10 @@ function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToke
   }
 }
 
-/** Characters of a trace state (W3C Trace Context, 3.3.1.5), and of what names a parent. */
+/** Longest trace state (W3C Trace Context, 3.3.1.5) and trace parent, in characters. */
 const LONGEST_TRACE = 512
 
-/** A trace that cannot be read is none: a request does not fail by it. */
+/** Reads the trace of a request; an unreadable trace is ignored, since it must not make the request fail. */
 function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceOrigin | undefined {
   if (typeof traceparent !== 'string' || traceparent.length > LONGEST_TRACE) return undefined
   const hasState = typeof tracestate === 'string' && tracestate.length <= LONGEST_TRACE
@@ -132,7 +136,7 @@ function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceO
 
 function readModern(method: string, params: unknown, headers: RequestHeaders | undefined): ReadCall {
   const named = headers?.['mcp-protocol-version']
-  // Nobody can say what is missing in an envelope that is not known.
+  // The envelope of an unknown revision cannot be checked for what is missing.
   if (claimedVersion(params) === undefined && named !== undefined && named !== MODERN_VERSION) throw unsupported(named)
   const { meta, ...rest } = readEnvelopeOf(params)
   const version = meta[VERSION_KEY] as string
@@ -160,7 +164,10 @@ function readModern(method: string, params: unknown, headers: RequestHeaders | u
   }
 }
 
-/** The `_meta` that each request of 2026-07-28 has, and the other params. Throws RpcFailure that names what is missing or wrong. */
+/**
+ * Reads the `_meta` that every request of 2026-07-28 has, and the other params. Throws RpcFailure that names what is
+ * missing or wrong.
+ */
 function readEnvelopeOf(params: unknown): {
   meta: Record<string, unknown>
   params: Record<string, unknown>
@@ -186,7 +193,7 @@ export function readCanAsk({ elicitation }: Record<string, unknown>): { form: bo
   return { form: form || !url, url }
 }
 
-/** `name/version` of what a client says of itself; undefined where it says nothing that can be read. */
+/** `name/version` of a client from its own information; undefined if there is nothing readable. */
 export function clientName(info: unknown): string | undefined {
   if (!isObject(info) || typeof info.name !== 'string') return undefined
   return typeof info.version === 'string' ? `${info.name}/${info.version}` : info.name
@@ -195,30 +202,30 @@ export function clientName(info: unknown): string | undefined {
 const isImplementation = (info: unknown) =>
   isObject(info) && typeof info.name === 'string' && typeof info.version === 'string'
 
-/** Which param a header `Mcp-Name` repeats. */
+/** The param that the header `Mcp-Name` repeats, by method. */
 const NAMED_BY: ReadonlyMap<string, string> = new Map([
   ['tools/call', 'name'],
   ['prompts/get', 'name'],
   ['resources/read', 'uri'],
 ])
 
-/** MCP Streamable HTTP, "Server Validation". Names of headers are the client's choice of case, values are not. */
+/** Checks the headers (MCP Streamable HTTP, "Server Validation"). Header names are case-insensitive, values are not. */
 function checkHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   if (headers['mcp-protocol-version'] === undefined) throw mismatch('MCP-Protocol-Version is missing')
   if (headers['mcp-method'] === undefined) throw mismatch('Mcp-Method is missing')
-  // Anything but a text is a mistake in the params, which their method speaks of.
+  // A value that is not text is an error in the params, which the method itself reports.
   if (headers['mcp-name'] === undefined && typeof namedIn(method, params) === 'string')
     throw mismatch('Mcp-Name is missing')
   compareHeaders(method, params, headers)
 }
 
-/** What `Mcp-Name` repeats of the params; undefined for a method that has no name. */
+/** The param that `Mcp-Name` repeats; undefined for a method without a name. */
 function namedIn(method: string, params: Record<string, unknown>): unknown {
   const param = NAMED_BY.get(method)
   return param === undefined ? undefined : params[param]
 }
 
-/** The headers that are there have to say what the body says. */
+/** Checks that the headers which are present agree with the body. */
 function compareHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   const namedMethod = plain(headers['mcp-method'])
   if (namedMethod !== undefined && namedMethod !== method)
@@ -232,7 +239,7 @@ function compareHeaders(method: string, params: Record<string, unknown>, headers
   if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)
 }
 
-/** Node.js joins a header that comes twice with a comma, which then is another value. */
+/** Node.js joins repeated headers with a comma, which results in a different value. */
 const plain = (header: string | string[] | undefined) =>
   (typeof header === 'string' ? header : header?.join(', '))?.replace(/^[ \t]+|[ \t]+$/g, '')
 
@@ -240,7 +247,7 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const VISIBLE = /^[\t\x20-\x7e]*$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** A header value with what it encodes (MCP Streamable HTTP, "Value Encoding"); null for one that encodes nothing. */
+/** Decodes a header value (MCP Streamable HTTP, "Value Encoding"); null if it is not encoded correctly. */
 function decodeHeader(value: string): string | null {
   if (!VISIBLE.test(value)) return null
   if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
@@ -255,7 +262,7 @@ function decodeHeader(value: string): string | null {
   }
 }
 
-/** Of a client's text, in a message. */
+/** Characters of a client's text that a message repeats. */
 const LONGEST_SHOWN = 100
 const show = (text: string | string[]) => JSON.stringify(String(text).slice(0, LONGEST_SHOWN))
 
@@ -280,7 +287,7 @@ const unsupported = (requested: string | string[]) =>
     BAD_REQUEST,
   )
 
-/** A result in the words of an era, as JSON. What a tool answers is written once and stands in it twice. */
+/** Formats a result for an era, as JSON. A tool's answer is serialised once, although it occurs twice in the result. */
 export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): string {
   if (inner.kind !== 'value') return JSON.stringify(resultOf(inner, era, info))
   const json = JSON.stringify(inner.value)
@@ -290,7 +297,7 @@ export function renderResult(inner: InnerResult, era: Era, info: ServerInfo): st
     : `{"resultType":"complete",${members},"_meta":${JSON.stringify(metaOf(info))}}`
 }
 
-/** A result in the words of an era. */
+/** Formats a result for an era. */
 export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record<string, unknown> {
   if (inner.kind === 'input')
     return {
@@ -310,17 +317,18 @@ export function resultOf(inner: InnerResult, era: Era, info: ServerInfo): Record
 
 const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 
-/** An error as an era has it on the wire, and the HTTP status that goes with it. */
+/** An error in the form of an era, with the HTTP status that goes with it. */
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number
-  /** Thrown where nothing should be: it belongs into the log, and its words do not belong to the client. */
+  /** The error was not foreseen: it belongs in the log, and its message must not reach the client. */
   isUnexpected: boolean
 }
 
 /**
- * What was thrown instead of a result. In 2026-07-28 what does not exist is in the params, an unknown method is a 404, and a refusal has the
- * HTTP status that it would have elsewhere as its code, since the revision keeps servers from the codes that we use before it.
+ * Formats an error for an era. In 2026-07-28, unknown names are invalid params, and an unknown method is a 404. A
+ * refusal has the HTTP status that it would have elsewhere as its code, since this revision reserves the codes that
+ * this server uses before it.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)
@@ -339,7 +347,7 @@ export function renderFailure(thrown: unknown, era: Era): RenderedError {
 
 const UNEXPECTED = new RpcFailure(RPC.internal, ERROR_TABLE.internal.message)
 
-/** The code in which 2026-07-28 is told of a refusal. */
+/** The code of a refusal in 2026-07-28. */
 export function codeOfRefusal(data: object | undefined): number {
   const { error } = (data ?? {}) as { error?: ErrorCode }
   return error === undefined ? RPC.internal : ERROR_TABLE[error].status

@@ -4,15 +4,15 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
 import type { MessagePorts } from './ports.js'
 import type { Timers } from './progress.js'
 
-/** A call that takes longer becomes a stream, so that proxies and clients see it is alive. */
+/** A call that takes longer than this becomes a stream, so that proxies and clients see that it is alive. */
 const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
-/** Characters that may wait for a client that does not read: twice the largest answer, which is one event. */
+/** Characters that may wait for a client that does not read: twice the largest answer, which is a single event. */
 const BACKLOG = 4 * 1024 * 1024
-/** How long a batch waits for a client to read what has been answered so far. */
+/** How long a batch waits until a client has read the answers so far. */
 const PATIENCE_MS = 30_000
 
-/** What a request is answered with: the whole JSON-RPC message, and the HTTP status where that can still be chosen. */
+/** The answer to a request: the complete JSON-RPC message, and the HTTP status if that can still be chosen. */
 export interface Answered {
   text: string
   status: number
@@ -21,23 +21,23 @@ export interface Answered {
 /** Answers one request. Never rejects. */
 export type Answer = (request: JSONRPCRequest, ports: MessagePorts) => Promise<Answered>
 
-/** A JSON text, a stream of server-sent events, or null when the client left before there was either. */
+/** A JSON text, a stream of server-sent events, or null if the client left before either began. */
 type HttpAnswer = Answered | Readable | null
 
 /**
- * ONE request to the MCP endpoint, or one batch: it lives and dies with the HTTP request, so that no answer can reach another caller (D6).
- * Answers plain JSON, and turns into a stream of server-sent events when something has to be said before the answer: a progress
- * notification, or a sign of life after 5 seconds.
+ * A single request to the MCP endpoint, or one batch. It lives only as long as the HTTP request, so that no answer can
+ * reach another caller (D6). The answer is plain JSON. It becomes a stream of server-sent events if something must be
+ * sent before the answer: a progress notification, or a heartbeat after 5 seconds.
  */
 export class HttpExchange implements MessagePorts {
-  /** Resolves once, with what the HTTP answer is made of. */
+  /** Resolves once, with the contents of the HTTP answer. */
   readonly answer: Promise<HttpAnswer>
   /** Resolves once no further request is answered. */
   readonly ended: Promise<void>
 
   #gone: AbortController | null = null
   #hasLeft = false
-  /** Answers that wait for the others; none once there is a stream, which has them all. */
+  /** Answers that wait for the others of the batch; empty once there is a stream, which has taken them all. */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
   #noteEnd!: () => void
@@ -54,7 +54,10 @@ export class HttpExchange implements MessagePorts {
     this.ended = new Promise((resolve) => (this.#noteEnd = resolve))
   }
 
-  /** One after the other, so that a batch never has more at work than the one place that it takes among the requests in flight. */
+  /**
+   * Answers the requests one after the other, so that a batch never uses more than the one place that it occupies among
+   * the requests in flight.
+   */
   async run(answer: Answer): Promise<void> {
     this.#cancelTimer = this.timers.after(STREAM_AFTER_MS, () => this.#keepAlive())
     let status = 200
@@ -74,7 +77,7 @@ export class HttpExchange implements MessagePorts {
     this.#end()
   }
 
-  /** The client is gone: ends the stream and aborts what may be aborted. */
+  /** Called when the client has left: ends the stream and aborts what may be aborted. */
   close(): void {
     if (this.#closed) return
     this.#end()
@@ -109,7 +112,7 @@ export class HttpExchange implements MessagePorts {
   #openStream(): PassThrough {
     if (this.#stream === null) {
       this.#stream = new PassThrough()
-      // A client that leaves in the middle destroys the stream; its leaving is handled by close().
+      // A client that leaves in the middle destroys the stream; close() handles that, so the error is ignored.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
       for (const text of this.#texts) this.#event(text)
@@ -119,8 +122,8 @@ export class HttpExchange implements MessagePorts {
   }
 
   /**
-   * Lets what has been answered get onto its way before more piles up, at the pace of a client that reads slowly. One that has taken
-   * nothing for 30 s is as good as gone.
+   * Waits until the answers so far have been sent, before more of them pile up for a client that reads slowly. A client
+   * that has taken nothing for 30 s is treated as having left.
    */
   async #untilTaken(): Promise<void> {
     await nextTurn()
@@ -137,10 +140,10 @@ export class HttpExchange implements MessagePorts {
     })
   }
 
-  /** One event, on one `data` line: JSON text has no raw line breaks. */
+  /** Sends one event on a single `data` line, which is possible because JSON text contains no raw line breaks. */
   #event(json: string): void {
     const stream = this.#openStream()
-    // The answer is lost to a client that has let so much pile up; what its call changes is not.
+    // A client that lets so much pile up loses the answer, but the changes of its call are completed.
     if (stream.readableLength + stream.writableLength > BACKLOG) stream.destroy()
     else stream.write(`event: message\ndata: ${json}\n\n`)
   }

@@ -21,13 +21,13 @@ export interface McpOptions {
   /** Every tool that may be offered. */
   tools: readonly AnyTool[]
   knowledge: Knowledge
-  /** Who calls, and what they are offered. */
+  /** The caller of a request, and what they are offered. */
   contextOf: (request: FastifyRequest) => CallerContext
-  /** Absent where no call waits for a person. */
+  /** Absent if no call waits for a person. */
   asking?: Omit<Asking, 'owner'>
-  /** Counts the further requests of a batch against the caller's limit; rejects when they are too many. */
+  /** Counts the further requests of a batch against the caller's limit; rejects if there are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
-  /** Of the signs of life of a long call; default the system's. */
+  /** For the heartbeats of a long call; by default the system's timers. */
   timers?: Timers
 }
 
@@ -36,12 +36,12 @@ const LARGEST_BODY = 1024 * 1024
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-// Each event must reach the client at once, through proxies that buffer as well (S17).
+// Each event must reach the client at once, even through proxies that buffer (S17).
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
 
 /**
- * `POST /mcp`: Streamable HTTP without MCP sessions, so any replica can serve any request. Errors from any hook on this route are
- * sent as JSON-RPC. Requires the `dispatcher` decorator.
+ * `POST /mcp`: Streamable HTTP without MCP sessions, so that any replica can serve any request. Errors from any hook on
+ * this route are sent as JSON-RPC. Requires the `dispatcher` decorator.
  */
 export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
   const listTools = createOfferedTools(options.tools.map(listTool))
@@ -65,7 +65,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     async (request, reply) => {
       const envelope = readEnvelope(bodyOf(request), versionOf(request))
       if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-      // Without MCP sessions a notification or response has no recipient; it is accepted anyway.
+      // Without MCP sessions, a notification or response has no recipient; it is accepted nevertheless.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
       if (answer === null) return reply.hijack()
@@ -92,13 +92,14 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     const callerContext = options.contextOf(request)
     const exchange = new HttpExchange(requests, batch, options.timers ?? systemTimers)
     reply.raw.once('close', () => exchange.close())
-    // The client left while its context was being opened.
+    // The client left while its context was being created.
     if (reply.raw.destroyed) return null
     const server: ServerPorts = {
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
-      // An older revision says it in a handshake that nobody remembers (D6). Whoever does not know the hint passes it by.
+      // In older revisions only the handshake says this, and it is not remembered (D6). The hint is always given,
+      // because clients that do not know it ignore it.
       showsApps: () => true,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
@@ -109,14 +110,14 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       onFailure: (err) => request.log.error({ err }, 'request failed'),
       requestId: () => request.id,
       callTool(call, client) {
-        // Which client it is, the request may say itself; otherwise its User-Agent does.
+        // The client's name may be in the request itself; otherwise it is taken from the User-Agent header.
         const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
-        // What changes anything is finished even when its client has left, and takes its place until then.
+        // A change is completed even if its client has left, and occupies its place until then.
         request.heldPlaces?.keepUntil(work)
         return work
       },
     }
-    // Between two calls of a batch the server is not idle.
+    // The server counts as busy between two calls of a batch.
     if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
     void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
     return exchange.answer
@@ -125,12 +126,12 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   done()
 }
 
-/** A POST without a body never reaches the parser. */
+/** The body of a request; a POST without a body never reaches the parser. */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
 
 const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })
 
-/** Two values of the header are none that anybody speaks. */
+/** The version in the header; two values are treated as an unknown version. */
 function versionOf({ headers }: FastifyRequest): string {
   const version = headers['mcp-protocol-version'] ?? BATCH_VERSION
   return typeof version === 'string' ? version : version.join()

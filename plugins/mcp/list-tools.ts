@@ -2,8 +2,8 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { annotationsOf, type AnyTool, describe, titleOf } from '../../tools/define.js'
 
 /**
- * One entry of tools/list, in as few bytes as say the same to a model: every conversation pays for the list. The JSON round trip
- * leaves TypeBox's symbols behind, once, so that no answer has to.
+ * One entry of tools/list, as short as possible without losing meaning for a model, since every conversation pays for
+ * the list. The JSON round trip removes TypeBox's symbols once, so that no answer has to.
  */
 export function listTool(tool: AnyTool): Tool {
   const entry = {
@@ -17,7 +17,10 @@ export function listTool(tool: AnyTool): Tool {
   return JSON.parse(JSON.stringify(entry)) as Tool
 }
 
-/** Keywords that say something about values of one type only, so that a value of another type passes them by (JSON Schema 2020-12, validation 6). */
+/**
+ * Keywords that apply to values of one type only and are ignored for values of other types (JSON Schema 2020-12,
+ * validation 6).
+ */
 const TYPED: Record<string, readonly string[]> = {
   string: ['minLength', 'maxLength', 'pattern'],
   integer: ['minimum', 'maximum'],
@@ -35,9 +38,9 @@ interface Schema {
 }
 
 /**
- * The same schema in fewer bytes: alternatives that differ in type alone become one schema with a list of types, at every depth.
- * `anyOf [{type: string}, {type: null}]` is a third of what a model reads of some answers, and says no more than
- * `type: [string, null]`.
+ * The same schema in fewer bytes: alternatives that differ only in type become one schema with a list of types, at
+ * every depth. `anyOf [{type: string}, {type: null}]` would be a third of what a model reads of some answers, and means
+ * the same as `type: [string, null]`.
  */
 export function compactSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(compactSchema)
@@ -52,7 +55,7 @@ export function compactSchema(schema: unknown): unknown {
   return clash ? inner : { ...merged, ...rest }
 }
 
-/** One schema for alternatives of distinct types with keywords of their own type only; null where they are not that. */
+/** Merges alternatives of distinct types whose keywords apply only to their own type; null if they are different. */
 function mergeTypes(alternatives: readonly unknown[]): Schema | null {
   const types: string[] = []
   const keywords: Schema = {}
@@ -66,12 +69,12 @@ function mergeTypes(alternatives: readonly unknown[]): Schema | null {
     types.push(...(list as string[]))
     Object.assign(keywords, own)
   }
-  // Every integer is a number: side by side, the bounds of one would bind the other.
+  // Every integer is also a number, so if both were merged, the bounds of one would apply to the other.
   if (types.includes('integer') && types.includes('number')) return null
   return { type: types, ...keywords }
 }
 
-/** The same schema without some keywords, at every depth. Properties that are called like one of them stay. */
+/** The same schema without some keywords, at every depth. Properties with the same names as these keywords are kept. */
 function without(
   schema: unknown,
   drops: (keyword: string, value: unknown, part: object) => boolean,
@@ -88,16 +91,19 @@ function without(
   )
 }
 
-/** Outputs are typed at every depth; what their fields mean is in docs/tools.md, since it would be a fifth of the list. */
+/**
+ * Output schemas have only types. The meaning of their fields is in docs/tools.md, since it would be a fifth of the
+ * list.
+ */
 const typesOnly = (schema: unknown): unknown => without(schema, (keyword) => keyword === 'description')
 
 const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern']
 
 /**
- * What a model needs to write arguments. How long a text or list and how large a number may be is checked here and named in the
- * error; in a list that is read with every conversation such bounds, which hardly anyone meets, are a tenth. So are a default of
- * false, those of free text, which nobody has to know to leave them out, and that unknown properties are refused, which is said of
- * the arguments as a whole.
+ * Keeps what a model needs to write arguments. Bounds of lengths and numbers are checked by this server and named in
+ * its errors; in a list that is read in every conversation, bounds which hardly anyone reaches would be a tenth. Also
+ * left out are a default of false, the defaults of free text, which nobody has to know in order to omit an argument,
+ * and `additionalProperties`, which is stated for the arguments as a whole.
  */
 const withoutBounds = (schema: object): unknown =>
   without(
@@ -108,12 +114,12 @@ const withoutBounds = (schema: object): unknown =>
       (keyword === 'default' && (value === false || (typeof value === 'string' && !('enum' in part)))),
   )
 
-/** Shorter parts than this are not worth the two references and the definition. */
+/** Shorter parts are not worth two references and a definition. */
 const MIN_BYTES = 90
 
 /**
- * The same schema with the parts that occur more than once defined once (`$defs`, JSON Schema 2020-12, core 8.2.4). The answer about
- * two directions of traffic has every one of its lists twice.
+ * The same schema, with parts that occur more than once defined once (`$defs`, JSON Schema 2020-12, core 8.2.4). For
+ * example, an answer about two directions of traffic contains each of its lists twice.
  */
 function shareParts(schema: Schema): Schema {
   const counts = new Map<string, number>()
@@ -122,7 +128,7 @@ function shareParts(schema: Schema): Schema {
     const text = JSON.stringify(part)
     const before = counts.get(text) ?? 0
     counts.set(text, before + 1)
-    // What is inside a part that occurred before is shared with it.
+    // The contents of a repeated part are shared together with it.
     if (before === 0) forEachPart(part, count)
   }
   forEachPart(schema, count)
@@ -144,7 +150,7 @@ function shareParts(schema: Schema): Schema {
   return names.size === 0 ? shared : { ...shared, $defs: definitions }
 }
 
-/** A schema that can stand behind a reference: of an object or of a list. */
+/** Whether a schema can be replaced by a reference, which is so for objects and lists. */
 const isPart = (value: unknown): value is Schema =>
   typeof value === 'object' &&
   value !== null &&

@@ -1,16 +1,16 @@
 import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
 
-/** The entries of tools/list for a caller who is offered these names. */
+/** Returns the entries of tools/list for a caller who is offered these names. */
 export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 
-/** An argument that is described where another tool has it. */
+/** Matches a description that refers to the same argument of another tool. */
 const AS_IN = /^As in ([\w-]+)(?=;|$)/
 
 /**
- * Entries of tools/list as callers are offered them: no description leads to a tool that its reader does not have (D169). A clause that
- * names one is left out, and `As in TOOL` becomes what that tool says of the argument. What a set of offers leaves of an entry is
- * worked out once.
+ * Creates the entries of tools/list for each set of offered tools, so that no description mentions a tool that its
+ * reader does not have (D169). A clause that names such a tool is removed, and `As in TOOL` is replaced by what that
+ * tool says about the argument. The result for each set is computed once.
  */
 export function createOfferedTools(tools: readonly Tool[]): ListOffered {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -72,5 +72,5 @@ function argumentsIn(schema: unknown): [name: string, schema: Schema][] {
   return [...own, ...Object.values(schema).flatMap((inner) => argumentsIn(inner))]
 }
 
-/** What a schema admits, without what it says of it. */
+/** What a schema accepts, without its description. */
 const formOf = ({ description: _said, ...form }: Schema): string => JSON.stringify(form)

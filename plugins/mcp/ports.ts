@@ -9,7 +9,7 @@ import type { ListOffered } from './offered-tools.js'
 import type { Timers } from './progress.js'
 import type { LegacyVersion } from './versions.js'
 
-/** What a server is to one client: of a request over HTTP, or of the process over stdio. */
+/** The server as one client sees it: for a request over HTTP, or for the process over stdio. */
 export interface ServerPorts {
   info: ServerInfo
   /** The entries of tools/list, in order. */
@@ -19,27 +19,30 @@ export interface ServerPorts {
   knowledge: Knowledge
   callTool: CallTool
   lookUp: LookUpFor
-  /** Of the wait for a look-up; default the system's. */
+  /** For the time limit of lookups; by default the system's timers. */
   timers?: Timers
-  /** Organisation at the caller's PCE; absent without one. */
+  /** The organisation at the caller's PCE; absent without a PCE. */
   orgId?: string
-  /** Counts further tool calls of one request against the caller's limit; rejects when they are too many. */
+  /** Counts further tool calls of one request against the caller's limit; rejects if there are too many. */
   charge?: (times: number) => Promise<void>
-  /** The id under which one tool call appears in logs, audit and at the PCE. */
+  /** Returns the id under which one tool call appears in logs, in the audit log and at the PCE. */
   requestId: () => string
-  /** Told what was thrown where no caller can do anything about it, for the log. */
+  /** Called with errors that no caller can do anything about, for the log. */
   onFailure: (thrown: unknown) => void
-  /** Absent where no call waits for a person, or nobody can be asked. */
+  /** Absent if no call waits for a person, or nobody can be asked. */
   asking?: Asking
-  /** Whether the client shows pages beside answers, where a request does not say so itself; absent, it does not. */
+  /**
+   * Whether the client shows pages beside answers, for requests that do not say so themselves; if absent, it does not.
+   */
   showsApps?: () => boolean
   /**
-   * Told what the client said of itself in its handshake: `name/version`, the version both will speak, and what it can show its person.
+   * Called with what the client said about itself in its handshake: `name/version`, the version that both will use, and
+   * what it can show to its user.
    */
   onInitialize?: (client: string | undefined, version: LegacyVersion, shows: { forms: boolean; apps: boolean }) => void
 }
 
-/** What the person at the client has said to a call, and whether they can be asked. */
+/** What the person at the client has said about a call, and whether they can be asked. */
 export interface Said {
   consent?: { boundTo: string }
   declined?: DeclinedCall
@@ -51,7 +54,7 @@ export type CallTool = (
   call: {
     name: string
     arguments: Record<string, unknown>
-    /** `params._meta.confirm_token`, as it came. */
+    /** `params._meta.confirm_token`, unchecked. */
     confirmToken?: unknown
     requestId: string
     sender: Departure
@@ -64,47 +67,49 @@ export type CallTool = (
 
 export type CalledTool = { ok: true; value: object } | { ok: false; error: ServiceError }
 
-/** What it takes to ask the person of one caller in the middle of a call. */
+/** What is needed to ask the caller's user in the middle of a call. */
 export interface Asking {
-  /** Null where nobody authenticates. */
+  /** Null if callers are not authenticated. */
   owner: Owner | null
   /** May be loaded with the first question. */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
-  /** Of arguments (D19). */
+  /** Hashes arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
-  /** Where people decide on a page. */
+  /** Present if people decide on a page. */
   watch?: DecisionWatch
 }
 
-/** Has the client show its person a form, and resolves with its answer; with null where the client does not. */
+/** Has the client show a form to its user. Resolves with the answer, or with null if the client does not show it. */
 export type Elicit = (form: { message: string; requestedSchema: object }) => Promise<unknown>
 
-/** The dispatcher's, for the caller of this server. */
+/** The dispatcher's lookup, for the caller of this server. */
 type LookUpFor = <T>(
   question: { tool: string; requestId: string; signal: AbortSignal },
   read: (context: ToolContext<true>) => Promise<T>,
 ) => Promise<T | null>
 
-/** The end of a client's interest. */
+/** Tells when the client has lost interest. */
 export interface Departure {
-  /** Aborted when the client cancels or is gone. */
+  /** Aborts when the client cancels or has left. */
   readonly signal: AbortSignal
-  /** Whether it is, where that can be told without the signal, which costs more than many an answer. */
+  /**
+   * Whether the client has left, for transports that can tell without the signal, which costs more than many an answer.
+   */
   hasLeft?(): boolean
 }
 
-/** Of one request. */
+/** What belongs to one request. */
 export interface RequestPorts {
   id: string | number
   client: Departure
-  /** Where a client with a connection has said that its person can be asked. */
+  /** Present if a client with a connection has said that its user can be asked. */
   elicit?: Elicit
   /** Sends a notification that belongs to the request. */
   readonly notify: (method: string, params: object) => void
 }
 
-/** Of one request, to a transport. */
+/** What belongs to one request, for the transport. */
 export interface MessagePorts extends Departure {
-  /** Sends a whole notification before the answer. */
+  /** Sends a complete notification before the answer. */
   notify(message: object): void
 }

@@ -1,28 +1,32 @@
 import type { ProgressUpdate } from '../../domain/call.js'
 
-/** The passing of time, as progress and signs of life need it. */
+/** The passing of time, for progress and heartbeats. */
 export interface Timers {
-  /** Milliseconds on any clock that only goes forward. */
+  /** Milliseconds on any clock that never goes back. */
   now(): number
-  /** Runs once after `ms` milliseconds. Returns what cancels it. */
+  /** Runs a function once after `ms` milliseconds. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void
 }
 
-/** Between two notifications at least this long, so that a client is not flooded (D4). */
+/** Shortest interval between two notifications, so that a client is not flooded (D4). */
 const SHORTEST_GAP_MS = 1000
 
-/** After this long without news the last state is said again, so that a client does not give up. Under the promised 2 s. */
+/**
+ * After this long without news, the last state is sent again so that the client does not give up. It is less than the
+ * promised 2 s.
+ */
 const HEARTBEAT_MS = 1800
 
 export interface Progress {
   update(update: ProgressUpdate): void
-  /** After this nothing is sent any more: the answer of the call comes next. */
+  /** Ends the notifications, because the answer of the call comes next. */
   stop(): void
 }
 
 /**
- * Progress notifications of one call: one at once, then at most one a second and at least one every two, each with a greater
- * `progress` than the one before it (MCP utilities/progress). A heartbeat grows by a sliver that never reaches the total.
+ * Sends the progress notifications of one call: one at once, then at most one a second and at least one every two
+ * seconds, each with a greater `progress` than the one before (MCP utilities/progress). A heartbeat increases it by a
+ * small amount that never reaches the total.
  */
 export function startProgress(send: (update: ProgressUpdate) => void, timers: Timers): Progress {
   let latest: ProgressUpdate = { progress: 0 }

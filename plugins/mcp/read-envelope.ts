@@ -5,7 +5,7 @@ import { BATCH_VERSION, claimedVersion, isLegacy } from './versions.js'
 const LARGEST_BATCH = 100
 const DEEPEST_JSON = 64
 
-/** A message whose JSON-RPC envelope is sound. Its params may still be wrong for its method. */
+/** A message with a valid JSON-RPC envelope. Its params may still be wrong for its method. */
 export type Message =
   | { kind: 'request'; id: string | number; request: JSONRPCRequest }
   | { kind: 'notification'; method: string; params: unknown }
@@ -17,12 +17,12 @@ export interface Envelope {
 }
 
 /**
- * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches belong to protocol version 2025-03-26 alone and are
- * taken whole or not at all: at most 100 messages, none of them `initialize` or of 2026-07-28, requests and responses not mixed, no id
- * twice.
+ * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches exist only in protocol version 2025-03-26
+ * and are accepted as a whole or not at all: at most 100 messages, none of them `initialize` or of 2026-07-28, requests
+ * and responses not mixed, no duplicate ids.
  *
- * Throws RpcProblem: -32700 for anything that is not JSON in UTF-8, -32600 for anything that is not an MCP JSON-RPC 2.0 message
- * (ids are strings or integers).
+ * Throws RpcProblem: -32700 for anything that is not JSON in UTF-8, -32600 for anything that is not an MCP JSON-RPC 2.0
+ * message (ids are strings or integers).
  */
 export function readEnvelope(bytes: Buffer, version: string): Envelope {
   const body = parse(bytes)
@@ -96,8 +96,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const invalid = (why: string, id: RpcId = null) => new RpcProblem(RPC.invalidRequest, `Invalid Request: ${why}`, id)
 
 /**
- * Whether parsed JSON is nested deeper than `limit`. JSON.parse takes any depth, JSON.stringify and every recursive check after it
- * do not, so this goes level by level instead of calling itself.
+ * Whether parsed JSON is nested more deeply than `limit`. It goes level by level instead of recursively: JSON.parse
+ * accepts any depth, but JSON.stringify and every recursive check after it do not.
  */
 function exceedsDepth(value: unknown, limit: number): boolean {
   let level: unknown[] = [value]
@@ -116,8 +116,9 @@ function exceedsDepth(value: unknown, limit: number): boolean {
 }
 
 /**
- * JSON-RPC 2.0, section 5.1; from -32000 on they are left to servers, and MCP uses -32000 for what the HTTP transport refuses, as we do
- * for what a gate or the PCE refuses where there is no tool result to say so, and -32002 for a resource that does not exist (MCP resources, "Error Handling").
+ * The codes of JSON-RPC 2.0, section 5.1. Codes from -32000 on are for servers to choose. MCP uses -32000 for what the
+ * HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources, "Error Handling"). This server
+ * also uses -32000 for refusals by a gate or the PCE if there is no tool result to report them.
  */
 export const RPC = {
   parseError: -32700,
@@ -132,13 +133,13 @@ export const RPC = {
 
 type RpcId = string | number | null
 
-/** A message that is no JSON-RPC, or not one MCP allows: refused as a whole, over HTTP with status 400. */
+/** A message that is not JSON-RPC, or not one that MCP allows. It is refused as a whole, over HTTP with status 400. */
 export class RpcProblem extends Error {
   override readonly name = 'RpcProblem'
   constructor(
     readonly code: number,
     message: string,
-    /** Of the message at fault, where it could be read. */
+    /** Id of the message at fault, if it could be read. */
     readonly id: RpcId = null,
   ) {
     super(message)

@@ -1,13 +1,13 @@
 import { RPC } from './read-envelope.js'
 
-/** The JSON-RPC error that a request is answered with. Its code is that of the revisions with a handshake. */
+/** The JSON-RPC error that answers a request. Its code is that of the revisions with a handshake. */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
   constructor(
     readonly code: number,
     message: string,
     readonly data?: object,
-    /** Of the HTTP answer, where the error is one of HTTP as well. */
+    /** Status of the HTTP answer, if the error is also one of HTTP. */
     readonly status?: number,
   ) {
     super(message)
@@ -20,7 +20,7 @@ export const rpcFailure = (code: number, message: string, data?: object): RpcFai
 export const invalidParams = (message: string, data?: object): RpcFailure =>
   rpcFailure(RPC.invalidParams, message, data)
 
-/** Lists of one page hand out no cursor, so nobody can have one. */
+/** Refuses a cursor: lists have a single page and give out no cursor, so none can be valid. */
 export function refuseCursor(params: Record<string, unknown> | undefined): void {
   if (params?.cursor !== undefined) throw invalidParams('this server did not issue params.cursor')
 }

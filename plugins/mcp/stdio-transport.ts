@@ -15,24 +15,25 @@ import { BATCH_VERSION, claimedVersion, isLegacy, type LegacyVersion } from './v
 const LINE_END = Buffer.from('\n')
 
 /**
- * MCP over stdio: one JSON-RPC message or batch a line. Replaces the SDK's transport, which drops a bad line without an
- * answer (its sender waits for ever), fails at a line of 10 MiB and knows no batches; the envelope rules are those of HTTP.
+ * MCP over stdio, with one JSON-RPC message or batch per line. It replaces the SDK's transport, which silently drops
+ * invalid lines (their sender waits for ever), fails at lines of 10 MiB, and does not support batches. The rules for
+ * envelopes are the same as over HTTP.
  *
- * Requests of 2026-07-28 are answered here, each on its own; only what belongs to a handshake gets to the SDK's Server. Both may come on one
- * connection, in any order.
+ * Requests of 2026-07-28 are answered here, each independently; only what belongs to a handshake reaches the SDK's
+ * Server. One connection may carry both, in any order.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  /** What both sides speak; until initialize has said so, the version that HTTP assumes as well. */
+  /** The version that both sides use; until initialize has set it, the version that HTTP assumes too. */
   version: LegacyVersion = BATCH_VERSION
 
   readonly #batches = new Set<AnswerCollector>()
-  /** What cancels the requests of 2026-07-28 that are being answered. */
+  /** Cancels the requests of 2026-07-28 that are being answered. */
   readonly #running = new Map<string | number, AbortController>()
 
-  /** `server`: what answers requests of 2026-07-28. */
+  /** `server` answers requests of 2026-07-28. */
   constructor(
     private readonly input: Readable,
     private readonly output: Writable,
@@ -42,7 +43,7 @@ export class StdioTransport implements Transport {
   start(): Promise<void> {
     const cut = splitLines((line) => this.#read(line))
     this.input.on('data', cut)
-    // The last line may lack its end.
+    // The last line may lack its line end.
     this.input.on('end', () => cut(LINE_END))
     return Promise.resolve()
   }
@@ -94,7 +95,7 @@ export class StdioTransport implements Transport {
     const claimed = claimedVersion(request.params)
     if (claimed !== undefined && !isLegacy(claimed)) return void this.#answer(request)
     try {
-      // The SDK's Server drops in silence what does not match its own schemas.
+      // Read here first, because the SDK's Server silently drops whatever does not match its own schemas.
       readCall(request)
       this.onmessage?.(withoutTask(request))
     } catch (thrown) {
@@ -111,12 +112,15 @@ export class StdioTransport implements Transport {
       if (!signal.aborted) this.#write(JSON.stringify(message))
     }
     const { text } = await answerMessage(request, this.server, { signal, notify })
-    // A client that uses an id again while it is taken is told of both calls.
+    // If a client reuses an id that is still in use, the newer call stays registered.
     if (this.#running.get(request.id) === controller) this.#running.delete(request.id)
     if (!signal.aborted) this.#write(text)
   }
 
-  /** Whether it was a request of 2026-07-28. Nothing more is said of it then (MCP cancellation, "Behavior Requirements"). */
+  /**
+   * Cancels a request of 2026-07-28, and returns whether it was one. Nothing more is sent about it then (MCP
+   * cancellation, "Behavior Requirements").
+   */
   #cancel(params: unknown): boolean {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
     const controller = id === undefined ? undefined : this.#running.get(id)
@@ -129,7 +133,7 @@ export class StdioTransport implements Transport {
     if (ids.length > 0) this.#batches.add(new AnswerCollector(ids))
   }
 
-  /** The SDK's Server does not answer what was cancelled, so the batch must not wait for it. */
+  /** The SDK's Server does not answer cancelled requests, so the batch must not wait for them. */
   #dropFromBatch(params: unknown): void {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
     if (id === undefined) return
@@ -154,7 +158,7 @@ export class StdioTransport implements Transport {
 
 type Id = string | number
 
-/** The answers to one batch, until there is one for every request. */
+/** Collects the answers to one batch until every request has one. */
 class AnswerCollector {
   readonly #open: Set<Id>
   readonly #answers: JSONRPCMessage[] = []
@@ -182,14 +186,14 @@ class AnswerCollector {
     return this.#open.size === 0
   }
 
-  /** One JSON text: an array, however few its answers. Empty when every request of it was cancelled. */
+  /** The JSON text of the answers, always an array. Empty if every request was cancelled. */
   text(): string {
     if (this.#answers.length === 0) return ''
     return JSON.stringify(this.#answers)
   }
 }
 
-/** No tasks are declared here, so a request that asks for one is an ordinary one. */
+/** Removes the task from a request. This server declares no tasks, so such a request is treated as an ordinary one. */
 function withoutTask(request: JSONRPCRequest): JSONRPCRequest {
   if (request.params === undefined) return request
   const { task: _task, _meta: meta, ...rest } = request.params
@@ -202,8 +206,9 @@ const LINE_FEED = 0x0a
 const LONGEST_LINE = 4 * 1024 * 1024
 
 /**
- * Cuts a byte stream into lines without their ends (LF or CRLF), blank ones left out. A line of more than 4 MiB is given as null
- * once, and its bytes are not kept. Cutting bytes instead of text keeps characters whole that arrive in two chunks.
+ * Splits a byte stream into lines without their ends (LF or CRLF), skipping blank ones. For a line of more than 4 MiB,
+ * `onLine` gets null once, and its bytes are not kept. Splitting bytes instead of text keeps characters intact that
+ * arrive in two chunks.
  */
 function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []
@@ -227,5 +232,5 @@ function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => v
   }
 }
 
-/** JSON.parse takes the CR of a CRLF for white space, so only a line of nothing else is special. */
+/** JSON.parse treats the CR of a CRLF as white space, so only a line with nothing else needs special care. */
 const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)

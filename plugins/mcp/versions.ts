@@ -1,6 +1,6 @@
 /**
- * The two ways in which a request says what its sender speaks (MCP 2026-07-28, versioning, "Terminology"): once for a connection, by
- * `initialize`, or in the `_meta` of each request.
+ * The two ways in which a request says which revision its sender speaks (MCP 2026-07-28, versioning, "Terminology"):
+ * once for a connection, by `initialize`, or in the `_meta` of every request.
  */
 export type Era = 'legacy' | 'modern'
 
@@ -8,27 +8,33 @@ export type Era = 'legacy' | 'modern'
 export const LEGACY_VERSIONS = ['2025-11-25', '2025-06-18', '2025-03-26'] as const
 export type LegacyVersion = (typeof LEGACY_VERSIONS)[number]
 
-/** The revision without one. */
+/** The revision without a handshake. */
 export const MODERN_VERSION = '2026-07-28'
 
-/** All that this server speaks, newest first. */
+/** All revisions that this server speaks, newest first. */
 export const SUPPORTED_VERSIONS: readonly string[] = [MODERN_VERSION, ...LEGACY_VERSIONS]
 
 const LATEST_LEGACY: LegacyVersion = LEGACY_VERSIONS[0]
 
-/** The only version with JSON-RPC batches, and the one an HTTP request without `MCP-Protocol-Version` is taken for. */
+/**
+ * The only version with JSON-RPC batches, and the one that is assumed for an HTTP request without
+ * `MCP-Protocol-Version`.
+ */
 export const BATCH_VERSION: LegacyVersion = '2025-03-26'
 
 export const isLegacy = (version: unknown): version is LegacyVersion =>
   (LEGACY_VERSIONS as readonly unknown[]).includes(version)
 
-/** MCP lifecycle, version negotiation: the version asked for when it has a handshake that we have, otherwise our newest of these. Never an error. */
+/**
+ * Version negotiation (MCP lifecycle): the requested version if it has a handshake and is supported, otherwise the
+ * newest such version. Never an error.
+ */
 export const negotiate = (asked: string): LegacyVersion => (isLegacy(asked) ? asked : LATEST_LEGACY)
 
-/** Of `_meta`: which revision the request is of. */
+/** Key in `_meta` that names the revision of a request. */
 export const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
-/** What the `_meta` of a message's params says of its revision; undefined where it says nothing, as before 2026-07-28. */
+/** The revision that a message's `_meta` names; undefined if it names none, as before 2026-07-28. */
 export function claimedVersion(params: unknown): unknown {
   const meta = isObject(params) ? params._meta : undefined
   return isObject(meta) ? meta[VERSION_KEY] : undefined

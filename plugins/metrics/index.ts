@@ -1,11 +1,11 @@
 import type { FastifyInstance } from 'fastify'
 import type { Exposition, MeterFacts } from './create-meter.js'
 
-/** What a server measures itself with. Loaded only where somebody wants to know. */
+/** Creates the meter; its code is loaded only if metrics are wanted. */
 export const openMeter = async (facts: MeterFacts): Promise<Exposition> =>
   (await import('./create-meter.js')).createMeter(facts)
 
-/** `GET /metrics`, for a listener of its own: it asks for no token. */
+/** `GET /metrics`, for a listener of its own; it requires no token. */
 export default function metrics(
   app: FastifyInstance,
   { render, contentType }: Pick<Exposition, 'render' | 'contentType'>,

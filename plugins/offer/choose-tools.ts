@@ -3,10 +3,10 @@ import type { OfferConfig } from '../../schemas/config.js'
 import type { Offer } from '../../schemas/offer.js'
 import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
 
-/** What may stand where a toolset is named: `default` is what the contract has, `all` whatever there is. */
+/** Values that may be given as a toolset: `default` means the tools of the contract, `all` means every tool. */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
 
-/** Part of what an operator or a client chooses; names that no tool has choose nothing. */
+/** The part of a choice that operators and clients share; unknown names choose nothing. */
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
 /** Whether a tool is in one of the toolsets of this choice. */
@@ -16,8 +16,8 @@ const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choic
   )
 
 /**
- * The tools that are chosen, of those given. Read-only wins over everything, what is excluded over what is named, and the toolsets `always`
- * are there whichever toolsets are chosen.
+ * Selects the chosen tools from the given ones. Read-only takes precedence over everything, and excluded tools over
+ * named ones. The toolsets in `always` are included whichever toolsets are chosen.
  */
 export function chooseTools<T extends AnyTool>(
   tools: readonly T[],
@@ -38,11 +38,14 @@ export function chooseTools<T extends AnyTool>(
 export interface Offers {
   /** The operator's choice, which a request can only narrow. */
   readonly tools: readonly AnyTool[]
-  /** For a caller of this role; `callable` where the request has narrowed the offer. */
+  /** The offer for a caller with this role; `callable` if the request has narrowed the offer. */
   offerTo(role: Role | null, callable?: ReadonlySet<string>): Offer
 }
 
-/** The offers of a server whose operator chose these tools; with `hideForbidden` the lists have what the caller's role may call. */
+/**
+ * Creates the offers of a server whose operator chose these tools. With `hideForbidden`, lists contain only what the
+ * caller's role may call.
+ */
 export function createOffers(tools: readonly AnyTool[], { hideForbidden = false }: OfferConfig): Offers {
   const all = namesOf(tools)
   const whole: Offer = { listed: all, callable: all }

@@ -2,18 +2,21 @@ import type { IncomingHttpHeaders } from 'node:http'
 import fp from 'fastify-plugin'
 
 export interface OfferOptions {
-  /** What the headers of a request leave of the operator's offer; undefined for all of it. Throws ToolError. */
+  /**
+   * The tools that the headers of a request leave of the operator's offer; undefined means all of them. Throws
+   * ToolError.
+   */
   narrow: (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Names of the tools that the client has narrowed its offer to; absent where it has not. */
+    /** Names of the tools to which the client has narrowed its offer; undefined if it has not. */
     narrowedTo: ReadonlySet<string> | undefined
   }
 }
 
-/** Reads the headers with which a client narrows what it is offered, before the body: a bad one is a 400 (D123). */
+/** Reads the headers with which a client narrows its offer, before the body is read. An invalid one is a 400 (D123). */
 export default fp<OfferOptions>(
   (app, { narrow }, done) => {
     app.decorateRequest('narrowedTo', undefined)

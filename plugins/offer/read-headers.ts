@@ -4,7 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool, Toolset } from '../../tools/define.js'
 import { type Choice, chooseTools, namesOf, TOOLSET_NAMES } from './choose-tools.js'
 
-/** The headers of a request that narrow its offer, spelt as GitHub's MCP server spells them (D123). */
+/** The headers of a request that narrow its offer, named as in GitHub's MCP server (D123). */
 export const HEADERS = {
   readOnly: 'X-MCP-Readonly',
   toolsets: 'X-MCP-Toolsets',
@@ -15,17 +15,17 @@ export const HEADERS = {
 const FIELDS = Object.values(HEADERS).map((header) => header.toLowerCase())
 
 export interface Narrowing {
-  /** What the operator offers. */
+  /** The tools that the operator offers. */
   offered: readonly AnyTool[]
-  /** Every tool that this server could offer: its name is not a wrong one, even where the operator does not offer it. */
+  /** Every tool that this server could offer. Such a name is valid even if the operator does not offer the tool. */
   tools: readonly AnyTool[]
-  /** Toolsets that choosing others does not take away. */
+  /** Toolsets that remain offered when others are chosen. */
   always: readonly Toolset[]
 }
 
 /**
- * The names of the tools that remain of the operator's offer after what the headers say; undefined where they say nothing. Throws ToolError
- * `bad_request {header}` for a value that is none, and for a name that nothing has.
+ * Returns the names of the tools in the operator's offer that the headers leave; undefined if there are no such
+ * headers. Throws ToolError `bad_request {header}` for an invalid value, and for a name that does not exist.
  */
 export function narrowByHeaders({
   offered,
@@ -36,7 +36,7 @@ export function narrowByHeaders({
   const checkTools = (header: string, names: readonly string[]) =>
     refuseUnknown(header, 'tool', names, known, [...namesOf(offered)])
   return (headers) => {
-    // Most requests have none, and every request comes by here.
+    // A quick way out, because most requests have no such headers.
     if (FIELDS.every((field) => headers[field] === undefined)) return undefined
     const readOnly = readSwitch(HEADERS.readOnly, headers)
     const toolsets = readNames(HEADERS.toolsets, headers)
@@ -67,7 +67,7 @@ function readSwitch(header: string, headers: IncomingHttpHeaders): boolean {
   throw new ToolError('bad_request', `${header} must be true or false.`, { header })
 }
 
-/** Undefined where the header is absent or blank, as an unset variable in the settings of a client leaves it. */
+/** Undefined if the header is absent or blank, which is what an unset variable in a client's settings results in. */
 function readNames(header: string, headers: IncomingHttpHeaders): string[] | undefined {
   const value = valueOf(header, headers)
   if (value === '') return undefined
@@ -76,7 +76,7 @@ function readNames(header: string, headers: IncomingHttpHeaders): string[] | und
   return names
 }
 
-/** Of a name that nothing has, for a message. */
+/** Characters of an unknown name that a message repeats. */
 const LONGEST = 100
 
 function refuseUnknown(

@@ -9,7 +9,10 @@ interface OriginGuardOptions {
   allowedHosts: readonly string[]
 }
 
-/** The Host and Origin guard of the routes registered beside it, before authorization and before the body is read. */
+/**
+ * Checks the Host and Origin headers for the routes registered beside it, before authorization and before the body is
+ * read.
+ */
 export default fp<OriginGuardOptions>(
   (app, options, done) => {
     const allowed = rememberHosts(allowedHosts(options))
@@ -23,9 +26,10 @@ export default fp<OriginGuardOptions>(
 )
 
 /**
- * Refuses what a foreign web page could send to a server on the visitor's own machine or network (DNS rebinding; MCP transports,
- * "MUST validate the Origin header"). Host must be one of ours; so must the host of an absolute request target, which outranks it
- * (RFC 9112, 3.2.2); Origin may be absent, since only browsers send it. X-Forwarded-Host is ignored.
+ * Refuses what a foreign web page could send to a server on the visitor's own machine or network (DNS rebinding; MCP
+ * transports, "MUST validate the Origin header"). Host must be one of this server's hosts, and so must the host of an
+ * absolute request target, which takes precedence over it (RFC 9112, 3.2.2). Origin may be absent, since only browsers
+ * send it. X-Forwarded-Host is ignored.
  *
  * Throws ToolError `bad_request` without any Host (RFC 9112, 3.2), `host_not_allowed` or `origin_not_allowed`.
  */
@@ -47,10 +51,10 @@ function checkOrigin(
   }
 }
 
-/** Spellings of Host that are remembered: a client sends the same with each request. */
+/** Most spellings of Host that are remembered; a client sends the same one with each request. */
 const MOST_SPELLINGS = 100
 
-/** Reads each spelling of a Host that is allowed once. */
+/** Remembers permitted spellings of Host, so that each is parsed only once. */
 function rememberHosts(allowed: AllowedHosts): AllowedHosts & { allowsAuthority(authority: string): boolean } {
   const known = new Set<string>()
   return {
@@ -68,7 +72,9 @@ function rememberHosts(allowed: AllowedHosts): AllowedHosts & { allowsAuthority(
 const targetHostOf = (url: string) => (URL.canParse(url) ? hostnameOf(new URL(url).host) : null)
 
 interface AllowedHosts {
-  /** Whether a Host header, a request target or an Origin may name this host (as `hostnameOf` returns it). */
+  /**
+   * Whether a Host header, a request target or an Origin may name this host (in the form that `hostnameOf` returns).
+   */
   allows(hostname: string): boolean
 }
 
@@ -76,11 +82,11 @@ const LOOPBACK = ['localhost', '127.0.0.1', '::1']
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 
 /**
- * The hosts this server answers for: loopback names, the bind host, the host of the public URL and what the operator listed (D7).
- * Ports do not count, since a proxy or a container may map them.
+ * The hosts that this server answers for: loopback names, the bind host, the host of the public URL and the hosts that
+ * the operator listed (D7). Ports are ignored, since a proxy or a container may map them.
  *
- * Bound to a wildcard address, the server has as many addresses as the machine, so any IP literal is allowed too: a page that
- * rebinds DNS always comes with a name. Names must still be listed.
+ * A server bound to a wildcard address has as many addresses as its machine, so any IP literal is permitted too: a page
+ * that rebinds DNS always uses a name. Names must still be listed.
  */
 function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts: readonly string[] }): AllowedHosts {
   const names = new Set(LOOPBACK)
@@ -96,8 +102,8 @@ function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts:
 const AUTHORITY = /^(?:\[([0-9a-f:.]+)\]|([^\s:/?#@[\]\\]+))(?::(\d{1,5}))?$/i
 
 /**
- * The host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6 address is taken too.
- * Null for anything else (userinfo, paths, blanks): a host that needs interpretation is not one of ours.
+ * The host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6 address is
+ * accepted too. Null for anything else (userinfo, paths, blanks), because a host that needs interpretation is refused.
  */
 function hostnameOf(authority: string): string | null {
   if (isIPv6(authority)) return authority.toLowerCase()
@@ -105,7 +111,7 @@ function hostnameOf(authority: string): string | null {
   return match === null ? null : (match[1] ?? match[2]!).toLowerCase()
 }
 
-/** The host of an `Origin` header, or null when it is not the serialisation of an http(s) origin (RFC 6454, 6.2). */
+/** The host of an `Origin` header, or null if it is not the serialisation of an http(s) origin (RFC 6454, 6.2). */
 function originHostOf(origin: string): string | null {
   const url = URL.canParse(origin) ? new URL(origin) : null
   if (url === null || url.origin !== origin.toLowerCase()) return null
