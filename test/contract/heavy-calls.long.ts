@@ -13,11 +13,11 @@ const HEAVY = { max: 2, perCaller: 2, queue: 6, queuePerCaller: 6, memoryMb: 64 
 const OWN = pathToFileURL(compiled('test/contract/heavy-worker.ts'))
 
 /** The server with the tools of heavy-tools.ts and some light ones, and a simulated PCE. */
-async function start(t: Test, heavy: Partial<typeof HEAVY> = {}, pollsUntilDone = 1) {
+async function start(t: Test, heavy: Partial<typeof HEAVY> = {}, pollsUntilDone = 1, worker = OWN) {
   const pce = await startPce(t, { pollsUntilDone })
   const light = testTools()
   const config = { heavy: { ...HEAVY, ...heavy }, pce: pce.config }
-  const served = await insecureApp([...heavyTools, ...light.tools], config, { worker: OWN })
+  const served = await insecureApp([...heavyTools, ...light.tools], config, { worker })
   t.teardown(() => served.app.close())
   const url = await served.app.listen({ port: 0, host: '127.0.0.1' })
   return { ...served, url, simulator: pce.simulator }
@@ -63,6 +63,22 @@ t.test('a call that breaks its thread fails alone', async (t) => {
   t.match(logged.err.stack, /TypeError: of the inside\n.*heavy-tools/, 'the log has it, with its stack')
   t.equal(textOf(echoed).text, 'still here')
   partial(t, await failing('reports'), { message: /^\S+ insecure svc-mcp$/ })
+})
+
+t.test('a thread that cannot load its module refuses what waits for it and gives the place back', async (t) => {
+  const folder = t.testdir({ 'throws.mjs': "throw new Error('half a copy')" })
+  for (const [file, why] of Object.entries({ 'throws.mjs': /half a copy/, 'missing.mjs': /Cannot find module/ })) {
+    const worker = pathToFileURL(`${folder}/${file}`)
+    // One place: a second call is answered only once the first has given it back.
+    const { call, log } = await start(t, { max: 1, perCaller: 1 }, 1, worker)
+    for (const answer of await Promise.all([call('reports'), call('reports')]))
+      partial(t, textOf(answer), { error: 'analysis_failed', reason: 'thread_not_started' }, file)
+    t.equal(textOf(await call('echo', { text: 'light' })).text, 'light')
+    const said = log.find(
+      (line: Line) => line.msg === 'a worker thread cannot start; build or install this server again',
+    )
+    partial(t, said, { module: worker.href, err: { message: why } })
+  }
 })
 
 t.test('what had been written when the thread died is told', async (t) => {

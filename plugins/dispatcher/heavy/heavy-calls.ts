@@ -45,6 +45,9 @@ const NICE = 10
 /** Most changes of a failed call that its error names. */
 const MOST_WRITES_SHOWN = 50
 
+/** Why a task ends that no thread could begin. */
+const NO_THREAD = Symbol('no thread')
+
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
 /**
@@ -54,7 +57,7 @@ const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
  */
 export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })
-  let starting: Promise<Piscina> | undefined
+  let starting: Promise<Pool> | undefined
   const startPool = () => (starting ??= createPool(options))
 
   const inThread =
@@ -79,7 +82,7 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
     }),
     figures: places.figures,
     async close() {
-      await (await starting)?.destroy()
+      await (await starting)?.threads.destroy()
     },
   }
 }
@@ -96,10 +99,17 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
 
-async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Promise<Piscina> {
+interface Pool {
+  threads: Piscina
+  /** What to do about each task that no thread has begun, should the threads be unable to load their module. */
+  unbegun: Set<() => void>
+}
+
+async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Promise<Pool> {
   // Loaded with the first call that needs it, because stdio servers start often and most of their calls are light.
-  const { Piscina: Pool } = await import('piscina')
-  const pool = new Pool({
+  const { Piscina: Threads } = await import('piscina')
+  const unbegun = new Set<() => void>()
+  const threads = new Threads({
     filename: worker.href,
     minThreads: 0,
     maxThreads: max,
@@ -111,8 +121,12 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     env: {},
     execArgv: [],
   })
-  pool.on('error', (err: unknown) => log.error({ err }, 'a thread without a task has failed'))
-  return pool
+  // A thread that fails without a task is one that cannot load its module, and the next would fail as well: what waits for it is refused.
+  threads.on('error', (err: unknown) => {
+    log.error({ err, module: worker.href }, 'a worker thread cannot start; build or install this server again')
+    for (const giveUp of unbegun) giveUp()
+  })
+  return { threads, unbegun }
 }
 
 interface Work {
@@ -126,7 +140,7 @@ interface Work {
  * Runs one task in a thread of its own until it ends. Rejects with the tool's error, and as described at
  * `createHeavyCalls`.
  */
-async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions): Promise<unknown> {
+async function runInThread({ threads, unbegun }: Pool, work: Work, options: HeavyCallsOptions): Promise<unknown> {
   const { context } = work
   const channel = new MessageChannel()
   const wire = context.pce === null ? null : new MessageChannel()
@@ -136,9 +150,12 @@ async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions
   const kill = new AbortController()
   const release = passOnAborts(work, channel.port1, kill, served)
   const task: ThreadTask = taskOf(work, options, { pce, control: channel.port2 })
+  const giveUp = () => kill.abort(NO_THREAD)
+  unbegun.add(giveUp)
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {
-      if (message.is === 'progress') context.progress(message.update)
+      if (message.is === 'begun') unbegun.delete(giveUp)
+      else if (message.is === 'progress') context.progress(message.update)
       else if (message.is === 'log') context.log[message.level](message.facts, message.message)
       else if (message.is === 'result') resolve(message.value)
       else reject(thrownOf(message))
@@ -148,11 +165,12 @@ async function runInThread(pool: Piscina, work: Work, options: HeavyCallsOptions
   // it.
   outcome.catch(() => {})
   try {
-    await pool.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
+    await threads.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
       throw await explain(error, work, served, options)
     })
     return await outcome
   } finally {
+    unbegun.delete(giveUp)
     release()
     channel.port1.close()
     served?.close()
@@ -226,7 +244,11 @@ async function explain(
   { memoryMb, log }: HeavyCallsOptions,
 ): Promise<ToolError> {
   const writes = (await served?.settleWrites()) ?? []
-  const { code, name } = error as { code?: unknown; name?: unknown }
+  const { code, name, cause } = error as { code?: unknown; name?: unknown; cause?: unknown }
+  if (cause === NO_THREAD)
+    return new ToolError('analysis_failed', 'The call broke off because no thread can start. Nothing was changed.', {
+      reason: 'thread_not_started',
+    })
   const isAborted = name === 'AbortError'
   const isTooLarge = code === 'ERR_WORKER_OUT_OF_MEMORY'
   if (!isAborted) log.error({ request_id: context.requestId, tool: tool.name, err: error }, 'a thread has failed')

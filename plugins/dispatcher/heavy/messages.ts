@@ -32,6 +32,8 @@ export interface ToThread {
 }
 
 export type FromThread =
+  /** The thread has loaded its module and begins with the task. */
+  | { is: 'begun' }
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
   | { is: 'result'; value: unknown }

@@ -11,14 +11,15 @@ const LOOK_EVERY_MS = 100
 
 /**
  * Creates the function that a thread runs for each task: one function of one tool, with a context whose ports lead back
- * to the main thread. The outcome is sent over the control port after all progress reports. Never rejects; the other
- * side closes the ports.
+ * to the main thread. The control port carries word that the task has begun, the progress reports, and then the outcome.
+ * Never rejects; the other side closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
   return async (task) => {
     const { control, args } = task
     const post = (message: FromThread) => control.postMessage(message)
+    post({ is: 'begun' })
     const guard = createHeapGuard(task.memoryMb)
     const { context, abort } = contextOf(task, post, guard)
     let outgrown: unknown
