@@ -1,28 +1,21 @@
-/** Every wrong configuration of docs/wrong-configurations.md, started for real: the page says what they are answered. */
-import { readFileSync } from 'node:fs'
+/** Wrong configurations that show only when a program runs, each started for real: it is told with its remedy, in exactly these words. */
 import t from 'tap'
-import { PAGE, renderPage, tryAll } from './wrong-configurations/render-page.js'
+import { checkCases } from './wrong-configurations/check-cases.js'
+import { setStage } from './wrong-configurations/set-stage.js'
+import { STARTS, type WrongSettings } from './wrong-configurations/starts.js'
+import { tryCase } from './wrong-configurations/try-case.js'
+import { WRONG_STARTS } from './wrong-configurations/wrong-starts.js'
 
-/** Seconds: a pipe without a writer is given up after five, and nothing else takes long. */
-const PATIENCE = 15
+const stage = await setStage(t)
+const right = new Map<WrongSettings['start'], readonly string[]>()
+for (const start of Object.keys(STARTS) as WrongSettings['start'][]) {
+  const { exitCode, warned } = await tryCase({ start }, stage)
+  t.equal(exitCode, start === 'nothing' ? 1 : null, `nothing is wrong with ${start}`)
+  right.set(start, warned)
+}
 
-t.test('each is answered as the page says', async (t) => {
-  const tried = await tryAll(t)
-  const all = tried.flat()
-  t.equal(new Set(all.map(({ wrong: { make: _, ...rest } }) => JSON.stringify(rest))).size, all.length, 'each once')
-  t.equal(all.length >= 112, true, `${all.length} are enough`)
-  for (const { wrong, outcome } of all) {
-    const { refusals, warnings, answer, exitCode, seconds } = outcome
-    const said = [...refusals, ...warnings, ...(answer === undefined ? [] : [answer])]
-    t.equal(said.length > 0, true, `${JSON.stringify(wrong)} is not passed over in silence`)
-    t.equal(exitCode, refusals.length > 0 ? 1 : null, JSON.stringify(wrong))
-    t.equal(seconds < PATIENCE, true, `${JSON.stringify(wrong)} takes ${seconds} s`)
-    t.notMatch(
-      JSON.stringify(said),
-      /\n\s+at |unexpected error|\[object|undefined|NaN/,
-      'foreseen, and nothing half rendered',
-    )
-  }
-  const [is, says] = [renderPage(tried), readFileSync(PAGE, 'utf8')].map((page) => page.split('\n'))
-  t.same(is, says, '`npm run wrong-configurations` writes it')
+await checkCases(t, WRONG_STARTS, async (wrong) => {
+  const { exitCode, ...told } = await tryCase(wrong, stage, right.get(wrong.start))
+  t.equal(exitCode, told.refused.length > 0 ? 1 : null, JSON.stringify(wrong))
+  return told
 })

@@ -6,24 +6,16 @@ import { join } from 'node:path'
 import { bundleProgram } from '../../bundle-program.js'
 import { found } from '../../edge/support/within.js'
 import { linesOf, listeningOn } from '../../log-lines.js'
-import { STARTS, type Case, type Settings, type Start } from './cases.js'
 import type { Stage } from './set-stage.js'
+import { STARTS, type Answers, type Settings, type Start } from './starts.js'
+import { createReader, fill, fillSettings, type Line } from './words.js'
+import type { WrongStart } from './wrong-starts.js'
 
-/** A line of the log, as far as a person reads it: what differs from run to run stands as words (`$DIR`, `$PCE`). */
-export interface Said {
-  problem: string
-  remedy?: string
-}
-
-export interface Outcome {
+export interface Outcome extends Answers {
+  refused: readonly string[]
+  warned: readonly string[]
   /** Null where a server was started. */
   exitCode: number | null
-  refusals: readonly Said[]
-  warnings: readonly Said[]
-  /** What was answered to the question of the case. */
-  answer?: Said
-  /** From the start of the program to the last it said. */
-  seconds: number
 }
 
 /** Root may write everywhere, so that nothing would be refused: the programs then run as a user without privileges. */
@@ -31,20 +23,16 @@ const UNPRIVILEGED = 65_534
 const isRoot = process.geteuid?.() === 0
 const USER = isRoot ? UNPRIVILEGED : process.geteuid?.()
 
-/**
- * What comes of the case, in a folder of its own.
- *
- * @param right what the start says that nothing is wrong with: it is left out.
- */
-export async function tryCase(wrong: Case, stage: Stage, right: readonly Said[] = []): Promise<Outcome> {
+/** What comes of the case, in a folder of its own. `right` are the warnings of the start without the fault. */
+export async function tryCase(wrong: WrongStart, stage: Stage, right: readonly string[] = []): Promise<Outcome> {
   const { start: name, env = {}, args, make, earlier, ask } = wrong
   const start: Start = STARTS[name]
   const folder = realpathSync(mkdtempSync(join(tmpdir(), 'wrong-')))
-  const words = { ...stage.values, $DIR: folder }
+  const words = { ...stage.values, $DIR: folder, $UID: String(USER) }
   const launched: Launched[] = []
   const launchIn = (more: Settings, options: readonly string[]) => {
     const one = launch(start.program, {
-      env: filled({ ...start.env, ...more }, words),
+      env: fillSettings({ ...start.env, ...more }, words),
       args: options.map(fill(words)),
       folder,
     })
@@ -59,24 +47,20 @@ export async function tryCase(wrong: Case, stage: Stage, right: readonly Said[] 
       await first.isUp
       if (earlier.stays !== true) await first.end()
     }
-    const startedAt = performance.now()
     const program = launchIn(env, args ?? start.args ?? [])
     const isServing = await Promise.race([program.isUp.then(() => true), program.ended.then(() => false)])
     const answer = !isServing || ask === undefined ? undefined : await ASKED[ask](program)
-    const seconds = (performance.now() - startedAt) / 1000
     if (isServing) await program.end()
     const exitCode = await program.ended
-    const read = reader(words)
+    const read = createReader(words)
     const lines = linesOf(program.said())
     const saidAt = (isMeant: (level: number) => boolean) =>
       lines.filter(({ level, msg }) => isMeant(level) && !LEFT_OUT.test(msg)).map(read)
-    const isRight = (said: Said) => right.some(({ problem }) => problem === said.problem)
     return {
       exitCode: isServing ? null : exitCode,
-      seconds,
-      refusals: saidAt((level) => level > 40),
-      warnings: saidAt((level) => level === 40).filter((said) => !isRight(said)),
-      ...(answer && { answer: read({ msg: answer.problem, remedy: answer.remedy }) }),
+      refused: saidAt((level) => level > 40),
+      warned: saidAt((level) => level === 40).filter((said) => !right.includes(said)),
+      ...(answer && { answered: read(answer) }),
     }
   } finally {
     await Promise.all(launched.map((one) => one.end()))
@@ -144,45 +128,25 @@ function launch(
 
 const ASKED = {
   /** Once the server has said what it found out about its PCE, or about the keys. */
-  async readyz({ where, said }: Launched): Promise<Said> {
+  async readyz({ where, said }: Launched): Promise<Line> {
     const says = (what: RegExp) =>
       found(() => linesOf(wholeLines(said())).some(({ msg }) => what.test(msg)), String(what))
     await says(/^signing keys /)
     await says(/^The PCE |cannot be loaded/)
     const answer = await fetch(new URL('/readyz', where()))
-    return { problem: `${answer.status} ${await answer.text()}` }
+    return { msg: `${answer.status} ${await answer.text()}` }
   },
-  async 'check-pce-connection'({ child, answers }: Launched): Promise<Said> {
+  async 'check-pce-connection'({ child, answers }: Launched): Promise<Line> {
     const params = { name: 'check-pce-connection', arguments: {} }
     child.stdin!.write(`${JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params })}\n`)
     const line = await found(() => wholeLines(answers()).split('\n')[1] || null, 'an answer')
     const { result } = JSON.parse(line) as { result: { content: [{ text: string }] } }
     const { message, hint } = JSON.parse(result.content[0].text) as { message: string; hint?: string }
-    return { problem: message, ...(hint !== undefined && { remedy: hint }) }
+    return { msg: message, remedy: hint }
   },
-} satisfies Record<NonNullable<Case['ask']>, (program: Launched) => Promise<Said>>
+} satisfies Record<NonNullable<WrongStart['ask']>, (program: Launched) => Promise<Line>>
 
 const wholeLines = (text: string) => text.slice(0, text.lastIndexOf('\n') + 1)
-
-const fill = (words: Readonly<Record<string, string>>) => (text: string) =>
-  text.replaceAll(/\$[A-Z_]+/g, (word) => words[word] ?? word)
-
-function filled(settings: Settings, words: Readonly<Record<string, string>>): Record<string, string> {
-  const set = Object.entries(settings).filter((entry): entry is [string, string] => entry[1] !== null)
-  return Object.fromEntries(set.map(([name, value]) => [name, fill(words)(value)]))
-}
-
-/** Puts the words back for what they stand for, ports as such only. */
-function reader(words: Readonly<Record<string, string>>): (line: { msg: string; remedy?: unknown }) => Said {
-  const { $DIR: folder, ...others } = words
-  const ports = Object.entries(others).filter(([, value]) => /^\d+$/.test(value))
-  const read = (text: string) =>
-    ports
-      .reduce((said, [word, port]) => said.replaceAll(new RegExp(`\\b${port}\\b`, 'g'), () => word), text)
-      .replaceAll(folder!, () => '$DIR')
-      .replaceAll(new RegExp(`\\buser ${USER}\\b`, 'g'), 'user $UID')
-  return ({ msg, remedy }) => ({ problem: read(msg), ...(typeof remedy === 'string' && { remedy: read(remedy) }) })
-}
 
 const below = (folder: string) =>
   readdirSync(folder, { recursive: true, encoding: 'utf8' }).map((name) => join(folder, name))
