@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Whether an Accept header asks for HTML: it names the type itself, which browsers do and programs that take anything do not.
- * A quality of 0 refuses it (RFC 9110, 12.5.1).
+ * Whether an Accept header asks for HTML. It must name the type itself, as browsers do and programs that accept
+ * anything do not. A quality of 0 refuses the type (RFC 9110, 12.5.1).
  */
 export const asksForHtml = (accept: string | undefined): boolean => names(accept, 'text/html')
 
@@ -22,9 +22,10 @@ const OWN_SITES = new Set(['same-origin', 'none'])
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**
- * Refuses a form that another page has sent. The guard in front admits every origin this server answers to, those of other ports
- * on the same machine included; a form must come from the very origin it goes to: the public one, or the same scheme at the host that
- * the request names, or plain http on loopback, where a proxy is passed by. Programs send neither header.
+ * Refuses a form that another page has sent. The guard in front of it permits every origin that this server answers to,
+ * including other ports on the same machine. A form, however, must come from exactly the origin that it is sent to: the
+ * public one, or the same scheme at the host that the request names, or plain http on loopback, for access that
+ * bypasses a proxy. Programs send neither header.
  *
  * Throws ToolError `form_expired`.
  */
@@ -37,16 +38,16 @@ export function checkFormOrigin(headers: IncomingHttpHeaders, publicUrl: string)
   if (isForeignSite || isForeignOrigin) throw new ToolError('form_expired', 'This form was sent from another page.')
 }
 
-/** The field of every form that carries the CSRF token; no tool has an argument of this name. */
+/** The field of every form that carries the CSRF token; no tool has an argument with this name. */
 export const CSRF_FIELD = '_csrf'
 
 /** 256 bits in base64url. */
 const APPROVAL_ID = /^[\w-]{43}$/
 
-/** Whether a text may be the id of an approval. */
+/** Whether a text has the form of an approval's id. */
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
-/** One of our pages, as a login is told where to lead back to; undefined for anything else. */
+/** The page of this server to which a login should return; undefined for anything else. */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const [, first, second, ...rest] = value.split('/')
@@ -57,6 +58,6 @@ export function readOwnPage(value: unknown): string | undefined {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 export type Method = (typeof METHODS)[number]
 
-/** Which methods the paths of this room take; the rest answers 405 (RFC 9110, 15.5.6). */
+/** The methods that these paths accept; all others are answered with 405 (RFC 9110, 15.5.6). */
 export const READ: readonly Method[] = ['GET', 'HEAD']
 export const POST: readonly Method[] = ['POST']

@@ -33,20 +33,21 @@ export type { SetupOptions } from './ports.js'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Who is at a page for people; null elsewhere and for strangers. */
+    /** The person at a page; null on other routes and for unknown visitors. */
     visit: Visit | null
-    /** The page that a refusal leads back to, without the base path. */
+    /** The page that a refusal links back to, without the base path. */
     refusedAt: string | null
   }
 }
 
-/** Browsers keep a cookie of this prefix only as secure, for this host alone, and for all of it. */
+/** Browsers accept a cookie with this prefix only if it is secure, for this host alone, and for all of its paths. */
 const COOKIE = '__Host-svc-mcp-setup'
 const LARGEST_FORM = 16 * 1024
 
 /**
- * The pages for people, and the login of their browsers: `/setup`, where users register their PCE key (S6, S7, D17), and `/approve`, where
- * calls are approved (D153). Must stay encapsulated: body parser, cookies and error pages apply to this plugin only.
+ * The pages for people, and the login of their browsers: `/setup`, where users register their PCE key (S6, S7, D17),
+ * and `/approve`, where calls are approved (D153). This plugin must stay encapsulated, because its body parser, cookies
+ * and error pages must not apply elsewhere.
  */
 export default async function pages(
   app: FastifyInstance,
@@ -137,7 +138,7 @@ export default async function pages(
     if (request.visit === null) throw asksForHtml(request.headers.accept) ? unauthorized() : unknownAt(admission)
   }
 
-  /** Resolves with the page that the request is for. */
+  /** Identifies the visitor, and resolves with the page that the request is for. */
   async function identify(
     { authenticate, pageOf }: Admission<FastifyRequest, FastifyReply>,
     request: FastifyRequest,
@@ -151,7 +152,8 @@ export default async function pages(
     const identity = viaBearer
       ? await authenticate!(request, reply)
       : await readSession(person, { issuer, now: now(), ended })
-    // Requests from unknown senders cost only this process: if they counted, one sender could keep everyone else from logging in.
+    // Requests from unknown senders are not counted, because otherwise a single sender could keep everyone else from
+    // logging in.
     if (identity === null) return page
     const { authenticatedAt } = viaBearer ? {} : person!
     const known = authenticatedAt === undefined ? {} : { authenticatedAt }
@@ -181,7 +183,8 @@ export default async function pages(
 
   async function audit(request: FastifyRequest, reason: ErrorCode) {
     const identity = request.visit?.identity
-    // Refusals of unknown senders go to the server log only: auditing each would let anyone fill the audit log's disk.
+    // Refusals of unknown senders are recorded in the server log only, because auditing each would let anyone fill the
+    // disk of the audit log.
     if (identity === undefined) return
     const route = (request.routeOptions.url ?? home).replace('/:id', '')
     const { id: requestId, clientAddress } = request
@@ -198,7 +201,7 @@ export default async function pages(
 const unknownAt = ({ authenticate }: Admission<FastifyRequest, FastifyReply>) =>
   authenticate === undefined ? noProgram() : unauthorized()
 
-/** The client of a model holds a bearer token: if one counted here, the model could approve its own calls (D153). */
+/** Refuses bearer tokens: a model's client holds one, so the model could otherwise approve its own calls (D153). */
 const noProgram = () =>
   new ToolError(
     'forbidden',
@@ -209,9 +212,12 @@ const noProgram = () =>
 
 const dataOf = (request: FastifyRequest) => readSessionData(request.session)
 const visitOf = ({ visit }: FastifyRequest) => visit!
-/** No page can make a browser send a bearer token; but a request that brings our cookie too is treated as a browser's. */
+/**
+ * Whether the sender is a program. No page can make a browser send a bearer token, but a request that also has the
+ * session cookie is treated as coming from a browser.
+ */
 const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined
-/** Two providers may use the same `sub`. */
+/** Issuer and subject together, because two providers may use the same `sub`. */
 const ownerOf = ({ iss, sub }: Identity) => JSON.stringify([iss, sub])
 
 const sendPage = (reply: FastifyReply, page: string) =>

@@ -3,40 +3,43 @@ import type { Method } from './check-request.js'
 import type { SessionData } from './login/browser-session.js'
 import type { Visit } from './ports.js'
 
-/** Hooks of a route, in the words of the web framework. */
+/** Hooks of a route, in the form that the web framework takes. */
 interface Hooks<Request, Reply> {
   onRequest: (request: Request, reply: Reply) => Promise<unknown>
   preHandler?: (request: Request, reply: Reply, next: () => void) => void
 }
 
-/** What is let in at a page. */
+/** Who may visit a page. */
 export interface Admission<Request, Reply> {
-  /** Takes bearer tokens as well; absent, only somebody who has logged in with this browser is known. */
+  /** Also accepts bearer tokens. If absent, only browser logins count. */
   authenticate?: (request: Request, reply: Reply) => Promise<Identity>
   /** The page that the login and refusals lead back to, without the base path. */
   pageOf: (request: Request) => string
 }
 
-/** What the doors of this room have from the one at its front. `Request` and `Reply` are the web framework's. */
+/** What the pages get from the plugin that contains them. `Request` and `Reply` are types of the web framework. */
 export interface Porter<Request, Reply> {
-  /** Path in front of every link, where a proxy serves this server under one. */
+  /** Path prefix of every link, for a proxy that serves this server below one. */
   basePath: string
-  /** Of the login, base path included; null where there is none. */
+  /** Path of the login, with the base path; null if there is no login. */
   loginPath: string | null
   now: () => number
   roleOf: (identity: Identity) => Role | null
-  /** For pages: whoever is not known is sent to the login. For forms: is refused, as is a form that is not of a page of ours. */
+  /**
+   * Hooks that admit visitors. On pages, unknown visitors are sent to the login. Forms of unknown visitors are refused,
+   * and so are forms that do not come from a page of this server.
+   */
   readonly admit: (admission: Admission<Request, Reply>) => { page: Hooks<Request, Reply>; form: Hooks<Request, Reply> }
-  /** Whose request an admitted one is. */
+  /** The visitor of an admitted request. */
   readonly visitOf: (request: Request) => Visit
-  /** Whether it comes from no browser: a form then needs no CSRF token. */
+  /** Whether the request does not come from a browser; a form then needs no CSRF token. */
   readonly isProgram: (request: Request) => boolean
   readonly dataOf: (request: Request) => SessionData
-  /** For the forms of a page for this person. */
+  /** The CSRF token for the forms of a page for this person. */
   readonly csrfTokenFor: (identity: Identity, reply: Reply) => string
   readonly sendPage: (reply: Reply, page: string) => Reply
-  /** The page that a refusal of this request leads back to. */
+  /** Sets the page that a refusal of this request links back to. */
   readonly leadBackTo: (request: Request, page: string) => void
-  /** Answers 405 to all other methods. */
+  /** Answers all other methods with 405. */
   readonly refuseOtherMethods: (methods: Readonly<Record<string, readonly Method[]>>) => void
 }

@@ -7,109 +7,114 @@ import type { ServiceError } from '../errors/convert.js'
 import type { Fetch } from './login/find-provider.js'
 import type { OfferedPce } from './setup/form-fields.js'
 
-/** The page that people come to after a login that was begun for no other; the paths of the login are below it. */
+/**
+ * The page that people reach after a login which was not started for another page; the paths of the login are below it.
+ */
 export type HomePage = '/setup' | '/approve'
 
-/** What the composition wires to this room. `Request` and `Reply` are the web framework's. */
+/** What the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
 export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   mode: PceMode
-  /** Without a slash at its end. */
+  /** Without a slash at the end. */
   publicUrl: string
   home: HomePage
   /** 32 bytes, see `deriveSessionKey`. */
   sessionKey: Buffer
-  /** Absent, there is no browser login. */
+  /** If absent, there is no browser login. */
   login?: LoginOptions
   roleOf: (identity: Identity) => Role | null
   /** The value of WWW-Authenticate for a request without a token. */
   challenge: () => string
-  /** Resolves once the entry is written; rejects when it cannot be. */
+  /** Resolves once the entry is written; rejects if it cannot be. */
   audit: (entry: AuditEntry) => Promise<void>
-  /** Absent where users register no PCE. */
+  /** Absent if users do not register PCEs. */
   setup?: SetupOptions<Request, Reply>
-  /** Absent where nobody approves calls on a page. */
+  /** Absent if nobody approves calls on a page. */
   approve?: ApproveOptions
 }
 
-/** What a login needs of the rest of the server. */
+/** What a login needs from the rest of the server. */
 export interface LoginPorts<Request> {
   issuer: string
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
-  /** The identity an access token stands for. Rejects with ToolError `unauthorized {reason}` or `keys_unavailable`. */
+  /** The identity of an access token. Rejects with ToolError `unauthorized {reason}` or `keys_unavailable`. */
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /**
-   * Asked once for every request of someone who is known, and for every step of a login, which may cost the identity provider
-   * something: `request.visit` is null there. What else a stranger may ask for is not limited by caller. Rejects with
-   * ToolError `rate_limited {retry_after}`.
+   * Counts a request against its caller's limit. It is called for every request of a known person, and for every step
+   * of a login, for which `request.visit` is null and which may cause a request to the identity provider. Other
+   * requests of unknown visitors are not limited by caller. Rejects with ToolError `rate_limited {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>
-  /** Where logins that were used and sessions that were ended are remembered, for every process. */
+  /** Remembers used logins and ended sessions for every process. */
   usedTokens: UsedTokens
-  /** Rejects when nothing could be recorded there now. */
+  /** Rejects if nothing can be recorded there at the moment. */
   checkState: () => Promise<void>
   fetch?: Fetch
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
-/** Of the page where users register their PCE key. */
+/** Options of the page where users register their PCE key. */
 export interface SetupOptions<Request, Reply> {
-  /** The PCEs that users may register; empty where any host may be tried. */
+  /** The PCEs that users may register; empty if any host may be tried. */
   offeredPces: readonly OfferedPce[]
-  /** Whether users may go without the check of the PCE's certificate. */
+  /** Whether users may turn off the verification of the PCE's certificate. */
   allowInsecureTls: boolean
   /**
-   * Who sent a request, by its Authorization header. Rejects with ToolError `unauthorized`, with the challenge set on the reply,
-   * `keys_unavailable` or `rate_limited`.
+   * Identifies the sender of a request by its Authorization header. Rejects with ToolError `unauthorized`, after
+   * setting the challenge on the reply, with `keys_unavailable` or with `rate_limited`.
    */
   authenticate: (request: Request, reply: Reply) => Promise<Identity>
-  /** One tool call of this person. Never rejects. */
+  /** Makes one tool call on behalf of this person. Never rejects. */
   callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
   /**
-   * Asked before a test of the connection; `request.visit` says who sends it. Rejects with ToolError
-   * `rate_limited {retry_after}`.
+   * Counts a test of the connection; `request.visit` is the sender. Rejects with ToolError `rate_limited
+   * {retry_after}`.
    */
   limitPceTries?: (request: Request) => Promise<void>
 }
 
-/** Of the pages where people approve calls. */
+/** Options of the pages where people approve calls. */
 export interface ApproveOptions {
   desk: ApprovalDesk
-  /** How long ago whoever decides may have entered their password: seconds; 0 for any time. */
+  /** Most seconds between entering the password and deciding; 0 means no limit. */
   maxAgeSeconds: number
 }
 
-/** Who is at a page, as far as the request itself says. */
+/** The visitor of a page, as far as the request itself identifies them. */
 export interface Visit {
   identity: Identity
   viaBearer: boolean
-  /** Their form has become a call with audit entries of its own. */
+  /** The visitor's form has become a tool call, which has audit entries of its own. */
   isDispatched: boolean
-  /** When they entered their password at the provider, as far as that is known: milliseconds since the epoch. */
+  /** When the visitor entered their password at the provider, if known, in milliseconds since the epoch. */
   authenticatedAt?: number
 }
 
-/** What a tool call came to, as the dispatcher tells it. */
+/** The result of a tool call, as the dispatcher returns it. */
 export type ToolAnswer = { ok: true; value: object } | { ok: false; error: ServiceError }
 
-/** One call of a tool on behalf of the visitor: the same gates, checks and audit entries as over MCP. Never rejects. */
+/**
+ * Makes one tool call on behalf of the visitor, with the same gates, checks and audit entries as over MCP. Never
+ * rejects.
+ */
 type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAnswer>
 
-/** Who is at the page of /setup, and what they may have done for them. */
+/** The person at the /setup page, and the calls that can be made for them. */
 export interface Visitor {
   identity: Identity
-  /** Null where the groups give none. */
+  /** Null if the groups give no role. */
   role: Role | null
   call: CallTool
 }
 
-/** How people log in with a browser: a client of the identity provider (D17). */
+/** How people log in with a browser: the client registration at the identity provider (D17). */
 export interface LoginOptions {
   clientId: string
-  /** Absent for a public client; PKCE is used in either case. */
+  /** Absent for a public client; PKCE is used in both cases. */
   clientSecret?: string
-  /** Scopes to ask for beside `openid`, separated by blanks. */
+  /** Scopes to request besides `openid`, separated by blanks. */
   scope: string
-  /** Audience that the access token must be for. */
+  /** The audience that the access token must have. */
   audience: string
 }

@@ -10,16 +10,16 @@ import { renderMessagePage } from './layout/page-layout.js'
 
 export interface Refusal extends HttpErrorAnswer {
   error: ServiceError
-  /** Whether the operator should see it in the log with its cause. */
+  /** Whether the error is logged with its cause for the operator. */
   isOurFault: boolean
 }
 
-/** Anything that was thrown on the way of a request to this room, as an answer. */
+/** Converts anything thrown while a page's request is handled to an answer. */
 export function convertRefusal(thrown: unknown, requestId: string): Refusal {
   return describeError(convertHttp(explainLibraryError(thrown)), requestId)
 }
 
-/** An error that a tool call came to, as an answer. */
+/** Converts the error of a tool call to an answer. */
 export function describeError(error: ServiceError, requestId: string): Refusal {
   return { error, ...renderHttpError(error, requestId), isOurFault: ERROR_TABLE[error.code].level === 'error' }
 }
@@ -42,7 +42,7 @@ export const wrongType = () =>
 export const unauthorized = () =>
   new ToolError('unauthorized', 'You are not logged in, or your login has expired. It lasts 15 minutes.')
 
-/** Sets the status and how long to wait on a reply. */
+/** Sets the status and the waiting time on a reply. */
 export function announce<Reply extends { code(status: number): Reply; header(name: string, value: unknown): Reply }>(
   { status, retryAfter }: Refusal,
   reply: Reply,
@@ -51,19 +51,19 @@ export function announce<Reply extends { code(status: number): Reply; header(nam
   return reply.code(status)
 }
 
-/** What is known of a refused form; nothing of what was sent. */
+/** What is recorded about a refused form; none of its contents. */
 export interface RefusedForm {
   reason: ErrorCode
   /** The path, without its query. */
   route: string
   mode: PceMode
   requestId: string
-  /** What the browser calls itself. */
+  /** The browser's name for itself (User-Agent). */
   client?: string
   clientAddress: string | null
 }
 
-/** The audit entry of a form that never became a tool call (D25). `now` in milliseconds since the epoch. */
+/** The audit entry of a form that never became a tool call (D25). `now` is in milliseconds since the epoch. */
 export function describeRefusedForm(
   form: RefusedForm,
   { iss, sub }: Owner,
@@ -107,7 +107,10 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
   audit_unavailable: 'Nothing can be decided right now',
 }
 
-/** The page that is shown instead of the requested one. `back`: where it leads. `canLogIn`: whether this server has a browser login. */
+/**
+ * The page that is shown instead of the requested one. `back` is the page that it links to. `canLogIn` tells whether
+ * this server has a browser login.
+ */
 export function renderRefusalPage(
   error: ServiceError,
   { requestId, back, canLogIn }: { requestId: string; back: string; canLogIn: boolean },

@@ -4,9 +4,9 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface LimitOptions {
-  /** Per minute and key; 0 for no limit. */
+  /** Limit per minute and key; 0 means no limit. */
   max: number
-  /** Whom it counts against. */
+  /** The key that a request counts against. */
   keyOf: (request: FastifyRequest) => string
 }
 
@@ -21,19 +21,19 @@ declare module 'fastify' {
 
 const MINUTE_MS = 60_000
 /**
- * Callers remembered per limit; the least recent are forgotten, so that made-up callers cannot fill the memory. A forgotten
- * caller starts from zero: that takes this many others within a minute, each with their own token or, before authentication,
- * their own address block.
+ * Callers that are remembered per limit. The least recent ones are forgotten, so that made-up callers cannot fill the
+ * memory. A forgotten caller starts from zero, which takes this many other callers within a minute, each with a token
+ * or, before authentication, an address block of their own.
  */
 const MOST_CALLERS = 10_000
 
-/** Limits per minute, counted in this process (D12): every replica has its own. */
+/** Limits per minute, counted in this process (D12); every replica counts by itself. */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })
     app.decorate('createLimit', ({ max, keyOf }: LimitOptions): Limit => {
       if (max === 0) return () => Promise.resolve()
-      // Every limit has a store of its own, which takes its size from here and not from the plugin's options.
+      // Every limit has its own store, whose size is set here because the plugin's options do not apply to it.
       const options: RateLimitOptions = { max, timeWindow: MINUTE_MS, keyGenerator: keyOf, cache: MOST_CALLERS }
       const count = app.createRateLimit(options)
       return async (request, times = 1) => {

@@ -10,14 +10,14 @@ export interface SecurityHeadersOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** For the answers that no hook sees. */
+    /** The headers for answers that no hook sees. */
     securityHeaders: OutgoingHttpHeaders
   }
 }
 
 /**
- * What every answer tells browsers and proxies: this server has nothing to be framed, sniffed, loaded or referred to, and nothing
- * to be cached unless its route says so.
+ * Sets the security headers of every answer: nothing of this server may be framed, sniffed, loaded or referred to, and
+ * nothing may be cached unless its route permits it.
  */
 export default fp<SecurityHeadersOptions>(
   async (app, options) => {
@@ -32,8 +32,8 @@ export default fp<SecurityHeadersOptions>(
 )
 
 /**
- * Lets helmet choose the headers once, on a separate instance: they are the same for every answer here, and building them each
- * time costs a fifth of the throughput.
+ * Lets helmet compute the headers once, on a separate instance. They are the same for every answer, and computing them
+ * each time would cost a fifth of the throughput.
  */
 async function headersOf({ isPublicHttps }: SecurityHeadersOptions): Promise<OutgoingHttpHeaders> {
   const probe = fastify()

@@ -3,19 +3,20 @@ import type { Tracing } from '../../schemas/tracing.js'
 
 export { openTracing } from './open-tracing.js'
 
-/** Probes come every few seconds and say nothing. */
+/** Probes are not traced, because they come every few seconds and reveal nothing. */
 const UNTRACED = new Set(['/healthz', '/readyz'])
 
-/** A span for every request, whose work then runs in its trace. */
+/** Creates a span for every request, and runs its work within that trace. */
 export default fp<{ tracing: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
       const { url: route } = request.routeOptions
       if (route !== undefined && UNTRACED.has(route)) return next()
       const traced = tracing.serve(request.headers, request.method, route)
-      // Also when the client leaves before there is an answer.
+      // This also ends the span if the client leaves before there is an answer.
       reply.raw.once('close', () => traced.end(reply.raw.statusCode))
-      // Fastify itself keeps the context beyond the events that deliver the body, which belong to the connection.
+      // The rest of the request runs in the trace. Fastify keeps the context even after the events that deliver the
+      // body, which belong to the connection.
       traced.run(next)
     })
     done()

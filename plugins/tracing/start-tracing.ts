@@ -19,22 +19,26 @@ import type { TraceOrigin, Tracing } from '../../schemas/tracing.js'
 export interface TracingOptions {
   name: string
   version: string
-  /** Which process this is. */
+  /** Identifies this process. */
   replica: string
   log: { warn(facts: object, message: string): void }
-  /** How long its end waits for the last spans to be sent: milliseconds. */
+  /** Milliseconds that closing waits for the last spans to be sent. */
   patienceMs: number
 }
 
-/** A collector that is away would otherwise be told of at every export: milliseconds. */
+/**
+ * Shortest interval of warnings, in milliseconds, since an unreachable collector would otherwise be reported with every
+ * export.
+ */
 const TOLD_EVERY_MS = 60_000
 const LONGEST_TOLD = 500
 
 type Headers = Parameters<Tracing['serve']>[0]
 
 /**
- * Spans that go to where the standard variables say (OTEL_EXPORTER_OTLP_ENDPOINT and others), which OpenTelemetry's libraries read from the
- * environment themselves. Nothing is registered globally but the log of those libraries.
+ * Starts tracing. Spans are sent to the destination in the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT and others),
+ * which OpenTelemetry's libraries read from the environment themselves. Nothing is registered globally except the log
+ * of those libraries.
  */
 export function startTracing({ name, version, replica, log, patienceMs }: TracingOptions): Tracing {
   tellTroubles(log)
@@ -49,7 +53,7 @@ export function startTracing({ name, version, replica, log, patienceMs }: Tracin
   const within = <T>(context: Context, span: Span, work: () => T): T =>
     contexts.with(trace.setSpan(context, span), work)
 
-  /** The trace of a message; what runs now where it names none. */
+  /** The trace that a message names, or the current one if it names none. */
   function originOf(from: TraceOrigin, around: Context): Context {
     const context = propagator.extract(ROOT_CONTEXT, from, {
       get: (carrier: TraceOrigin, key) => carrier[key as keyof TraceOrigin],
@@ -125,7 +129,7 @@ export function startTracing({ name, version, replica, log, patienceMs }: Tracin
 const fails = (span: Span, code: string) =>
   span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', code)
 
-/** Never a message, which may say more than a trace should hold. */
+/** The code of an error; never its message, which may contain more than a trace should. */
 function codeOf(error: unknown): string {
   if (error instanceof ToolError) return error.code
   const { thrown } = error as { thrown?: unknown }

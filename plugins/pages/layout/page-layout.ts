@@ -13,18 +13,19 @@ interface Page {
   body: string
   /** HTML at the right end of the bar. */
   corner?: string
-  /** HTML after everything that is seen: forms whose buttons stand elsewhere. */
+  /** HTML after everything visible: forms whose buttons are elsewhere on the page. */
   forms?: string
-  /** For what needs more than the width of a form. */
+  /** For content that needs more width than a form. */
   isWide?: boolean
 }
 
-/** The button of the bar that ends the login; its form has the id `logout-form`. */
+/** The button in the bar that ends the login; its form has the id `logout-form`. */
 export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-form">Log out</button>'
 
 /**
- * A whole page. The referrer policy of the page lets the browser name our own origin to ourselves: under the `no-referrer` of the headers
- * it would send `Origin: null` with every form (Fetch, append a request Origin header), which the guard must refuse.
+ * A complete page. Its referrer policy lets the browser name this server's own origin to this server. Under the
+ * `no-referrer` of the headers, it would send `Origin: null` with every form (Fetch, append a request Origin header),
+ * which the guard must refuse.
  */
 export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
   return html`<!doctype html>
@@ -56,7 +57,10 @@ export function layOut({ title, body, corner = '', forms = '', isWide = false }:
     </html> `
 }
 
-/** One thing a page has to say at its top. Travels in the session cookie from a form to the page after it, so it is short. */
+/**
+ * A message at the top of a page. It must be short, because it travels in the session cookie from a form to the page
+ * after it.
+ */
 export interface Notice {
   kind: 'good' | 'warning' | 'bad'
   title: string
@@ -64,7 +68,8 @@ export interface Notice {
 }
 
 /**
- * A notice takes the focus, so that it is heard and seen first; without script only the attribute can do that. `more` is HTML at its end.
+ * Renders a notice that takes the focus, so that it is heard and seen first; without scripts, only the attribute can do
+ * that. `more` is HTML at its end.
  */
 export const renderNotice = ({ kind, title, text }: Notice, more = ''): string =>
   html` <div class="notice ${kind}" role="${kind === 'good' ? 'status' : 'alert'}" tabindex="-1" autofocus>
@@ -79,11 +84,11 @@ interface MessagePage {
   /** A machine-readable code, for support. */
   code?: string
   requestId?: string
-  /** Where to go from here. */
+  /** Where to go next. */
   link?: { href: string; label: string }
 }
 
-/** A page that says one thing: an error, or good-bye. */
+/** A page with a single message: an error, or the confirmation of a logout. */
 export const renderMessagePage = ({ title, text, hint, code, requestId, link }: MessagePage): string =>
   layOut({
     title,
@@ -105,8 +110,9 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
   })
 
 /**
- * The session here is over; the one at the identity provider is not ours to end, so the next login asks for the password. `loginPath` null:
- * this server has no browser login. `backTo`: the page that the next one leads to, where it is not the usual one.
+ * The page after a logout. The session here is over, but this server cannot end the one at the identity provider, so
+ * the next login asks for the password. `loginPath` is null if there is no browser login. `backTo` is the page that the
+ * next login leads to, if not the usual one.
  */
 export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { PICTURE_STYLE } from '../../../pictures/style.js'
 
-/** The style sheet of every page, as its hash in the content policy is made from it. */
+/** The style sheet of every page. The content policy contains its hash, so it must be used unchanged. */
 const STYLE = `
 :root {
   color-scheme: light dark;
@@ -173,12 +173,12 @@ ${PICTURE_STYLE}
 }
 `
 
-/** It is part of the page, because nothing may be loaded. */
+/** The style sheet is part of the page because pages may load nothing. */
 export const STYLE_ELEMENT = `<style>${STYLE}</style>`
 
 /**
- * The Content-Security-Policy of our pages: nothing runs, nothing is loaded, forms go to this server only. The style sheet is let in by its
- * hash, the icon is part of the page as well.
+ * The Content-Security-Policy of the pages: nothing runs, nothing is loaded, and forms are sent to this server only.
+ * The style sheet is permitted by its hash; the icon is also part of the page.
  */
 export const CONTENT_POLICY = [
   "default-src 'none'",

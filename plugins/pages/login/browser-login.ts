@@ -14,20 +14,23 @@ import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
 import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
 import type { HomePage, LoginOptions } from '../ports.js'
 
-/** What a login is begun for. */
+/** What a login is started for. */
 export interface LoginWish {
-  /** Makes the provider ask for the password, whoever is logged in there. */
+  /** Makes the provider ask for the password even if someone is logged in there. */
   isAnew: boolean
-  /** The page to come back to, where it is not the usual one. */
+  /** The page to return to, if not the usual one. */
   backTo?: string
-  /** Seconds after which the provider asks for the password again, where the page wants a recent login. */
+  /** Seconds after which the provider asks for the password again, for pages that require a recent login. */
   maxAgeSeconds?: number
 }
 
 export interface BrowserLogin {
-  /** Where to send the browser, and what its answer will be checked against. */
+  /** Starts a login: returns where to send the browser, and what the provider's answer will be checked against. */
   start(wish: LoginWish): Promise<{ url: string; pending: PendingLogin }>
-  /** The access token for the query that the browser came back with, and what the provider says of the person and their login. */
+  /**
+   * Finishes a login with the query that the browser returned with. Resolves with the access token and what the
+   * provider says about the person and their login.
+   */
   finish(query: string, pending: PendingLogin): Promise<FinishedLogin>
 }
 
@@ -39,8 +42,9 @@ interface FinishedLogin {
 }
 
 /**
- * Authorization code with PKCE, state and nonce (OpenID Connect Core, 3.1; RFC 7636, 9207). Both steps reject with ToolError
- * `login_unavailable` when the provider does not answer and `login_failed` when it refuses, with the reason in our own words.
+ * Implements the authorization code flow with PKCE, state and nonce (OpenID Connect Core, 3.1; RFC 7636, 9207). Both
+ * steps reject with ToolError `login_unavailable` if the provider does not answer, and `login_failed` if it refuses,
+ * with a reason in this server's own words.
  */
 export function createBrowserLogin(
   options: LoginOptions & { issuer: string; publicUrl: string; home: HomePage; fetch: Fetch; now: () => number },
@@ -57,7 +61,7 @@ export function createBrowserLogin(
         redirect_uri: redirectUri,
         scope: `openid ${knowsNames(configuration) ? 'profile ' : ''}${options.scope}`,
         ...resource,
-        // Providers older than RFC 8707 ask for the audience by this name; the others ignore it.
+        // Providers older than RFC 8707 take the audience under this name; the others ignore it.
         audience,
         state,
         nonce,
@@ -95,14 +99,17 @@ export function createBrowserLogin(
   }
 }
 
-/** Asked for only where the provider announces it: others may refuse a scope that they do not know (RFC 6749, 3.3). */
+/**
+ * Whether the provider announces the scope; it is requested only then, because others may refuse unknown scopes (RFC
+ * 6749, 3.3).
+ */
 const knowsNames = (provider: Configuration): boolean =>
   provider.serverMetadata().scopes_supported?.includes('profile') === true
 
-/** The cookie of the session has room for this many characters. */
+/** Longest name, in characters, that fits in the session cookie. */
 const LONGEST_NAME = 100
 
-/** The first of these claims that is a name (OpenID Connect Core, 5.1). */
+/** The first of these claims that contains a name (OpenID Connect Core, 5.1). */
 function readName(claims: IDToken | undefined): string | undefined {
   const names = [claims?.name, claims?.preferred_username, claims?.email]
   const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
@@ -110,27 +117,32 @@ function readName(claims: IDToken | undefined): string | undefined {
 }
 
 /**
- * For which resource a token is to be (RFC 8707, 2): an absolute URI. An audience that is none belongs to the resource at our own
- * address, or to the one that the scope names (Entra ID, which refuses a `resource` that is not the same).
+ * The resource that a token is requested for (RFC 8707, 2), which must be an absolute URI. If the audience is not a
+ * URI, this server's own address is requested; unless the scope is a URI, in which case no resource is sent (Entra ID
+ * refuses a `resource` that differs from its scope).
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
   return URL.canParse(scope) ? {} : { resource: publicUrl }
 }
 
-/** Callbacks worked on at a time. Each costs the identity provider a request, and is over within seconds. */
+/**
+ * Most callbacks that are processed at the same time. Each costs the identity provider a request and is over within
+ * seconds.
+ */
 const MOST_EXCHANGES = 16
-/** Of these, one client's: where the provider is slow, nobody may hold all of them. */
+/** Most simultaneous callbacks of one client, so that nobody can occupy all places when the provider is slow. */
 const MOST_PER_CLIENT = 4
-/** Seconds: about as long as a hanging provider may hold a place. */
+/** Seconds: about as long as a provider that hangs can block a place. */
 const RETRY_AFTER = 5
 
-/** `client`: the address it is known by. */
+/** Runs one exchange. `client` is the client's address. */
 export type RunExchange = <Result>(client: string, exchange: () => Promise<Result>) => Promise<Result>
 
 /**
- * Runs exchanges with the identity provider, a bounded number at a time, for each client and over all: anyone can begin logins, and
- * come back from them at the same moment. Rejects with ToolError `overloaded {retry_after}`, and begins nothing, beyond the bounds.
+ * Limits the exchanges with the identity provider that run at the same time, per client and in total, because anyone
+ * can start logins and return from all of them at the same moment. Beyond the limits it rejects with ToolError
+ * `overloaded {retry_after}` and starts nothing.
  */
 export function boundExchanges(): RunExchange {
   const clients: string[] = []

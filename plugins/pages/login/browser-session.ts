@@ -4,7 +4,7 @@ import type { Identity } from '../../../schemas/caller.js'
 import type { UsedTokens } from '../../../schemas/state.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** What the session library offers. Its values go into the cookie as JSON; setting undefined removes one. */
+/** The interface of the session library. Values are stored in the cookie as JSON; setting undefined removes one. */
 interface SessionStore {
   get(key: string): unknown
   set(key: string, value: unknown): void
@@ -12,14 +12,17 @@ interface SessionStore {
   regenerate(): void
 }
 
-/** What the session cookie of the pages holds, encrypted: never a token, never a credential. */
+/** The contents of the pages' session cookie, which is encrypted. It never contains a token or a credential. */
 export interface SessionData {
   readonly person: Person | undefined
   pendingLogins: PendingLogin[]
   leaveNotice(notice: Notice | null): void
-  /** What an earlier form has left, once. */
+  /** Returns the notice that an earlier form has left, and removes it. */
   takeNotice(): Notice | null
-  /** Nothing of the previous session stays, its CSRF secret included: knowing that one reveals nothing of this one. */
+  /**
+   * Starts a new session. Nothing of the previous one is kept, including its CSRF secret, so that knowing that one does
+   * not help.
+   */
   logIn(person: Person): void
   end(): void
 }
@@ -49,10 +52,10 @@ export function readSessionData(store: SessionStore): SessionData {
   }
 }
 
-/** From the login, however busy the person is (D46). */
+/** Duration of a session from the login, regardless of activity (D46). */
 export const SESSION_SECONDS = 15 * 60
 
-/** Who is logged in with this browser, as the session cookie carries it. */
+/** The person who is logged in with this browser, as stored in the session cookie. */
 export interface Person {
   id: string
   iss: string
@@ -62,7 +65,7 @@ export interface Person {
   overage: boolean
   /** Milliseconds since the epoch. */
   until: number
-  /** When they entered their password, as far as that is known: milliseconds since the epoch. */
+  /** When the person entered their password, if known, in milliseconds since the epoch. */
   authenticatedAt?: number
 }
 
@@ -74,8 +77,8 @@ export function beginSession(identity: Identity, now: number, authenticatedAt?: 
 }
 
 /**
- * The identity of a session that is neither over nor ended, nor of another issuer than the one people log in at now; otherwise
- * null. Rejects when it cannot be determined whether it was ended.
+ * Returns the identity of a session; null if it has expired, was ended, or belongs to another issuer than the current
+ * one. Rejects if it cannot be determined whether it was ended.
  */
 export async function readSession(
   person: Person | undefined,
@@ -87,7 +90,10 @@ export async function readSession(
   return { iss: issuer, sub, groups, hasGroupsOverage: overage, ...(name !== undefined && { name }) }
 }
 
-/** A login that was started in this browser: what the identity provider's answer is checked against. Kept in the session cookie. */
+/**
+ * A login that was started in this browser. It is kept in the session cookie, and the identity provider's answer is
+ * checked against it.
+ */
 export interface PendingLogin {
   state: string
   nonce: string
@@ -95,22 +101,25 @@ export interface PendingLogin {
   verifier: string
   /** Milliseconds since the epoch. */
   until: number
-  /** As it was begun (`LoginWish`). */
+  /** As in the `LoginWish` that started the login. */
   isAnew?: boolean
   backTo?: string
   maxAgeSeconds?: number
 }
 
-/** A person may be asked for a password, a second factor and consent. */
+/** Time for a login; the person may have to enter a password and a second factor and give consent. */
 export const LOGIN_SECONDS = 10 * 60
-/** Someone may open the page in several tabs; the cookie must stay small. */
+/** Several logins are kept because the page may be open in several tabs, but few because the cookie must stay small. */
 const MOST_LOGINS = 3
 
 export function addLogin(pending: readonly PendingLogin[] | undefined, login: PendingLogin): PendingLogin[] {
   return [...(pending ?? []), login].slice(-MOST_LOGINS)
 }
 
-/** The login that `state` belongs to, and the others; null where none does or its time is over. */
+/**
+ * Finds the login that `state` belongs to, and returns it with the remaining ones; null if there is none or it has
+ * expired.
+ */
 export function takeLogin(
   pending: readonly PendingLogin[] | undefined,
   state: string | null,
@@ -122,16 +131,23 @@ export function takeLogin(
   return { login, others: pending.filter((one) => one !== login) }
 }
 
-/** Logins that were tried in this process, so that each asks the provider once. Logins that succeeded are recorded for all processes. */
+/**
+ * The logins that have been tried in this process, so that each makes only one request to the provider. Successful
+ * logins are recorded for all processes.
+ */
 export interface TriedLogins {
-  /** Whether it is the first try of the login with this state. */
+  /** Returns whether this is the first attempt for the login with this state. */
   add(state: string): boolean
 }
 
-/** A login that was forgotten, because so many others were tried after it, can ask the provider once more, and is refused there. */
+/** Most logins that are remembered. A forgotten one can cause one more request to the provider, which refuses it. */
 const MOST_TRIED = 10_000
 
-/** @param now milliseconds. */
+/**
+ * Creates the memory of tried logins.
+ *
+ * @param now returns milliseconds.
+ */
 export function rememberTriedLogins(now: () => number): TriedLogins {
   const tried = new LRUCache<string, true>({
     max: MOST_TRIED,
@@ -153,14 +169,17 @@ function isSame(a: string, b: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right)
 }
 
-/** Which sessions were ended before their time: the cookie alone cannot tell, since a copy of it could go on being used. */
+/**
+ * The sessions that were ended early. The cookie alone does not show that, since a copy of it could continue to be
+ * used.
+ */
 export interface EndedSessions {
-  /** `until`, in milliseconds since the epoch, is when the session ends by itself and may be forgotten here. */
+  /** `until` is when the session expires by itself and can be forgotten here, in milliseconds since the epoch. */
   add(id: string, until: number): Promise<void>
   has(id: string): Promise<boolean>
 }
 
-/** An ended session is kept as a used token: no process takes it again. */
+/** Stores an ended session as a used token, so that no process accepts it again. */
 export function keepEndedSessions(used: UsedTokens): EndedSessions {
   const idOf = (session: string) => `setup-session:${session}`
   return {
@@ -172,14 +191,15 @@ export function keepEndedSessions(used: UsedTokens): EndedSessions {
 const KEY_BYTES = 32
 
 /**
- * The key of the session cookie, from a key that every replica has (32 bytes; the key-encryption key of the keystore, where there is one):
- * all derive the same one, nobody has to configure it, and its label keeps it apart from what else that key protects (RFC 5869, 3.2). The
- * address is in it, so that a server that happens to share the key takes no session of this one: its groups may mean something else there.
+ * Derives the key of the session cookie from a key that every replica has (32 bytes; the key-encryption key of the
+ * keystore, if there is one). All replicas derive the same key, nobody has to configure it, and its label separates it
+ * from other uses of that key (RFC 5869, 3.2). It depends on the address, so that another server with the same key does
+ * not accept sessions of this one, since its groups may mean something else.
  */
 export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
   derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)
 
-/** The key that ties CSRF tokens to a person, from the session key. */
+/** Derives from the session key the key that ties CSRF tokens to a person. */
 export const deriveCsrfKey = (sessionKey: Buffer): Buffer => derive(sessionKey, 'svc-mcp setup csrf token v1')
 
 const derive = (key: Buffer, label: string) => Buffer.from(hkdfSync('sha256', key, Buffer.alloc(0), label, KEY_BYTES))

@@ -15,26 +15,26 @@ import {
 import { ToolError } from '../../../schemas/errors.js'
 
 interface ProviderOptions {
-  /** Compared exactly with what the provider calls itself. */
+  /** Must be exactly the provider's own name for itself. */
   issuer: string
   clientId: string
   clientSecret?: string
   fetch: Fetch
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** Seconds that one request to the provider may take. */
+/** Time limit of one request to the provider, in seconds. */
 const PATIENCE_SECONDS = 5
-/** Endpoints hardly ever move. */
+/** How long the endpoints are used before they are read again; they hardly ever change. */
 const FRESH_MS = 60 * 60_000
-/** A provider that is down is not asked again for each person who comes along. */
+/** How long a provider that is down is not asked again, regardless of how many people want to log in. */
 const COOLDOWN_MS = 5_000
 
 /**
- * The endpoints of the identity provider, from its discovery document: loaded at the first login, once for all who wait, and again
- * after an hour. While the provider is down, what was loaded before stays in use. Rejects with ToolError
- * `login_unavailable` when it does not answer, or with a document that cannot be used.
+ * Reads the endpoints of the identity provider from its discovery document: at the first login, once for everyone who
+ * waits, and again after an hour. While the provider is down, the earlier endpoints stay in use. Rejects with ToolError
+ * `login_unavailable` if it does not answer, or answers with an unusable document.
  */
 export function discoverProvider(options: ProviderOptions): () => Promise<Configuration> {
   let known: { configuration: Configuration; at: number } | null = null
@@ -71,12 +71,12 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
     new URL(issuer),
     clientId,
     clientSecret,
-    // The discovery document says how a secret is to be sent.
+    // The discovery document says how the secret must be sent.
     (...args) => authenticate(args[0], clientSecret)(...args),
     {
       [customFetch]: boundFetch(fetch),
       timeout: PATIENCE_SECONDS,
-      // The library would refuse plain http on loopback too; which addresses may be plain is checked below.
+      // The library would refuse plain http even on loopback; which addresses may use it is checked below.
       execute: [allowInsecureRequests],
     },
   )
@@ -86,7 +86,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
 
 function authenticate({ token_endpoint_auth_methods_supported: ways }: ServerMetadata, secret?: string): ClientAuth {
   if (secret === undefined) return None()
-  // RFC 8414, 2: a provider that names no way knows client_secret_basic.
+  // A provider that names no method supports client_secret_basic (RFC 8414, 2).
   return (ways ?? ['client_secret_basic']).includes('client_secret_basic')
     ? ClientSecretBasic(secret)
     : ClientSecretPost(secret)
@@ -100,7 +100,7 @@ function checkMetadata(metadata: ServerMetadata, issuer: string): void {
   }
 }
 
-/** https; plain http only on loopback, and only where the provider itself is there (D14). */
+/** Requires https. Plain http is permitted only on loopback, and only if the provider itself is there (D14). */
 function isSafeAddress(address: string | undefined, issuer: string): boolean {
   if (address === undefined || !URL.canParse(address)) return false
   const { protocol, hostname } = new URL(address)
@@ -116,8 +116,8 @@ export type Fetch = typeof globalThis.fetch
 const LARGEST_ANSWER = 256 * 1024
 
 /**
- * `fetch` for the identity provider: no redirects, no more than 256 KiB. Rejects with ToolError `login_unavailable` for a larger
- * answer, otherwise as fetch does.
+ * A `fetch` for the identity provider, without redirects and with at most 256 KiB. Rejects with ToolError
+ * `login_unavailable` for a larger answer, otherwise as fetch does.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
@@ -142,8 +142,8 @@ async function readBounded(response: Response): Promise<Buffer> {
 const tooLarge = () => new ToolError('login_unavailable', 'The identity provider sends answers that are too large.')
 
 /**
- * The error codes that a provider may answer (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core, 3.1.2.6; RFC 8707, 2), and no other
- * text of it.
+ * The error codes that a provider may return (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core, 3.1.2.6; RFC 8707, 2). No
+ * other text from it is used.
  */
 const KNOWN_ERRORS = new Set([
   'access_denied',
@@ -163,7 +163,7 @@ const KNOWN_ERRORS = new Set([
 ])
 const PASSING = new Set(['server_error', 'temporarily_unavailable'])
 
-/** Codes of the library for unintelligible or missing answers. */
+/** The library's codes for unintelligible or missing answers. */
 const NO_ANSWER = new Set([
   'OAUTH_TIMEOUT',
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
@@ -174,8 +174,9 @@ const NO_ANSWER = new Set([
 const OPERATOR_HINT = 'Try again; if this keeps happening, ask the operator of this server to check its log.'
 
 /**
- * What went wrong with a login, in our own words: the provider's text is anyone's, and an error of the library may hold the
- * answer with its tokens, so neither gets any further. The ToolError's `details.reason` is short and safe to log.
+ * Explains a failed login in this server's own words. Anyone can choose the provider's text, and an error of the
+ * library may contain the answer with its tokens, so neither is passed on. The ToolError's `details.reason` is short
+ * and safe to log.
  */
 export function explainLoginFailure(error: unknown): ToolError {
   if (error instanceof AuthorizationResponseError || error instanceof ResponseBodyError)
@@ -185,18 +186,18 @@ export function explainLoginFailure(error: unknown): ToolError {
   return failed("The identity provider's answer does not belong to this login.", code)
 }
 
-/** As explainLoginFailure, for what went wrong before anyone could log in. */
+/** Like explainLoginFailure, for failures before anyone could log in. */
 function explainUnavailable(error: unknown): ToolError {
   if (error instanceof ToolError) return error
   if (isOwn(error)) return error.cause
   return unavailable(error instanceof ClientError ? (error.code ?? 'unknown') : networkReason(error))
 }
 
-/** The library wraps what the bounded fetch throws. */
+/** The library wraps errors of the bounded fetch. */
 const isOwn = (error: unknown): error is ClientError & { cause: ToolError } =>
   error instanceof ClientError && error.cause instanceof ToolError
 
-/** The operating system's word for it, such as ECONNREFUSED. */
+/** The operating system's error code, such as ECONNREFUSED. */
 function networkReason(error: unknown): string {
   const { cause } = error as { cause?: { code?: unknown } }
   return typeof cause?.code === 'string' ? cause.code : 'network'

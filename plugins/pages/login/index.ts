@@ -13,12 +13,12 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
   client?: LoginOptions
   ended: EndedSessions
   now: () => number
-  /** Seconds after which a login for /approve asks for the password again; absent, it never does. */
+  /** Seconds after which a login for /approve asks for the password again; if absent, it never does. */
   approveMaxAge?: number
   porter: Porter<FastifyRequest, FastifyReply>
 }
 
-/** The login of a browser, and its end: paths below the page that it usually leads to. */
+/** The login of a browser and the logout, at paths below the page that they usually lead to. */
 export default function login(app: FastifyInstance, options: Options, done: () => void): void {
   const { home, client, porter, ended, authenticate } = options
   const { basePath, dataOf, sendPage } = porter
@@ -40,7 +40,7 @@ export default function login(app: FastifyInstance, options: Options, done: () =
   done()
 }
 
-/** Where logins begin, and where the provider sends the browser back to. */
+/** The route that starts logins, and the one that the provider sends the browser back to. */
 function openLogin(app: FastifyInstance, client: LoginOptions, options: Options): void {
   const { home, porter, ended, limitCaller, approveMaxAge } = options
   const { basePath, dataOf } = porter

@@ -19,34 +19,39 @@ interface Ports {
   ended: EndedSessions
   usedTokens: UsedTokens
   tried: TriedLogins
-  /** Rejects when nothing could be recorded now. */
+  /** Rejects if the state cannot be written at the moment. */
   checkState: () => Promise<void>
   runExchange: RunExchange
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
-/** Begins a login in this browser; resolves with where to send it. Rejects with ToolError `login_unavailable`. */
+/**
+ * Starts a login in this browser, and resolves with the URL to send it to. Rejects with ToolError `login_unavailable`.
+ */
 export async function beginLogin(session: SessionData, wish: LoginWish, { login }: Ports): Promise<string> {
   const { url, pending } = await login.start(wish)
   session.pendingLogins = addLogin(session.pendingLogins, pending)
   return url
 }
 
-/** Where a login leads back to that the browser has come back from with this query; undefined for the usual page. */
+/**
+ * The page that a login leads back to, given the query with which the browser has returned; undefined for the usual
+ * page.
+ */
 export function findBackTo({ pendingLogins }: SessionData, query: string): string | undefined {
   const state = new URLSearchParams(query).get('state')
   return pendingLogins.find((one) => one.state === state)?.backTo
 }
 
 /**
- * Ends a login with the query that the browser brought back: checks that it was started here, fetches the access token, has it checked,
- * and keeps who it names in a new session. The token itself is kept nowhere. Rejects with ToolError `login_failed`,
- * `login_unavailable` or `keys_unavailable`, and the login cannot be tried again; with `overloaded`, and with `login_unavailable` where
- * nothing can be recorded, nothing was started, and it can.
+ * Completes a login with the query that the browser brought back: checks that it was started here, fetches and verifies
+ * the access token, and stores the person in a new session. The token itself is not kept. After ToolError
+ * `login_failed`, `login_unavailable` or `keys_unavailable`, the login cannot be tried again. It can after
+ * `overloaded`, and after `login_unavailable` because nothing can be recorded; nothing was started then.
  *
- * Until it has succeeded a login lives in the cookie and in the memory of this process: anyone can begin one, and come back from it with
- * a code that they made up (D82).
+ * Until it has succeeded, a login exists only in the cookie and in the memory of this process, because anyone can start
+ * one and return from it with a made-up code (D82).
  */
 export async function completeLogin(
   session: SessionData,
@@ -60,8 +65,8 @@ export async function completeLogin(
     const { state, until } = taken.login
     await checkState().catch(rejectUnrecorded)
     session.pendingLogins = taken.others
-    // A copy of the cookie still holds the login. That it was used in another process is for the provider to know: a code works once
-    // (RFC 6749, 4.1.2).
+    // A copy of the cookie still contains the login. If it was used in another process, the provider refuses it,
+    // because a code works only once (RFC 6749, 4.1.2).
     if (!tried.add(state)) throw usedLogin()
     const { token, name, authenticatedAt } = await login.finish(query, taken.login)
     const askedAt = whenAsked(taken.login, authenticatedAt)
@@ -73,13 +78,13 @@ export async function completeLogin(
   })
 }
 
-/** The clock of the provider may be as much behind ours. */
+/** The provider's clock may be this far behind. */
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * When the provider asked this person for their password: as it says, or since this login began, where it was told to and does not
- * say. Undefined where nobody knows. Throws ToolError `login_failed` where a recent login is wanted, and the provider was told to ask and says
- * itself that it did not.
+ * When the provider asked this person for their password: according to the provider, or, if it does not say, since the
+ * start of this login if it was told to ask. Undefined if that is unknown. Throws ToolError `login_failed` if a recent
+ * login is required and the provider, although told to ask, says that it did not.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt
@@ -94,7 +99,7 @@ function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): nu
   )
 }
 
-/** Makes copies of the session's cookie worthless. */
+/** Ends the session, so that copies of its cookie become useless. */
 export async function endLogin(session: SessionData, ended: EndedSessions): Promise<void> {
   const { person } = session
   if (person !== undefined) await ended.add(person.id, person.until)
@@ -119,7 +124,7 @@ const rejectUnclaimed = (cause: StateError) =>
 
 type StateError = Error & { cause?: { code?: unknown } }
 
-/** The reason is a code such as SQLITE_FULL, for the log. */
+/** The reason is a code for the log, such as SQLITE_FULL. */
 function cannotRecord(cause: StateError, hint: string): never {
   const code = cause.cause?.code
   throw new ToolError(
@@ -130,7 +135,10 @@ function cannotRecord(cause: StateError, hint: string): never {
   )
 }
 
-/** A person cannot do anything about a token they never saw; what is wrong with it is for the operator. */
+/**
+ * Verifies the token that a login has fetched. Its problems are reported to the operator, because the person cannot do
+ * anything about a token that they never saw.
+ */
 async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {
   try {
     return await verifyToken(token)
@@ -148,8 +156,8 @@ async function verifyForPerson(token: string, verifyToken: (token: string) => Pr
 }
 
 /**
- * The same identity with no more groups than decide its role: one for each role that it has a group of. A person may be in hundreds of
- * groups, and a cookie holds 4 KB.
+ * Reduces an identity's groups to those that decide its role: one for each role. A person may be in hundreds of groups,
+ * but a cookie holds only 4 KB.
  */
 function keepDecidingGroups(identity: Identity, groupsOfRole: Readonly<Record<Role, readonly string[]>>): Identity {
   const own = new Set(identity.groups)

@@ -1,7 +1,7 @@
 import type { ErrorDetails } from '../../../schemas/errors.js'
 import { CSRF_FIELD } from '../check-request.js'
 
-/** The tools behind the forms; the names of their arguments are the names of the fields (D17). */
+/** The tools behind the forms. The fields have the names of the tools' arguments (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'
 export const REMOVE_TOOL = 'delete-pce-credentials'
 export const STATUS_TOOL = 'check-pce-credentials-status'
@@ -11,19 +11,19 @@ export interface FormField {
   name: string
   label: string
   hint: string
-  /** `tick` is a box; the form shows it only where there is something to insist on. */
+  /** `tick` is a checkbox, which the form shows only if there is something to insist on. */
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
-  /** What it is about: the parts of the form. */
+  /** The part of the form that the field belongs to. */
   part: 'pce' | 'key'
-  /** What the page may show again after an error, and fill in before the first (D110). */
+  /** Whether the page may show the value again after an error, and fill in a usual value before (D110). */
   isKept?: boolean
-  /** Said beside the field when it is left empty. */
+  /** Text beside the field if it is left empty. */
   missing?: string
-  /** Said beside the field when what was entered is of no use, where the check has only technical words for it. */
+  /** Text beside the field for an invalid value, if the check itself has only technical words. */
   wrong: string
 }
 
-/** The form of register-pce-credentials, in the order people have their values. */
+/** The form of register-pce-credentials, in the order in which people have the values at hand. */
 export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'pce_host',
@@ -101,25 +101,25 @@ export const FORM_FIELDS: readonly FormField[] = [
   },
 ]
 
-/** What the fields that are kept hold, by name. */
+/** Contents of the fields that are kept, by name. */
 export type FormValues = Readonly<Record<string, string>>
 
-/** Where almost every PCE is. */
+/** The values that apply to almost every PCE. */
 export const USUAL_VALUES: FormValues = { pce_port: '443', pce_org_id: '1' }
 
 const WHOLE_NUMBER = /^(0|[1-9]\d{0,14})$/
 const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 
 /**
- * The arguments of register-pce-credentials from the fields of the form. Blanks around a value were pasted by mistake; an empty field
- * is an absent argument. A malformed number or choice stays text, and a field given twice becomes a list, so that the check of the
- * arguments, which every call goes through, refuses it.
+ * Turns the fields of the form into the arguments of register-pce-credentials. Blanks around a value are removed, since
+ * they were pasted by mistake; an empty field is an absent argument. A malformed number or choice remains text, and a
+ * repeated field becomes a list, so that the argument check of every call refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}
   for (const [name, sent] of Object.entries(fields)) {
     const value = typeof sent === 'string' ? readValue(name, sent.trim()) : sent
-    // Anyone may name a field __proto__; it must become a name that no tool knows, and nothing else.
+    // Anyone may name a field __proto__; it must become an ordinary name, which no tool knows.
     if (name !== CSRF_FIELD && value !== '') Object.defineProperty(args, name, { value, enumerable: true })
   }
   return args
@@ -135,15 +135,17 @@ function readValue(name: string, text: string): unknown {
 /** A PCE that the operator lets users register. */
 export interface OfferedPce {
   host: string
-  /** Null for any. */
+  /** Null means any port. */
   port: number | null
 }
 
-/** As the choice shows and sends it. */
+/** The name of the PCE in the selection, both as label and as value. */
 export const nameOfPce = ({ host, port }: OfferedPce): string =>
   port === null ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`
 
-/** The arguments with the port of the PCE that was chosen, where the choice has one: then nobody is asked for it. */
+/**
+ * Adds the port of the selected PCE to the arguments if the operator's list contains it; users then need not enter it.
+ */
 export function fillInPort(
   args: Readonly<Record<string, unknown>>,
   offered: readonly OfferedPce[],
@@ -152,14 +154,16 @@ export function fillInPort(
   return chosen === undefined ? { ...args } : { ...args, pce_host: chosen.host, pce_port: chosen.port }
 }
 
-/** The longest name there is (RFC 1035, 2.3.4), and longer than any other value. */
+/**
+ * Longest value that is kept: the longest possible host name (RFC 1035, 2.3.4), which is longer than any other value.
+ */
 const LONGEST_KEPT = 253
-/** An API key, a secret that was pasted into the wrong field, a URL with a password. */
+/** Looks like an API key, a secret that was pasted into the wrong field, or a URL with a password. */
 const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
 
 /**
- * What of a refused form stands in its fields again: where the PCE is, never a key, not even one in the wrong field. What looks like one is
- * left out.
+ * The values of a refused form that its fields show again: the location of the PCE, never a key, not even one in the
+ * wrong field. Values that look like one are left out.
  */
 export function keepValues(fields: Readonly<Record<string, unknown>>): FormValues {
   const entered = ({ name }: FormField) => (typeof fields[name] === 'string' ? fields[name].trim() : '')
@@ -177,17 +181,17 @@ export function keepValues(fields: Readonly<Record<string, unknown>>): FormValue
 }
 
 export interface FieldErrors {
-  /** In words, by the name of the field. */
+  /** Messages by the name of the field. */
   fields: ReadonlyMap<string, string>
-  /** What belongs to no field of the form. */
+  /** Messages that belong to no field of the form. */
   others: readonly string[]
 }
 
-/** Messages of the schema check; a person needs to know what to enter instead. */
+/** Technical messages of the schema check; people need to know what to enter instead. */
 const TECHNICAL = /^(expected|required)/
 
 /**
- * The problems of a refused registration, each beside the field it is about. `sent` are the arguments of the call: none of their
+ * Assigns the problems of a refused registration to the fields. `sent` are the arguments of the call; none of their
  * values is repeated, even if a message quotes it (D17).
  */
 export function findFieldErrors(details: ErrorDetails, sent: Readonly<Record<string, unknown>>): FieldErrors {

@@ -11,20 +11,26 @@ import {
 import type { Notice } from '../layout/page-layout.js'
 import type { ToolAnswer } from '../ports.js'
 
-/** What became of a form, for the page after it. */
+/** The result of a form, for the page after it. */
 export interface FormOutcome {
   notice: Notice | null
   errors: FieldErrors | null
-  /** The PCE did not accept what was to replace a registered key; whoever insists may still store it. */
+  /** The PCE refused the replacement for a registered key; the person may insist on storing it. */
   canInsist?: boolean
-  /** The page is shown in answer to the form itself, with the status of the error; otherwise the browser is sent to a fresh one. */
+  /**
+   * If true, the page is shown in answer to the form itself, with the status of the error. Otherwise the browser is
+   * redirected to a new page.
+   */
   staysHere: boolean
 }
 
 export interface Form {
   path: string
   tool: string
-  /** Whether the limit of tries is asked first. A registration has one of its own, which refused hosts do not count against. */
+  /**
+   * Whether the limit of connection tests applies. A registration has a limit of its own, which refused hosts do not
+   * count against.
+   */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>
   describe(answer: ToolAnswer, sent: Readonly<Record<string, unknown>>): FormOutcome
@@ -32,7 +38,7 @@ export interface Form {
 
 const told = (notice: Notice): FormOutcome => ({ notice, errors: null, staysHere: false })
 
-/** The forms of the page, each of which is one call of a tool. */
+/** The forms of the page, each of which makes one tool call. */
 export const FORMS: readonly Form[] = [
   {
     path: '/setup',
@@ -57,7 +63,7 @@ export const FORMS: readonly Form[] = [
     tool: TEST_TOOL,
     isLimited: true,
     readArguments: () => ({}),
-    // That the PCE cannot be used is a result of the test as well.
+    // An unusable PCE is a regular result of the test, too.
     describe: (answer) => told(describeTest(answer)),
   },
 ]
@@ -81,7 +87,10 @@ function describeRefusedRegistration(
   return { notice: noticeOf('Nothing was stored', { ...error, message }), errors: null, staysHere: true }
 }
 
-/** What the page says after a registration: an unreachable PCE is a warning, not a loss (D18). */
+/**
+ * What the page says after a registration. An unreachable PCE is a warning, because the credentials have been stored
+ * (D18).
+ */
 function describeRegistration(value: object): Notice {
   const { connection } = value as { connection?: { ok: boolean; error?: { message: string } } }
   if (connection?.ok === false) {
@@ -115,6 +124,6 @@ const notice = (kind: Notice['kind'], title: string, text = ''): Notice => ({
   text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text,
 })
 
-/** An error of a tool call, with what can be done about it. */
+/** A notice about the error of a tool call, with what can be done about it. */
 const noticeOf = (title: string, { message, hint }: Pick<ServiceError, 'message' | 'hint'>): Notice =>
   notice('bad', title, hint === undefined ? message : `${message} ${hint}`)

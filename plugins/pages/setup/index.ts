@@ -8,7 +8,7 @@ import { type Form, FORMS, type FormOutcome } from './forms.js'
 import { renderSetupPage } from './setup-page.js'
 
 /**
- * `/setup`: a browser form for the caller's own PCE credentials (S6, S7, D17). Everything it changes it changes through tool calls.
+ * `/setup`: a browser form for the caller's own PCE credentials (S6, S7, D17). It makes all changes through tool calls.
  */
 export default function setup(
   app: FastifyInstance,
@@ -39,7 +39,8 @@ export default function setup(
     if (outcome.staysHere && !answer.ok) {
       const entered = form.tool === REGISTER_TOOL ? keepValues(fields) : null
       const refusal = describeError(answer.error, request.id)
-      // What to correct is in the form: the gateway and its proxies did nothing wrong, whatever the PCE said.
+      // The person has to correct the form, so it is answered with 400: the status of the PCE's answer would blame this
+      // server or a proxy.
       const shown = outcome.canInsist === true ? { ...refusal, status: 400 } : refusal
       return showSetup(request, announce(shown, reply), outcome, entered)
     }

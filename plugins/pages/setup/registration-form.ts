@@ -13,23 +13,23 @@ export interface RegistrationForm {
   action: string
   csrfToken: string
   errors: FieldErrors | null
-  /** What the fields hold to begin with: where the PCE is, never a key (D110). */
+  /** Initial values of the fields: the location of the PCE, never a key (D110). */
   values: FormValues
-  /** The PCEs to choose from; empty where any host may be entered. */
+  /** The PCEs to choose from; empty if any host may be entered. */
   offeredPces: readonly OfferedPce[]
-  /** Whether the operator lets users go without the check of the PCE's certificate. */
+  /** Whether the operator lets users turn off the verification of the PCE's certificate. */
   allowInsecureTls: boolean
-  /** Whether to offer to store what the PCE does not accept. */
+  /** Whether to offer storing credentials that the PCE does not accept. */
   canInsist: boolean
   submitLabel: string
 }
 
 const WIDTHS: Record<string, string> = { pce_host: 'large', pce_port: 'small', pce_org_id: 'small' }
-/** Password managers must neither fill a login of their own into these fields nor keep what is entered. */
+/** Keeps password managers from filling a login of their own into these fields and from storing what is entered. */
 const NOT_A_LOGIN = 'data-1p-ignore data-bwignore data-lpignore="true" data-form-type="other"'
 const PARTS = { pce: 'Your PCE', key: 'Your API key' }
 
-/** The form that registers or replaces. No key ever comes back from the server. */
+/** The form that registers or replaces credentials. Keys are never sent back to the browser. */
 export function renderRegistrationForm(form: RegistrationForm): string {
   const parts = Object.entries(PARTS).map(([part, title]) => {
     const fields = FORM_FIELDS.filter((field) => field.part === part).map((field) => renderControl(field, form))
@@ -78,7 +78,10 @@ function renderField(field: FormField, value: string | undefined, error: string 
   )
 }
 
-/** The hosts of the operator's list: nobody has to know them by heart, or finds out by refusals which they are. */
+/**
+ * The hosts of the operator's list as a selection, so that nobody has to know them by heart or find them by trial and
+ * error.
+ */
 function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const options = [...new Map(offeredPces.map((pce) => [nameOfPce(pce), pce])).values()]
   const { pce_host: host = '', pce_port: port } = values
@@ -97,7 +100,7 @@ function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm
   )
 }
 
-/** A PCE of the list may have its port there. */
+/** The port field; a PCE of the list may already include its port. */
 function renderPort(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const withPort = offeredPces.filter(({ port }) => port !== null)
   if (withPort.length === 0) return renderField(field, values.pce_port, error)
@@ -106,7 +109,7 @@ function renderPort(field: FormField, { offeredPces, values }: RegistrationForm,
   return renderField({ ...rest, hint: 'Where the list has none.' }, values.pce_port, error)
 }
 
-/** Where the operator allows no choice, none is offered. */
+/** The choice of certificate verification; omitted if the operator permits no choice. */
 function renderCertificateCheck(
   field: FormField,
   { allowInsecureTls: isOffered, values }: RegistrationForm,

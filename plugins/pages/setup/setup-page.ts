@@ -13,24 +13,24 @@ interface SetupPage {
   /** The answer of check-pce-credentials-status. */
   status: ToolAnswer
   notice: Notice | null
-  /** Of a registration that was refused. */
+  /** The errors of a refused registration. */
   errors: FieldErrors | null
-  /** What its fields hold again; null where none was refused. */
+  /** The values that its fields show again; null if no registration was refused. */
   entered: FormValues | null
-  /** Whether to offer to store what the PCE has not accepted. */
+  /** Whether to offer storing what the PCE has not accepted. */
   canInsist?: boolean
   /** Milliseconds since the epoch. */
   now: number
   offeredPces: readonly OfferedPce[]
   csrfToken: string
-  /** Path in front of every link, where a proxy serves this server under one. */
+  /** Path prefix of every link, for a proxy that serves this server below one. */
   basePath: string
   allowInsecureTls: boolean
-  /** Whether there is a login to end; with a bearer token there is not. */
+  /** Whether there is a login to end; there is none with a bearer token. */
   canLogOut: boolean
 }
 
-/** The page of /setup: whose credentials these are, what is registered, and the forms that change it. */
+/** The /setup page: whose credentials these are, what is registered, and the forms that change it. */
 export function renderSetupPage(page: SetupPage): string {
   const { visitor, status, notice, errors } = page
   return layOut({
@@ -52,7 +52,7 @@ export function renderSetupPage(page: SetupPage): string {
   })
 }
 
-/** Every field error once more, as a link to its field. */
+/** A summary of all errors, each with a link to its field. */
 function renderErrors({ fields, others }: FieldErrors): string {
   const entries = FORM_FIELDS.flatMap(({ name, label }) => {
     const error = fields.get(name)
@@ -71,7 +71,7 @@ function renderErrors({ fields, others }: FieldErrors): string {
   )
 }
 
-/** A replacement is folded away, unless it is what the person is busy with. */
+/** The registration form. For a replacement it is collapsed, unless the person is filling it in. */
 function renderRegistration(page: SetupPage): string {
   const { visitor, status, entered, canInsist = false } = page
   if (visitor.role === null) return ''
@@ -102,7 +102,7 @@ const ADVICE = html`<p class="hint">
   Create an API key for your own user in the PCE console and enter both parts of it. This page never shows them again.
 </p>`
 
-/** A new key is mostly for the same PCE. */
+/** A new key usually is for the same PCE, so its values are filled in. */
 const valuesOf = ({
   pce_host: host,
   pce_port: port,
@@ -117,7 +117,10 @@ const valuesOf = ({
   label,
 })
 
-/** They stand last, so that the registration is the first form of the page for whatever looks for one; their buttons name them. */
+/**
+ * The other forms come last, so that the registration is the first form of the page for tools that look for one. Their
+ * buttons refer to them by id.
+ */
 function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage): string {
   const form = (name: string) =>
     html`<form id="${name}-form" method="post" action="${basePath}/setup/${name}" hidden>
@@ -127,7 +130,7 @@ function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage
   return names.map(form).join('')
 }
 
-/** What check-pce-credentials-status answers. */
+/** The answer of check-pce-credentials-status. */
 interface CredentialStatus {
   registered: boolean
   pce_host?: string
@@ -175,7 +178,10 @@ const renderCard = (title: string, kind: string, badge: string, content: string)
     !${content}
   </section>`
 
-/** The buttons belong to forms at the end of the page. Removing takes a second click, which needs no script either. */
+/**
+ * The registered values. The buttons belong to forms at the end of the page. Removing takes a second click, which works
+ * without a script.
+ */
 const renderFacts = (value: CredentialStatus, now: number) =>
   html`<dl>!${factsOf(value).map(renderFact).join('')} !${renderLastCheck(value, now)}</dl>
     <div class="buttons">
@@ -209,7 +215,7 @@ function factsOf(value: CredentialStatus): [string, string][] {
   return facts.flatMap(([name, fact]) => (fact === undefined || fact === '' ? [] : [[name, String(fact)]]))
 }
 
-/** When the PCE was last tried with them, and what it said. */
+/** When the PCE was last tried with these credentials, and the result. */
 function renderLastCheck({ last_check: check }: CredentialStatus, now: number): string {
   if (check === undefined) return ''
   const { at, ok, message = 'The PCE could not be used.' } = check
