@@ -17,7 +17,7 @@ export interface PageTemplate {
   description: string
   /** Variables of the template in order, each with the label key whose values complete it, or null. */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
-  /** Returns the beginning of the page. */
+  /** Returns the fields with which the page begins. */
   headOf(values: Values, facts: PageFacts): object
   /** Returns the sections of the page. The first one decides whether the object exists. */
   sectionsOf(values: Values, facts: PageFacts): readonly [Section, ...Section[]]

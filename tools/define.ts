@@ -25,7 +25,10 @@ export const TOOLSETS = {
 
 export type Toolset = keyof typeof TOOLSETS
 
-/** Toolsets with tools that came after the owner's list. They are not part of the toolset `default` (D122). */
+/**
+ * Toolsets that were added to those that the project's owner asked for. They are not part of the toolset `default`
+ * (D122).
+ */
 const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'explain',
   'rules-plus',
@@ -35,7 +38,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'virtual-services',
 ])
 
-/** True if the tool belongs to the toolset `default`, which contains the tools of the owner's list. */
+/** True if the tool is one of those that the project's owner asked for, which make up the toolset `default`. */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {

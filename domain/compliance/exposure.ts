@@ -44,8 +44,8 @@ export interface EndFacts {
   /** Names of IP lists so broad that being in one identifies nobody. */
   broadLists: ReadonlySet<string>
   /**
-   * Current mode of an assessed workload according to the PCE; null for other workloads, whose mode comes from the flow
-   * row.
+   * Current mode of an assessed workload in the PCE; null for any other workload, whose mode is then taken from the
+   * flow row.
    */
   modeOf(workload: string): string | null
 }

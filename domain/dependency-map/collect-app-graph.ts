@@ -95,7 +95,7 @@ interface EdgePorts {
   high_risk_ports: number[]
 }
 
-/** Collects the ports used on edges, which are given by number. */
+/** Collects the ports that are used on each edge of the graph. Edges are identified by their numbers. */
 export interface EdgePortCollector {
   readonly add: (edge: number, row: FlowRow) => void
   /** Returns the busiest ports of each of these edges, at most `limit` per edge. */

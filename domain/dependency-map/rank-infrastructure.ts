@@ -29,7 +29,7 @@ export interface InfrastructureRow {
   out_degree: number
   /** 0..1, four decimals. */
   betweenness_centrality: number
-  /** 0..1, two decimals. */
+  /** Share of incoming edges among all edges: 0..1, two decimals. */
   consumer_ratio: number
   inbound_connections: number
   outbound_connections: number

@@ -172,7 +172,7 @@ export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHop
   let total = 0
   let paths: FoundPath[] = []
   for (const start of placesInOrder(graph, starts)) {
-    // Neighbours are sorted by key, so the nodes of a level appear in the order of their paths.
+    // Neighbours are sorted by key, so the search reaches the nodes of a level in the sort order of their paths.
     const { order, parent, levels } = walk(start, maxHops)
     const pathTo = (end: number, hops: number): FoundPath => {
       const path = new Array<number>(hops + 1)

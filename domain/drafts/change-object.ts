@@ -182,7 +182,7 @@ function deletionNote({ href, update_type: updateType }: PceObject): string {
 
 /**
  * Reads an object back that was just created. If reading fails, that is a warning, not an error, because the object
- * exists. `warnings` has the form of the optional property in answers.
+ * exists. The returned `warnings` can be spread into an answer.
  */
 export async function readBack<T extends { href: string }>(
   created: T,

@@ -85,7 +85,7 @@ export const touches = (target: Target, event: PceEvent): boolean =>
     resourcesOf(change).some(([noun, resource]) => isAbout(target, noun, resource)),
   )
 
-/** True for a request that failed and so changed nothing. */
+/** True if the request of an event failed, so that it changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
 /** Extracts the parts of an event that concern the target. */

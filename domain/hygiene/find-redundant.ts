@@ -31,7 +31,10 @@ export interface RedundantRules {
   redundant: Redundancy[]
   /** Indices of allow rules from everything to everything. */
   anyToAny: number[]
-  /** Rules that may be redundant: it depends on facts that no source defines, or takes too long to find out. */
+  /**
+   * Rules that may be redundant: it depends on behaviour that no source about the PCE defines, or takes too long to
+   * find out.
+   */
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }
 
@@ -63,7 +66,7 @@ const MOST_IN_PROOF = 40
  * Finds the rules that change nothing. Rules are examined from newest to oldest, each against those that remain, so
  * that all results can be removed together and the oldest of several equal rules stays. A rule is redundant if, at each
  * end where it is written, all its connections are also decided by rules of its type or of a type that takes
- * precedence. This must hold under every interpretation of facts that no source defines.
+ * precedence. Where no source defines how the PCE behaves, this must hold for every possible behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = createRuleSpace(rules)

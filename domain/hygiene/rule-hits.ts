@@ -205,7 +205,7 @@ export function* judgeHits(
   return found
 }
 
-/** Returns one end for each distinct set of labels, and all workloads by href. */
+/** Groups ends so that fewer must be tested: one end for each distinct set of labels, and all workloads by href. */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()
   for (const end of ends) kinds.set(JSON.stringify(Object.entries(end.labels).sort()), end)

@@ -182,7 +182,7 @@ const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
 /** An application that sends traffic to the one being ringfenced. */
 export interface FoundRemote {
   remote: Application
-  /** `already_allowed` only if all of its flows are allowed. */
+  /** `already_allowed` if all observed flows from the application are allowed, otherwise `newly_allowed`. */
   coverage: PeerCoverage
   /** True if some flow may be allowed only because no deny rule matches it yet. */
   allowedByDefaultPossible: boolean
@@ -244,7 +244,7 @@ export interface LostDestination {
 export interface LostOutbound {
   /** Connections that no rule allows today. */
   certain: number
-  /** Connections allowed in selective mode, as far as known only because no deny rule matches. */
+  /** Connections that pass in selective mode and, as far as is known, only because no deny rule matches. */
   byDefault: number
   /** Busiest destinations first. */
   destinations: LostDestination[]

@@ -191,7 +191,10 @@ function refuseRenamed(pce: PceClient, application: readonly Label[], labels: La
     if (labels.get(href)?.value !== value) throw renamed(pce, `${key}=${value}`)
 }
 
-/** Throws label_not_found if a label in an earlier plan no longer denotes the same thing in `labels`. */
+/**
+ * Throws label_not_found if a label that an earlier plan used was renamed or replaced in the meantime, according to
+ * `labels`.
+ */
 export function refuseRelabelled(pce: PceClient, { application, discovery }: Prepared, labels: LabelIndex): void {
   refuseRenamed(pce, application, labels)
   refuseRenamedSources(pce, discovery.inbound, labels)

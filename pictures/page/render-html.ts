@@ -158,7 +158,7 @@ function renderTools({ views, legend }: Picture): Markup {
 const fieldset = (name: string, choices: readonly Child[][]): Markup =>
   element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
 
-/** Maximum number of rows of a table that is open from the start. */
+/** Tables with more rows than this are collapsed until somebody opens them. */
 const MOST_OPEN = 60
 /** Bytes reserved for the markup around the rows of a table. */
 const AROUND_TABLE = 600

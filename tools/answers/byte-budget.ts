@@ -20,7 +20,7 @@ export function answerBudget(limits: Limits): number {
 
 /**
  * Returns the maximum number of rows that can fit into an answer, at least 1; fetching more for one page would be
- * wasted. `fields` are the only fields of a row, if they were selected.
+ * wasted. Rows are shorter if the caller selected `fields`, because they contain nothing else.
  */
 export function mostRowsThatFit(limits: Limits, fields?: readonly string[]): number {
   const chosen = MIN_BRACKETS_BYTES + MIN_FIELD_BYTES * (fields?.length ?? Infinity)

@@ -76,9 +76,9 @@ export interface Slice<T> {
 }
 
 /**
- * Fetches one page of a list without keeping anything else (D132). The PCE has no offset, so the page is cut from the
- * stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so that pages
- * and counts do not depend on where matches happen to be.
+ * Fetches one page of a list without keeping anything else (D132). The PCE's API has no offset, so the page is cut from
+ * the stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so that
+ * pages and counts do not depend on where matches happen to be.
  */
 export async function fetchSlice<T extends { href: string }>(
   query: ScanQuery<T>,
@@ -198,7 +198,8 @@ export interface Position {
 const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
 
 /**
- * Maximum offset. The PCE has no offset, so a page requires reading all objects before it, and nobody pages this far.
+ * Maximum offset. The PCE's API has no offset, so reaching a page means reading all objects before it; nobody pages
+ * this far.
  */
 const MAX_OFFSET = 250_000
 

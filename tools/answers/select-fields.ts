@@ -9,8 +9,8 @@ const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
 export type Select = <T extends object>(row: T) => Partial<T>
 
 /**
- * Creates the selection for the argument `fields` of a list tool. `row` is the schema of a row in the answer. Throws
- * invalid_argument, with the existing fields, for a name that no row has.
+ * Creates the function that reduces rows to the argument `fields` of a list tool. `row` is the schema of a row in the
+ * answer. Throws invalid_argument for a field that does not exist; the error lists those that do.
  */
 export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
   if (fields === undefined) return (whole) => whole

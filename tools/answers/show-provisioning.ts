@@ -10,9 +10,7 @@ import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './expla
 import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
-  /**
-   * All changes including dependencies, in the order in which they are shown if their effects do not require another.
-   */
+  /** All changes including dependencies, in the order in which they are shown unless their effects require another. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
   /** Judged changes by href; a missing change was not judged. */

@@ -41,7 +41,7 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  // Only such a dry run is heavy, because it reads the traffic that the new mode would cut.
+  // A dry run of a new mode is heavy, because it reads the traffic that the mode would cut.
   isHeavy: ({ dry_run: dryRun, enforcement_mode: mode, managed }) =>
     dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(

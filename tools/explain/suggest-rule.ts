@@ -20,7 +20,10 @@ import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/ex
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
-/** Maximum number of additional pairs named that the rule would open. */
+/**
+ * A suggested rule may allow more pairs of source and destination than were asked about; at most this many of them are
+ * named.
+ */
 const MOST_EXAMPLES = 25
 const MOST_MISSES = 3
 

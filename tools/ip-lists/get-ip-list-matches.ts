@@ -173,7 +173,7 @@ type ListRow = Static<typeof ListRow>
 interface FoundLists {
   rows: ListRow[]
   analysed: number
-  /** Number of lists without a row that contain domain names. */
+  /** Number of lists that contain domain names but did not match, and so have no row. */
   named: number
   counts: Record<Exclude<Hold, 'none'>, number>
 }

@@ -103,8 +103,8 @@ export default defineTool({
     return args.dry_run === true ? DRY_RUN_BINDING : digestChanges((await chooseChanges(args, ctx)).chosen)
   },
   async preview(args, ctx) {
-    // The state that the token is bound to is read before it is judged, so that a change in between invalidates the
-    // token.
+    // The pending changes to which the confirmation token is bound are read before their effects are judged. If they
+    // change in between, the token is invalid.
     const { chosen, included, rest } = await chooseChanges(args, ctx)
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))

@@ -104,7 +104,7 @@ const EXACT = {
   description: ({ description }: VirtualService) => [description],
 }
 
-/** A virtual service as answers show it: its service or its ports, and no list that is empty. */
+/** Converts a virtual service to its output form: with its service or its ports, and without empty lists. */
 function show(
   item: VirtualService,
   expand: (label: LabelRef) => LabelRef,

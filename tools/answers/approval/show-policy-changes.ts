@@ -15,7 +15,7 @@ interface PendingForApproval {
   included: readonly Dependency[]
   /** Changes with their differences, by href; a missing change was not compared. */
   judged: ReadonlyMap<string, PolicyChange>
-  /** Other pending changes. */
+  /** Pending changes that the call does not provision. */
   rest: readonly TypedPendingChange[]
   impact: PolicyImpact | undefined
 }

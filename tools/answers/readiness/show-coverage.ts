@@ -93,7 +93,7 @@ interface Findings {
   days: number
   found: Coverage
   weaklyAllowed: WeaklyAllowed
-  /** Why the PCE returned no draft decisions; null if it did. */
+  /** The reason why the PCE returned no draft decisions; null if it returned them. */
   draftUnavailable: string | null
   reads: BothWays
   detail: 'standard' | 'full'
