@@ -3,7 +3,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * Reads a browser script that `npm run pictures` has bundled. Searches upwards from this code, which may run from the
+ * Reads a browser script that `npm run generate` has bundled. Searches upwards from this code, which may run from the
  * sources, from dist or inside a bundle. Rejects with Error if there is no such file.
  */
 export async function readScript(name: 'app' | 'page'): Promise<string> {

@@ -14,6 +14,8 @@ import { describeGraph, measureGraph } from './bench/measure-graph.js'
 import { describeKeystore, measureKeystore } from './bench/measure-keystore.js'
 import { measureAnswers } from './bench/measure-answers.js'
 import { measureList } from './bench/measure-list.js'
+import { isInDefault } from '../tools/define.js'
+import { tools } from '../tools/index.js'
 import { measureOverhead } from './bench/measure-overhead.js'
 import { describeReplicas, measureReplicas } from './bench/measure-replicas.js'
 import { describeSimulator, measureSimulator } from './bench/measure-simulator.js'
@@ -125,7 +127,7 @@ console.log(`\n${describeLists(await measureLists()).join('\n')}`)
 console.log(`\n${describeSimulator(await measureSimulator()).join('\n')}`)
 
 console.log('\ntools/list in bytes: what a model reads (name, description, input schema) and the whole entry')
-const list = measureList()
+const list = measureList(tools.filter(isInDefault))
 for (const tool of list) {
   console.log(`  ${tool.name.padEnd(28)}${String(tool.model).padStart(7)}${String(tool.whole).padStart(8)}`)
 }

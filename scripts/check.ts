@@ -47,9 +47,9 @@ const STEPS: readonly Step[] = [
     remedy: '`npm run format` writes it',
   },
   {
-    name: 'examples',
-    program: [...tsx, 'scripts/examples.ts', '--check'],
-    remedy: '`npm run examples` runs the jobs and writes them',
+    name: 'generated',
+    program: [...tsx, 'scripts/generate.ts', '--check'],
+    remedy: '`npm run generate` writes it',
   },
   {
     name: 'boundaries',
@@ -67,25 +67,9 @@ const STEPS: readonly Step[] = [
     remedy: 'what runs in browsers must check',
   },
   {
-    name: 'map',
-    program: [...tsx, 'scripts/demo-map.ts', '--check'],
-    remedy: '`npm run demo-map` draws the map of the demo estate for README.md',
-  },
-  { name: 'docs', program: [...tsx, 'scripts/generate-docs.ts', '--check'], remedy: '`npm run docs` writes them' },
-  {
-    name: 'snapshots',
-    program: [...tsx, 'scripts/snapshots.ts', '--check'],
-    remedy: '`npm run snapshots` writes them',
-  },
-  {
     name: 'knowledge',
     program: [...tsx, 'scripts/check-knowledge.ts'],
     remedy: 'knowledge/README.md says how a text names what exists',
-  },
-  {
-    name: 'pictures',
-    program: [...tsx, 'scripts/pictures.ts', '--check'],
-    remedy: '`npm run pictures` bundles their scripts',
   },
 ]
 

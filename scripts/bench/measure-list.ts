@@ -1,21 +1,21 @@
 import { listTool } from '../../plugins/mcp/list-tools.js'
-import { isInDefault } from '../../tools/define.js'
-import { tools } from '../../tools/index.js'
+import type { AnyTool } from '../../tools/define.js'
 
 export interface ListSize {
   name: string
+  toolset: string
   /** Bytes of what a model reads: name, description and input schema. */
   model: number
   /** Bytes of the whole entry of tools/list. */
   whole: number
 }
 
-/** The cost of tools/list in bytes of UTF-8 JSON, per tool, as a server has it that was told nothing. */
-export function measureList(): ListSize[] {
-  return tools.filter(isInDefault).map((tool) => {
+/** The cost of tools/list in bytes of UTF-8 JSON, per tool, of a server that offers these. */
+export function measureList(tools: readonly AnyTool[]): ListSize[] {
+  return tools.map((tool) => {
     const listed = listTool(tool)
     const { name, description, inputSchema } = listed
-    return { name, model: bytes({ name, description, inputSchema }), whole: bytes(listed) }
+    return { name, toolset: tool.toolset, model: bytes({ name, description, inputSchema }), whole: bytes(listed) }
   })
 }
 

@@ -38,7 +38,7 @@ export function buildRenderer(): Renderer {
   }
 }
 
-const HEADING = `# Rendered from deploy/helm/svc-mcp with values.yaml beside this file, for those without Helm (npm run kubernetes). What to replace before
+const HEADING = `# Rendered from deploy/helm/svc-mcp with values.yaml beside this file, for those without Helm (npm run generate -- kubernetes). What to replace before
 # it is applied, and the Secrets that it needs: docs/deploy.md.
 `
 

@@ -6,7 +6,7 @@ import { fileOf as skillFileOf, type Skill } from './skills.js'
 import { type AnyTool, isInDefault, TOOLSETS } from '../../tools/define.js'
 import { renderTable } from './markdown.js'
 
-const SOURCE = '<!-- Generated from knowledge/ and tools/ by `npm run docs`. -->'
+const SOURCE = '<!-- Generated from knowledge/ and tools/ by `npm run generate`. -->'
 const URI = /`?(illumio:\/\/[\w/-]+)`?/g
 
 /** Where what a skill refers to is, below its folder: flat, since a reference leads no further than one step. */

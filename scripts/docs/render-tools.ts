@@ -30,7 +30,7 @@ export function renderToolsetTable(tools: readonly AnyTool[]): string {
 
 /** The page of all tools: a table, then the arguments, an example and the answer of each. */
 export function renderToolPage(tools: readonly AnyTool[]): string {
-  const source = '<!-- Generated from tools/index.ts by `npm run docs`. -->'
+  const source = '<!-- Generated from tools/index.ts by `npm run generate`. -->'
   return `${['# Tools', source, renderToolTable(tools), LIMITS, ...tools.map(renderTool)].join('\n\n')}\n`
 }
 

@@ -37,7 +37,7 @@ export function renderVocabulary(tools: readonly AnyTool[]): string {
   return (
     [
       '# Vocabulary',
-      '<!-- Generated from the schemas of the tools by `npm run docs`. -->',
+      '<!-- Generated from the schemas of the tools by `npm run generate`. -->',
       'Names of arguments and answers mean the same in every tool. [tools.md](tools.md) has them all; here are those that several tools share,\nand those that are easily taken for one another.',
       '## What every conversation is told',
       'A client shows its model these lines once (the `instructions` of MCP), so that no tool has to repeat them.',

@@ -1,7 +1,7 @@
 import { renderTable } from '../docs/markdown.js'
 import type { DoneJob } from './run-job.js'
 
-const GENERATED = '<!-- Generated from scripts/examples/jobs.ts by `npm run examples`. -->'
+const GENERATED = '<!-- Generated from scripts/examples/jobs.ts by `npm run generate`. -->'
 
 const bytesOf = ({ calls }: DoneJob): number => calls.reduce((sum, { bytes }) => sum + bytes, 0)
 const json = (value: unknown): string => JSON.stringify(value, null, 2)

@@ -1,11 +1,14 @@
-/** `npm run kubernetes`: renders deploy/kubernetes/svc-mcp.yaml from the chart. Needs Go (.ci/install-packages). */
-import { writeFileSync } from 'node:fs'
-import { fileURLToPath } from 'node:url'
-import { buildRenderer, kubernetesText } from './chart/render-chart.js'
+import { buildRenderer, kubernetesText } from '../chart/render-chart.js'
+import type { Generator } from './generator.js'
 
-const renderer = buildRenderer()
-try {
-  writeFileSync(fileURLToPath(new URL('../deploy/kubernetes/svc-mcp.yaml', import.meta.url)), kubernetesText(renderer))
-} finally {
-  renderer.remove()
+/** deploy/kubernetes/svc-mcp.yaml, rendered from the chart. Needs Go (.ci/install-packages). */
+export const kubernetes: Generator = {
+  files() {
+    const renderer = buildRenderer()
+    try {
+      return new Map([['deploy/kubernetes/svc-mcp.yaml', kubernetesText(renderer)]])
+    } finally {
+      renderer.remove()
+    }
+  },
 }

@@ -1,33 +1,144 @@
-/**
- * `npm run snapshots`: writes one file a tool with its public surface, so that a change of it shows in review; `--check` only says
- * which differ.
- */
-import { readdirSync } from 'node:fs'
-import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
-import { tools } from '../tools/index.js'
-import { syncFiles } from './sync-files.js'
+import type { AnyTool } from '../../tools/define.js'
+import { tools } from '../../tools/index.js'
+import type { Generator } from './generator.js'
 import { surfaceOf } from './tool-surface.js'
 
 const FOLDER = 'test/snapshots'
 
-const root = fileURLToPath(new URL('..', import.meta.url))
-const wanted = new Map(
-  tools.map((tool) => [`${FOLDER}/${tool.name}.json`, `${JSON.stringify(surfaceOf(tool), null, 2)}\n`]),
-)
-const surplus = listFolder().filter((path) => !wanted.has(path))
-const fine = syncFiles(wanted, {
-  root,
-  check: process.argv.includes('--check'),
-  command: '`npm run snapshots`',
-  surplus,
-})
-process.exit(fine ? 0 : 1)
+/** test/snapshots: a file a tool with its public surface, so that a change of it shows in review. */
+export const snapshots: Generator = {
+  folders: [FOLDER],
+  files() {
+    return new Map(tools.map((tool) => [`${FOLDER}/${tool.name}.txt`, renderSnapshot(tool)]))
+  },
+}
 
-function listFolder(): string[] {
-  try {
-    return readdirSync(join(root, FOLDER)).map((name) => `${FOLDER}/${name}`)
-  } catch {
-    return []
-  }
+/** What a schema of the list may say. */
+interface Schema {
+  type?: string | string[]
+  description?: string
+  enum?: unknown[]
+  const?: unknown
+  default?: unknown
+  properties?: Record<string, Schema>
+  patternProperties?: Record<string, Schema>
+  additionalProperties?: boolean | Schema
+  required?: string[]
+  items?: Schema
+  anyOf?: Schema[]
+  $ref?: string
+  $defs?: Record<string, Schema>
+}
+
+/** The whole surface of a tool, a property a line. */
+export function renderSnapshot(tool: AnyTool): string {
+  const surface = JSON.parse(JSON.stringify(surfaceOf(tool))) as ReturnType<typeof surfaceOf>
+  const { name, title, description, annotations, inputSchema, outputSchema, roles, ...gates } = surface
+  const lines = [
+    `${name} (${title})`,
+    `  ${description}`,
+    `  roles: ${roles.join(', ')}`,
+    `  gates: ${listed(gates)}`,
+    `  annotations: ${listed(annotations ?? {})}`,
+    '',
+    ...renderRoot('input', inputSchema),
+    '',
+    ...renderRoot('output', outputSchema as Schema),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+const listed = (facts: object) =>
+  Object.entries(facts)
+    .map(([key, value]) => `${key} ${JSON.stringify(value)}`)
+    .join(', ')
+
+/** An object by its properties, and below it the parts that several of them refer to. */
+function renderRoot(title: string, { $defs: parts = {}, ...schema }: Schema): string[] {
+  const shared = Object.entries(parts).flatMap(([name, part]) => [
+    `${title} ${name}${said(part)}`,
+    ...inside(part, '  '),
+  ])
+  return [`${title}${said(schema)}`, ...inside(schema, '  '), ...shared]
+}
+
+/** What is said of a schema on its line. */
+function said(schema: Schema): string {
+  const { description } = schema
+  return `: ${typeOf(schema)}${description === undefined ? '' : ` — ${description}`}`
+}
+
+/** The longest object that stands on the line of what has it. */
+const LONGEST_INLINE = 80
+
+/** The properties of an object of few plain ones, on one line; undefined for any other object. */
+function inlined(schema: Schema): string | undefined {
+  const { properties, patternProperties = {}, additionalProperties } = schema
+  const all = Object.values({ ...properties, ...patternProperties })
+  if (all.length === 0 || typeof additionalProperties === 'object') return undefined
+  if (all.some((one) => one.description !== undefined || one.anyOf !== undefined || inside(one, '').length > 0))
+    return undefined
+  const text = `{ ${ownOf(schema)
+    .map(([name, one]) => name + said(one))
+    .join(', ')} }`
+  return text.length <= LONGEST_INLINE ? text : undefined
+}
+
+/** The type, with everything that the schema says beside descriptions, properties and which of them are required. */
+function typeOf(schema: Schema): string {
+  const { type, enum: values, const: only, default: usual, items, anyOf, $ref: reference, ...rest } = schema
+  const { description: _said, properties: _own, required: _required, patternProperties: _any, ...others } = rest
+  const { additionalProperties, ...bounds } = others
+  const types = [type ?? []]
+    .flat()
+    .map((one) =>
+      one === 'array' && items !== undefined
+        ? `array<${typeOf(items)}>`
+        : one === 'object'
+          ? (inlined(schema) ?? one)
+          : one,
+    )
+  const kinds = [
+    ...(reference === undefined ? [] : [reference.replace('#/$defs/', '')]),
+    ...(values === undefined ? types : values.map((value) => JSON.stringify(value))),
+    ...(only === undefined ? [] : [JSON.stringify(only)]),
+    ...(anyOf === undefined ? [] : anyOf.map(typeOf)),
+  ]
+  const more = [
+    ...(usual === undefined ? [] : [`= ${JSON.stringify(usual)}`]),
+    ...(additionalProperties === false ? ['(no others)'] : []),
+    ...Object.entries(bounds).map(([key, value]) => `(${key} ${JSON.stringify(value)})`),
+  ]
+  return [kinds.length === 0 ? 'anything' : kinds.join(' | '), ...more].join(' ')
+}
+
+/** The properties of a schema by their names, with a question mark behind those that may be absent. */
+function ownOf({
+  properties = {},
+  patternProperties = {},
+  required = [],
+  additionalProperties,
+}: Schema): [string, Schema][] {
+  return [
+    ...Object.entries(properties).map(([name, one]): [string, Schema] => [
+      required.includes(name) ? name : `${name}?`,
+      one,
+    ]),
+    ...Object.entries(patternProperties).map(([pattern, one]): [string, Schema] => [
+      pattern === '^(.*)$' ? '*' : pattern,
+      one,
+    ]),
+    ...(typeof additionalProperties === 'object' ? [['*', additionalProperties] as [string, Schema]] : []),
+  ]
+}
+
+/** The lines below a schema: what its properties are, or those of its elements and choices. */
+function inside(schema: Schema, indent: string): string[] {
+  const { items, anyOf = [] } = schema
+  const own = inlined(schema) === undefined ? ownOf(schema) : []
+  return [
+    ...own.flatMap(([name, one]) => [`${indent}${name}${said(one)}`, ...inside(one, `${indent}  `)]),
+    ...(items === undefined ? [] : inside(items, indent)),
+    ...anyOf.flatMap((choice) => inside(choice, indent)),
+  ]
 }

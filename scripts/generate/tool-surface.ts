@@ -1,5 +1,5 @@
-import { listTool } from '../plugins/mcp/list-tools.js'
-import type { AnyTool } from '../tools/define.js'
+import { listTool } from '../../plugins/mcp/list-tools.js'
+import type { AnyTool } from '../../tools/define.js'
 
 /** Everything about a tool that someone outside can come to rely on: its entry of tools/list, who may call it, and its gates. */
 export function surfaceOf(tool: AnyTool) {

@@ -1,5 +1,5 @@
 /**
- * The picture of docs/approval.md: the estate of the demonstration, a rule that opens, and an admin who is asked about it. `npm run approval-picture`
+ * The picture of docs/approval.md: the estate of the demonstration, a rule that opens, and an admin who is asked about it. `PICTURES=docs npm test -- test/browser/approval-picture.browser.ts`
  * writes it there; otherwise it is one of the pictures of the tests.
  */
 import { fileURLToPath } from 'node:url'

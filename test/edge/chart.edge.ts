@@ -100,7 +100,7 @@ t.test('the check finds a field that nobody knows, and a value of the wrong type
 })
 
 t.test('deploy/kubernetes is what the chart renders', async (t) => {
-  t.equal(textOf('deploy/kubernetes/svc-mcp.yaml'), kubernetesText(renderer), 'npm run kubernetes')
+  t.equal(textOf('deploy/kubernetes/svc-mcp.yaml'), kubernetesText(renderer), 'npm run generate -- kubernetes')
 })
 
 t.test('what is missing or contradicts itself is refused, by name', async (t) => {

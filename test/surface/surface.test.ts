@@ -4,12 +4,14 @@
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { Ajv2020 } from 'ajv/dist/2020.js'
-import t from 'tap'
-import { measureList } from '../../scripts/bench/measure-list.js'
+import t, { type Test } from 'tap'
+import { measureList, type ListSize } from '../../scripts/bench/measure-list.js'
 import { validateArguments } from '../../plugins/dispatcher/validate-arguments.js'
-import { surfaceOf } from '../../scripts/tool-surface.js'
+import { renderSnapshot, snapshots } from '../../scripts/generate/snapshots.js'
+import { surfaceOf } from '../../scripts/generate/tool-surface.js'
 import { isInDefault, TOOLSETS } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { partial } from '../partial.js'
@@ -174,25 +176,45 @@ t.test('tools/list leaves output descriptions to the documentation', async (t) =
   }
 })
 
+/** Most bytes for each tool of a toolset, on average: of what a model reads, and of the whole entry. */
+const MOST_EACH = { model: 2048, whole: 6144 }
+/** Most bytes of the toolset `default` together, which every conversation pays for that names no other. */
+const MOST_DEFAULT = { model: 40 * 1024, whole: 120 * 1024 }
+
+/** Fails where entries of the list take more than they may, with the largest of them. */
+function withinBudget(t: Test, what: string, sizes: readonly ListSize[], most: Record<'model' | 'whole', number>) {
+  for (const part of ['model', 'whole'] as const) {
+    const used = sizes.reduce((sum, size) => sum + size[part], 0)
+    const largest = sizes.toSorted((one, other) => other[part] - one[part]).slice(0, 3)
+    const named = largest.map((size) => `${size.name} ${size[part]}`).join(', ')
+    t.ok(used <= most[part], `${what}, ${part}: ${used} of ${most[part]} bytes; the largest: ${named}`)
+  }
+}
+
 t.test('the list of tools stays within what every conversation can afford', async (t) => {
-  const sizes = measureList()
-  const total = (part: 'model' | 'whole') => sizes.reduce((sum, size) => sum + size[part], 0)
-  t.ok(total('model') <= 40 * 1024, `names, descriptions and input schemas: ${total('model')} bytes`)
-  t.ok(total('whole') <= 120 * 1024, `whole entries: ${total('whole')} bytes`)
+  const sizes = measureList(tools)
+  for (const toolset of Object.keys(TOOLSETS)) {
+    const own = sizes.filter((size) => size.toolset === toolset)
+    const { model, whole } = MOST_EACH
+    withinBudget(t, `toolset ${toolset}`, own, { model: model * own.length, whole: whole * own.length })
+  }
+  withinBudget(t, 'toolset default', measureList(tools.filter(isInDefault)), MOST_DEFAULT)
 })
 
 t.test('what was there before the newer arguments has not grown', async (t) => {
   const first = known.filter(({ name }) => DEFAULT_NAMES.includes(name))
-  const sizes = first.map(({ name, description, inputSchema }) => {
+  const sizes = first.map(({ name, description, inputSchema }): [string, number] => {
     const properties = Object.fromEntries(
       Object.entries(inputSchema.properties as object).filter(
         ([argument]) => CONTRACT[name]!.arguments[argument]?.added !== 'later',
       ),
     )
-    return Buffer.byteLength(JSON.stringify({ name, description, inputSchema: { ...inputSchema, properties } }))
+    return [name, Buffer.byteLength(JSON.stringify({ name, description, inputSchema: { ...inputSchema, properties } }))]
   })
-  const total = sizes.reduce((sum, size) => sum + size, 0)
-  t.ok(total <= 35 * 1024, `${total} bytes`)
+  const total = sizes.reduce((sum, [, size]) => sum + size, 0)
+  const largest = sizes.toSorted(([, one], [, other]) => other - one).slice(0, 3)
+  const named = largest.map(([name, size]) => `${name} ${size}`).join(', ')
+  t.ok(total <= 35 * 1024, `${total} of ${35 * 1024} bytes; the largest: ${named}`)
   t.ok(total > 30 * 1024, 'and is what was measured')
 })
 
@@ -234,14 +256,50 @@ t.test('a description says what to expect of a call that changes the PCE', async
 })
 
 t.test('the snapshots match the surface', async (t) => {
-  const files = readdirSync(pathOf('../snapshots'))
-  const wanted = new Map<string, unknown>(
-    tools.map((tool) => [`${tool.name}.json`, JSON.parse(JSON.stringify(surfaceOf(tool)))]),
+  const found = readdirSync(pathOf('../snapshots')).map((name) => `test/snapshots/${name}`)
+  const wanted = await snapshots.files()
+  for (const [path, text] of wanted) {
+    const is = found.includes(path) ? readFileSync(pathOf(`../../${path}`), 'utf8') : ''
+    const lines = text.split('\n')
+    const at = is.split('\n').findIndex((line, index) => line !== lines[index])
+    if (is !== text) t.fail(`${path}:${at + 1}: it is not what the tool is; \`npm run generate\` writes it`)
+  }
+  t.same(
+    found.filter((path) => !wanted.has(path)),
+    [],
+    'and there are no others',
   )
-  for (const name of wanted.keys())
-    if (!files.includes(name)) t.fail(`test/snapshots/${name}:1: it is not there; \`npm run generate\` writes it`)
-  for (const name of files)
-    t.same(read(`../snapshots/${name}`), wanted.get(name), `test/snapshots/${name}: \`npm run generate\` writes it`)
+})
+
+t.test('a snapshot shows every property, bound, default and part of a surface', async (t) => {
+  const pceRefs = { href: Type.String(), n: Type.Integer({ minimum: 1, maximum: 9 }) }
+  const tool = {
+    ...tools[0]!,
+    input: Type.Object(
+      {
+        name: Type.String({ minLength: 1, description: 'Whole' }),
+        kind: Type.Optional(Type.Unsafe({ type: 'string', enum: ['a', 'b'], default: 'a' })),
+        rows: Type.Optional(
+          Type.Array(Type.Object({ inner: Type.Object(pceRefs, { description: 'Of it' }) }), { maxItems: 3 }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+  }
+  const text = renderSnapshot(tool)
+  for (const part of [
+    'name: string',
+    '— Whole',
+    'kind?: "a" | "b" = "a"',
+    'rows?: array<',
+    'inner: ',
+    '— Of it',
+    'n: integer',
+  ])
+    t.ok(text.includes(part), part)
+  t.not(renderSnapshot({ ...tool, roles: ['admin'] }), text, 'who may call it')
+  t.not(renderSnapshot({ ...tool, requiresConfirm: !tool.requiresConfirm }), text, 'what it asks for first')
+  t.not(renderSnapshot({ ...tool, effect: 'destroy' }), text, 'what it does')
 })
 
 /** `string | array<object>` → both; the `|` inside brackets belongs to the element. */

@@ -1,0 +1,84 @@
+/**
+ * `npm run generate`: writes everything that is generated and kept in git; `--check` only says what is stale, and names of parts
+ * (`npm run generate -- snapshots`) limit it to these. `--help` lists the parts. Fails where a part cannot be made, and where a document
+ * cites or names what does not exist.
+ */
+import { existsSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import type { Generator } from './generate/generator.js'
+import { syncFiles } from './generate/sync-files.js'
+
+/** The parts, each loaded when it is made. */
+const PARTS: Record<string, () => Promise<Generator>> = {
+  documents: async () => (await import('./generate/documents.js')).documents,
+  snapshots: async () => (await import('./generate/snapshots.js')).snapshots,
+  pictures: async () => (await import('./generate/pictures.js')).pictures,
+  map: async () => (await import('./generate/map.js')).map,
+  examples: async () => (await import('./generate/examples.js')).examples,
+}
+/** Parts that are made where they are named alone: they need a program that not everybody has. */
+const ON_REQUEST: Record<string, () => Promise<Generator>> = {
+  kubernetes: async () => (await import('./generate/kubernetes.js')).kubernetes,
+}
+const HELP = `npm run generate [-- [--check] [PART ...]]
+
+  --check  change nothing, and say what is stale
+  parts: ${Object.keys(PARTS).join(', ')}; made where they are named alone: ${Object.keys(ON_REQUEST).join(', ')}
+`
+
+const root = fileURLToPath(new URL('..', import.meta.url))
+const { values, positionals } = readArguments()
+if (values.help) {
+  console.log(HELP)
+  process.exit(0)
+}
+const all = { ...PARTS, ...ON_REQUEST }
+const unknown = positionals.filter((name) => !Object.hasOwn(all, name))
+if (unknown.length > 0) {
+  console.error(`There is no part ${unknown.join(', ')}.\n\n${HELP}`)
+  process.exit(1)
+}
+
+let isFine = true
+for (const name of positionals.length > 0 ? positionals : Object.keys(PARTS)) {
+  try {
+    const { files, folders = [], problems } = await all[name]!()
+    const wanted = await files()
+    const surplus = folders.flatMap(filesBelow).filter((path) => !wanted.has(path))
+    const command = `\`npm run generate -- ${name}\``
+    // A bundled script and a picture are one line each.
+    const say = (line: string) => console.error(`${name}: ${line.replace(/^(.{0,200}).*$/gm, '$1')}`)
+    isFine = syncFiles(wanted, { root, check: values.check, command, surplus, say }) && isFine
+    for (const problem of problems?.() ?? []) {
+      say(problem)
+      isFine = false
+    }
+  } catch (error) {
+    console.error(`${name}: ${error instanceof Error ? error.message : String(error)}`)
+    isFine = false
+  }
+}
+process.exit(isFine ? 0 : 1)
+
+function readArguments() {
+  try {
+    return parseArgs({
+      allowPositionals: true,
+      options: { check: { type: 'boolean', default: false }, help: { type: 'boolean', default: false } },
+    })
+  } catch (error) {
+    console.error(`${(error as Error).message}\n\n${HELP}`)
+    process.exit(1)
+  }
+}
+
+/** Paths below the root. */
+function filesBelow(folder: string): string[] {
+  if (!existsSync(join(root, folder))) return []
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`
+    return entry.isDirectory() ? filesBelow(path) : [path]
+  })
+}
