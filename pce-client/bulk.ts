@@ -5,7 +5,7 @@ import type { BulkVerb } from './kinds.js'
 import { isRecord, type TracedResponse } from './transport.js'
 import type { BulkResultItem } from './types.js'
 
-/** Most objects that the PCE accepts in one bulk call (P48). */
+/** Maximum number of objects that the PCE accepts in one bulk call (P48). */
 const CHUNK = 1000
 
 const SUCCESS = new Set(['created', 'updated'])

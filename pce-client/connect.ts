@@ -8,7 +8,7 @@ import type { HttpsProxyAgentOptions } from 'hpagent'
 import { PceError } from './errors.js'
 import { basicAuthorization, type TlsSettings, type ClientSettings } from './settings.js'
 
-/** Most simultaneous connections to one PCE. Further requests wait for a free one. */
+/** Maximum number of simultaneous connections to one PCE. Further requests wait for a free one. */
 const MAX_CONNECTIONS = 16
 
 /**

@@ -20,7 +20,7 @@ interface KindTraits {
   bulk?: readonly BulkVerb[]
   /** The body and the answer of a creating POST are arrays. */
   arrayCreate?: boolean
-  /** Most objects in one synchronous answer, regardless of max_results. */
+  /** Maximum number of objects in one synchronous answer, regardless of max_results. */
   pageLimit?: number
 }
 

@@ -7,7 +7,8 @@ import { isRecord, listOf, notObjects, type Http, type SendOptions, type StreamH
 import type { RequestOptions, ScanOptions, ScanOutcome } from './types.js'
 
 /**
- * Most objects that are requested in one synchronous answer; for more, the documented way is the PCE's job (P8, P10).
+ * Maximum number of objects that are requested in one synchronous answer; for more, the documented way is the PCE's job
+ * (P8, P10).
  */
 const LARGEST_PAGE = 10_000
 /** Some releases return at most this many objects, regardless of max_results. */

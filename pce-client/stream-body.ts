@@ -8,7 +8,7 @@ import { asError, toPceError, type Failure } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import type { BodySink } from './transport.js'
 
-/** Most bytes that are read of an error answer. */
+/** Maximum number of bytes that are read of an error answer. */
 const MAX_ERROR_BYTES = 64 * 1024
 
 interface StreamedRequest {

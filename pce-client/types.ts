@@ -151,7 +151,7 @@ export interface ScanOptions<T> extends CollectionOptions {
   onBegin?: () => void
   /** Receives batches of objects in the PCE's order. Awaited, so that a slow consumer slows the download. */
   onItems: (items: T[]) => void | Promise<void>
-  /** Most objects to read. Default: all. */
+  /** Maximum number of objects to read. Default: all. */
   most?: number
   /** The consumer keeps all objects in memory, so the limits for collected lists apply. Default false. */
   isHeld?: boolean

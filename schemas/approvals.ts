@@ -119,7 +119,7 @@ export interface ApprovalDecision {
   at: number
 }
 
-/** Most characters in the note on a decision. */
+/** Maximum number of characters in the note on a decision. */
 export const LONGEST_NOTE = 500
 
 /**

@@ -33,7 +33,7 @@ export interface Limits {
   /** Largest JSON text of one answer, in bytes. */
   responseBudgetBytes: number
   trafficQueryTimeoutSeconds: number
-  /** Most parts into which a query is split when all traffic is analysed. */
+  /** Maximum number of parts into which a query is split when all traffic is analysed. */
   trafficMaxParts: number
 }
 
@@ -155,7 +155,7 @@ export interface ApprovalConfig {
   method: PersonMethod
   /** Seconds from the question until the approval can no longer be used. */
   ttlSeconds: number
-  /** Most seconds between a login and a decision; 0 accepts a login for as long as its session lasts. */
+  /** Maximum number of seconds between a login and a decision; 0 accepts a login for as long as its session lasts. */
   maxAgeSeconds: number
 }
 
@@ -200,7 +200,7 @@ export interface DatabaseConfig {
   where: string
   /** How long a start waits for a database that does not respond. */
   connectTimeoutSeconds: number
-  /** Most connections of one process. */
+  /** Maximum number of connections of one process. */
   poolSize: number
   /** Whether limits per caller apply to all replicas together or to each one separately. */
   limits: 'shared' | 'replica'

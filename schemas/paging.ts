@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** Most objects in one answer, regardless of what the caller asks for. */
+/** Maximum number of objects in one answer, regardless of what the caller asks for. */
 export const MAX_PAGE = 10_000
 
 /** The `fields` argument of every tool that returns rows: which of their fields to return (D131). */

@@ -3,7 +3,7 @@ import { StringEnum } from './common.js'
 import { LabelReference } from './label-reference.js'
 import { POLICY_DECISIONS } from './pce/words.js'
 
-/** Most entries in one filter list. */
+/** Maximum number of entries in one filter list. */
 const MAX_FILTER_ENTRIES = 200
 
 const include = (description: string) =>

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** Most workloads that can be named one by one, since each is looked up. */
+/** Maximum number of workloads that can be named one by one, since each is looked up. */
 export const MOST_NAMED_WORKLOADS = 100
 
 /** Selects workloads: those of an application, or a list. */

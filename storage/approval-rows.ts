@@ -1,10 +1,10 @@
 import type { ApprovalEnding, ApprovalRow } from '../schemas/state.js'
 
-/** Most undecided questions of one owner; more than anyone reads before they expire. */
+/** Maximum number of undecided questions of one owner; more than anyone reads before they expire. */
 export const MOST_WAITING_PER_OWNER = 50
-/** Most undecided questions of all owners together. */
+/** Maximum number of undecided questions of all owners together. */
 export const MOST_WAITING = 1000
-/** Most rows that one pass ends or deletes; a small number, so that no statement is slow. */
+/** Maximum number of rows that one pass ends or deletes; a small number, so that no statement is slow. */
 export const CLEARED = 100
 /**
  * Milliseconds that an expired approval remains usable, because a call that came in time may still be running.

@@ -202,7 +202,7 @@ export function createDownload<Of>(
  * @throws {PceError} `invalid_argument` if it cannot be a path segment.
  */
 export function segment(name: string, id: string): string {
-  // Dot segments lead upwards even between encoded slashes, and unpaired surrogates cannot be encoded.
+  // `.` and `..` would lead to another path even between encoded slashes, and unpaired surrogates cannot be encoded.
   const isUsable = typeof id === 'string' && id !== '' && !/(?:^|[/\\])\.{1,2}(?:[/\\]|$)|\p{Surrogate}/u.test(id)
   if (!isUsable) throw new PceError('invalid_argument', `${name} must be a string that can be part of a path`)
   return encodeURIComponent(id)

@@ -7,7 +7,7 @@ import { integerIn } from '../settings.js'
 import type { BulkResultItem, ReferenceLike, RequestOptions } from '../types.js'
 import { createDownload, segment, madeBy, type Calls, type DownloadOptions } from './create-calls.js'
 
-/** Most rules in one deletion (P49). */
+/** Maximum number of rules in one deletion (P49). */
 const MOST_DELETED = 1000
 
 /** Operations on label mapping rules beyond the generic ones, and on the jobs that run them (S9, P58). */

@@ -201,7 +201,8 @@ const LONGEST_LOOKUP_MS = 60_000
 /**
  * Lets the PCE compute what the draft policy would decide for a finished query (P11); the next download has it in its
  * rows. Returns null when that is done, or the reason why not: the release does not support it, rights are missing, or
- * the lookup fails or does not end. The rows are available anyway, so only the end of the run itself is thrown.
+ * the lookup fails or does not end. Since the rows can be downloaded without it, an error is thrown only if the run
+ * itself ends, by its deadline or a cancellation.
  */
 export async function addDraftDecisions(
   http: Http,

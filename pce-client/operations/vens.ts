@@ -15,7 +15,7 @@ import { listOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { errorsOf, segment, type Calls } from './create-calls.js'
 
-/** Most VENs in one request, by action (P48, P49). */
+/** Maximum number of VENs in one request, by action (P48, P49). */
 const MOST_UNPAIRED = 1000
 const MOST_UPGRADED = 25_000
 const MOST_RECOVERED = 1000

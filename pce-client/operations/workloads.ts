@@ -8,7 +8,7 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { segment, errorsOf, importedBy, madeBy, type Calls } from './create-calls.js'
 
-/** Most workloads in one request (P48, P49). */
+/** Maximum number of workloads in one request (P48, P49). */
 const MOST_UNPAIRED = 1000
 
 /** Operations on workloads beyond the generic ones (S9, P13). */

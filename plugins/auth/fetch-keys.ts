@@ -91,7 +91,7 @@ export type SigningKey = JsonWebKey & {
 const LEAST_RSA_BITS = 2048
 /** Largest RSA key. Verifying with a larger one takes so long that a few signatures would stall the server. */
 const MOST_RSA_BITS = 8192
-/** Most keys in a set; providers publish only a handful. */
+/** Maximum number of keys in a set; providers publish only a handful. */
 const MOST_KEYS = 100
 
 /** For each key type, the members that make up the key, and the algorithms it may be used with. */

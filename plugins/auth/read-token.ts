@@ -12,7 +12,7 @@ export interface Head {
 /** Largest accepted token, in bytes. An Entra ID token with 200 groups has about 9 KiB. */
 const LARGEST_TOKEN = 12 * 1024
 const LONGEST_KID = 512
-/** Most headers that are remembered; a provider has one for each of its keys. */
+/** Maximum number of headers to remember; a provider has one for each of its keys. */
 const MOST_HEADERS = 200
 /**
  * Accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. ID tokens and logout tokens are

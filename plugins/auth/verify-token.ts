@@ -101,7 +101,7 @@ function genuine<T>(judge: () => T): T {
 
 /** How long a verified token is remembered, in milliseconds. */
 const REMEMBER_MS = 30_000
-/** Most tokens that are remembered. */
+/** Maximum number of tokens to remember. */
 const MOST_TOKENS = 2000
 
 type Payload = Record<string, unknown>

@@ -12,7 +12,7 @@ export interface ProvenPces {
   readonly add: (owner: Owner, place: PceEndpoint) => void
 }
 
-/** Most entries that are remembered; a forgotten location is merely tried again. */
+/** Maximum number of entries to remember; a forgotten location is merely tried again. */
 const MOST_PROVEN = 10_000
 
 export function rememberProven(): ProvenPces {

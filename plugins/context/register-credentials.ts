@@ -173,7 +173,10 @@ function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProbl
   return []
 }
 
-/** Most registrations per minute, because each makes this server connect to an address of the caller's choice (D48). */
+/**
+ * Maximum number of registrations per minute, because each makes this server connect to an address of the caller's
+ * choice (D48).
+ */
 const MOST = 5
 const WINDOW_MS = 60_000
 const MOST_OWNERS = 10_000

@@ -173,7 +173,8 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Lets no call go to a place that has not proved to be a PCE (D84). Throws what `CallerContext.provePce` rejects with.
+ * Refuses calls to an address that has not yet proved to be a PCE (D84). Throws what `CallerContext.provePce` rejects
+ * with.
  */
 export const provenGate: Gate = {
   name: 'proof',

@@ -28,15 +28,15 @@ const MOST_PROBLEMS = 50
 const LONGEST_NAME = 200
 
 /**
- * Most characters of a text argument, from its schema or else by its name (D83). If every schema contained these
- * limits, they would be a twentieth of what a model reads in every conversation.
+ * Maximum number of characters of a text argument, from its schema or else by its name (D83). If every schema contained
+ * these limits, they would be a twentieth of what a model reads in every conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
   return own ?? LONGER.find(([names]) => names.test(name))?.[1] ?? REFERENCE
 }
 
-/** Most entries of a list, from its schema or else the general limit (D83). */
+/** Maximum number of entries of a list, from its schema or else the general limit (D83). */
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**

@@ -155,12 +155,12 @@ export class CallEnds {
     private readonly call: Pick<ToolCall, 'sender'>,
   ) {}
 
-  /** See ToolContext. */
+  /** The `signal` of ToolContext. */
   get signal(): AbortSignal {
     return this.#controller().signal
   }
 
-  /** See ToolContext. */
+  /** The `beforeWriting` signal of ToolContext. */
   get beforeWriting(): AbortSignal {
     if (this.tool.effect === 'read') return this.signal
     if (this.#beforeWriting === null) {
@@ -215,7 +215,7 @@ export interface CallTracker {
   readonly upstreamIds: () => readonly string[]
 }
 
-/** Most ids that are kept for one call. */
+/** Maximum number of ids that are kept for one call. */
 export const MOST_UPSTREAM_IDS = 20
 
 /** One storage for the whole process, because each storage slows every asynchronous operation of the process. */

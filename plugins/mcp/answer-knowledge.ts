@@ -53,7 +53,7 @@ export function answerKnowledge(
   }
 }
 
-/** Documents and lists change only with a new version of the server. */
+/** How long clients may cache documents and lists, which change only with a new version of the server. */
 const MINUTES = 5 * 60_000
 /** The list of documents is the same for all callers. */
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }

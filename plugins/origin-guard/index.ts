@@ -51,7 +51,7 @@ function checkOrigin(
   }
 }
 
-/** Most spellings of Host that are remembered; a client sends the same one with each request. */
+/** Maximum number of spellings of Host to remember; a client sends the same one with each request. */
 const MOST_SPELLINGS = 100
 
 /** Remembers permitted spellings of Host, so that each is parsed only once. */

@@ -19,7 +19,7 @@ export interface Admission<Request, Reply> {
 
 /** What the pages get from the plugin that contains them. `Request` and `Reply` are types of the web framework. */
 export interface Porter<Request, Reply> {
-  /** Path prefix of every link, for a proxy that serves this server below one. */
+  /** Path prefix of every link, for a proxy that serves this server below a path. */
   basePath: string
   /** Path of the login, with the base path; null if there is no login. */
   loginPath: string | null

@@ -68,8 +68,8 @@ export interface SetupOptions<Request, Reply> {
   /** Makes one tool call on behalf of this person. Never rejects. */
   callTool: (name: string, args: Record<string, unknown>, identity: Identity, request: Request) => Promise<ToolAnswer>
   /**
-   * Counts a test of the connection; `request.visit` is the sender. Rejects with ToolError `rate_limited
-   * {retry_after}`.
+   * Counts a test of the PCE connection against the limit of its sender, who is in `request.visit`. Rejects with
+   * ToolError `rate_limited {retry_after}`.
    */
   limitPceTries?: (request: Request) => Promise<void>
 }
@@ -77,7 +77,7 @@ export interface SetupOptions<Request, Reply> {
 /** Options of the pages where people approve calls. */
 export interface ApproveOptions {
   desk: ApprovalDesk
-  /** Most seconds between entering the password and deciding; 0 means no limit. */
+  /** Maximum number of seconds between entering the password and deciding; 0 means no limit. */
   maxAgeSeconds: number
 }
 

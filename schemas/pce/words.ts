@@ -25,10 +25,10 @@ export type ServiceList = (typeof SERVICE_LISTS)[number]
 export const POLICY_DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
 export type PolicyDecision = (typeof POLICY_DECISIONS)[number]
 
-/** Most rows that any traffic query returns (P48). */
+/** Maximum number of rows that any traffic query returns (P48). */
 export const MAX_TRAFFIC_ROWS = 200_000
 
-/** Most rows that the synchronous query accepts as its limit (P25). */
+/** Maximum number of rows that the synchronous query accepts as its limit (P25). */
 export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
 
 /**

@@ -148,7 +148,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
            SELECT 1 FROM svc_mcp.replicas r WHERE r.id = p.replica AND r.expires_at >= clock_timestamp())`,
         [replica, LEASE],
       )
-      // Newer places are spared, because they may belong to requests that were admitted in the meantime.
+      // Deletes this replica's leftovers. Places younger than 10 seconds are kept, because they may belong to requests
+      // that were admitted in the meantime.
       await query(
         `DELETE FROM svc_mcp.places WHERE replica = $1 AND taken_at < clock_timestamp() - interval '10 seconds'
            AND id <> ALL($2::uuid[])`,

@@ -109,9 +109,9 @@ export function usedTokens({ query }: Database): UsedTokens {
 
 /** How long a used id is kept after its token has expired, by the database's clock. */
 const KEPT = `interval '24 hours'`
-/** Most rows that one statement deletes; a small number, so that no statement is slow. */
+/** Maximum number of rows that one statement deletes; a small number, so that no statement is slow. */
 const CLEARED = 1000
-/** Most open questions in the database. */
+/** Maximum number of open questions in the database. */
 const MOST_CHALLENGES = 10_000
 
 /** Deletes used tokens that expired long ago, and questions beyond the limit. */
@@ -132,7 +132,7 @@ export async function forgetOld({ query }: Database): Promise<void> {
   )
 }
 
-/** Most open questions of one owner; more than anyone can read before they expire. */
+/** Maximum number of open questions of one owner; more than anyone can read before they expire. */
 const MOST_CHALLENGES_PER_OWNER = 100
 
 /** The confirmation questions in the database (see schemas/state.ts). `now` returns milliseconds since the epoch. */

@@ -135,8 +135,8 @@ function recordOf(row: Row): SealedCredentials {
 /** How long a used id is kept after its token has expired, as a protection against clocks that are set back. */
 const KEPT_MS = 24 * 60 * 60 * 1000
 /**
- * Most expired rows that one write deletes: more than one, so that the file does not grow, but few, so that no write is
- * slow.
+ * Maximum number of expired rows that one write deletes: more than one, so that the file does not grow, but few, so
+ * that no write is slow.
  */
 const CLEARED = 100
 const FORGOTTEN = 'used_tokens_forgotten_until'
@@ -177,9 +177,9 @@ function forget(sql: Sql, expiredBefore: number): void {
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
-/** Most open questions of one owner; more than anyone can read before they expire. */
+/** Maximum number of open questions of one owner; more than anyone can read before they expire. */
 export const MOST_CHALLENGES_PER_OWNER = 100
-/** Most open questions in the file. */
+/** Maximum number of open questions in the file. */
 export const MOST_CHALLENGES = 10_000
 
 /** The confirmation questions in the file (see schemas/state.ts). `now` returns milliseconds since the epoch. */

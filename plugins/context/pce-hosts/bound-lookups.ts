@@ -19,12 +19,13 @@ type BoundResolve = (...asked: [...Parameters<Resolve>, Patience?]) => ReturnTyp
 export const TIME_UP = 'ETIMEOUT'
 
 /**
- * Most simultaneous lookups. Node.js has four threads for `dns.lookup`, which also handle files and ciphers
- * (UV_THREADPOOL_SIZE); names whose servers never answer must leave some of them free.
+ * Maximum number of simultaneous lookups. Node.js has four threads for `dns.lookup`, which also handle files and
+ * ciphers (UV_THREADPOOL_SIZE); names whose servers never answer must leave some of them free.
  */
 const MOST_AT_ONCE = 3
 /**
- * How many of these may be for names without a prompt last answer, because anyone can make up any number of slow names.
+ * How many of these lookups may be for names that are new or did not get a prompt answer last time, because anyone can
+ * make up any number of slow names.
  */
 const MOST_NEW_AT_ONCE = 2
 /** Part of the patience within which an answer counts as prompt; afterwards a previous answer is used. */

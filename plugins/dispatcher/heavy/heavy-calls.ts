@@ -42,7 +42,7 @@ const IDLE_MS = 60_000
  * are busy. Takes effect where the system supports it for threads.
  */
 const NICE = 10
-/** Most changes of a failed call that its error names. */
+/** Maximum number of changes of a failed call that its error names. */
 const MOST_WRITES_SHOWN = 50
 
 /** Why a task ends that no thread could begin. */

@@ -127,11 +127,14 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 }
 
 /**
- * Most callbacks that are processed at the same time. Each costs the identity provider a request and is over within
- * seconds.
+ * Maximum number of callbacks that are processed at the same time. Each costs the identity provider a request and is
+ * over within seconds.
  */
 const MOST_EXCHANGES = 16
-/** Most simultaneous callbacks of one client, so that nobody can occupy all places when the provider is slow. */
+/**
+ * Maximum number of simultaneous callbacks of one client, so that nobody can occupy all places when the provider is
+ * slow.
+ */
 const MOST_PER_CLIENT = 4
 /** Seconds: about as long as a provider that hangs can block a place. */
 const RETRY_AFTER = 5

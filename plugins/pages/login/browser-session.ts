@@ -140,7 +140,9 @@ export interface TriedLogins {
   add(state: string): boolean
 }
 
-/** Most logins that are remembered. A forgotten one can cause one more request to the provider, which refuses it. */
+/**
+ * Maximum number of logins to remember. A forgotten one can cause one more request to the provider, which refuses it.
+ */
 const MOST_TRIED = 10_000
 
 /**

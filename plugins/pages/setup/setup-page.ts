@@ -23,7 +23,7 @@ interface SetupPage {
   now: number
   offeredPces: readonly OfferedPce[]
   csrfToken: string
-  /** Path prefix of every link, for a proxy that serves this server below one. */
+  /** Path prefix of every link, for a proxy that serves this server below a path. */
   basePath: string
   allowInsecureTls: boolean
   /** Whether there is a login to end; there is none with a bearer token. */
