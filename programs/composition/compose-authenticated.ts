@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
-import { createApprovals, type ApprovalService } from '../../plugins/confirm/create-approvals.js'
-import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
-import { createRequestStates } from '../../plugins/confirm/create-request-states.js'
+import { createApprovals, type ApprovalService } from '../../plugins/confirm/approvals.js'
+import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { createRequestStates } from '../../plugins/confirm/request-states.js'
 import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../../plugins/context/watch-key.js'
 import {

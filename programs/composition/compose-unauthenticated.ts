@@ -71,7 +71,7 @@ interface LateStates extends Pick<RequestStates, 'open'> {
 function loadStates(now: () => number): LateStates {
   let states: RequestStates | undefined
   const load = async () => {
-    const { createRequestStates } = await import('../../plugins/confirm/create-request-states.js')
+    const { createRequestStates } = await import('../../plugins/confirm/request-states.js')
     return (states ??= createRequestStates({ audience: 'stdio', now }))
   }
   return {

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { challengeOwner } from '../../plugins/confirm/create-confirmations.js'
+import { challengeOwner } from '../../plugins/confirm/tokens.js'
 import type { AuditLog } from '../../plugins/dispatcher/audit-log.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 import type { Owner } from '../../schemas/caller.js'

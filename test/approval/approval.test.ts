@@ -1,6 +1,6 @@
 /** A call that needs confirmation waits for a person: one yes, of somebody who may, lets exactly what was shown run once (D143 to D146). */
 import t from 'tap'
-import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
+import { createConfirmations } from '../../plugins/confirm/tokens.js'
 import { partial } from '../partial.js'
 import { ALL, FROM, GROUP_OF, type Json, startApproving } from './bench.js'
 

@@ -1,6 +1,6 @@
 /** What a client brings back with its answer is what it was given, for the same call of the same caller, once (D148). */
 import t from 'tap'
-import { createRequestStates } from '../../plugins/confirm/create-request-states.js'
+import { createRequestStates } from '../../plugins/confirm/request-states.js'
 import { memoryState } from '../confirm/memory-state.js'
 
 const facts = {

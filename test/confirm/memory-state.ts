@@ -1,4 +1,4 @@
-import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
+import { createConfirmations } from '../../plugins/confirm/tokens.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Challenges, UsedTokens } from '../../schemas/state.js'
 

@@ -5,7 +5,7 @@
  */
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { createConfirmations } from '../../plugins/confirm/create-confirmations.js'
+import { createConfirmations } from '../../plugins/confirm/tokens.js'
 import { openState } from '../../storage/state/open-state.js'
 import { CHILD_CALL, childConfig, SHOWN } from './child-call.js'
 

@@ -24,7 +24,7 @@ import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state
 import type { AnyTool } from '../../tools/define.js'
 import { createApprovalSeals } from './approval-seals.js'
 import { attempt } from './attempt.js'
-import { challengeOwner, keyOf } from './create-confirmations.js'
+import { challengeOwner, keyOf } from './tokens.js'
 
 export interface ApprovalsOptions {
   config: ConfirmConfig & { approval: ApprovalConfig }
