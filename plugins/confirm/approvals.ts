@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { setTimeout as wait } from 'node:timers/promises'
 import { LRUCache } from 'lru-cache'
 import {
@@ -22,8 +22,8 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
 import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
-import { createApprovalSeals } from './approval-seals.js'
 import { attempt } from './attempt.js'
+import { createSeal, parseSealed } from './seals.js'
 import { challengeOwner, keyOf } from './tokens.js'
 
 export interface ApprovalsOptions {
@@ -70,15 +70,28 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
   const { config, audience, rows, roleOf, now, mode, meter, log } = options
   const { randomId = () => randomBytes(32).toString('base64url') } = options
   const { method, ttlSeconds } = config.approval
-  const seals = createApprovalSeals(config, audience)
+  const requests = createSeal('request', config)
+  const decisions = createSeal('decision', config)
+  const aboutRequest = (id: string) => (text: string) => [audience, id, text]
+  /** A decision is signed together with the whole request that it is about. */
+  const aboutDecision = (sealedRequest: string) => {
+    const digest = createHash('sha256').update(sealedRequest).digest('hex')
+    return (text: string) => [audience, digest, text]
+  }
   const rolesOf = new Map(options.tools.map(({ name, roles }) => [name, roles]))
   const waiting = new Map<string, Set<() => void>>()
   const shownTo = new LRUCache<string, true>({ max: MOST_SHOWN_REMEMBERED })
 
+  const requestOf = ({ id, request }: ApprovalRow) =>
+    parseSealed<ApprovalRequest>(requests.open(request, aboutRequest(id)))
+
+  const decisionOf = ({ request, decision }: ApprovalRow) =>
+    decision === null ? null : parseSealed<ApprovalDecision>(decisions.open(decision, aboutDecision(request)))
+
   function open(row: ApprovalRow): AskedApproval | null {
-    const request = seals.openRequest(row.id, row.request)
+    const request = requestOf(row)
     if (request === null) return null
-    const decision = row.decision === null ? null : seals.openDecision(row.request, row.decision)
+    const decision = decisionOf(row)
     // A decision that we did not seal is not ours, and neither is then what stands beside it.
     if (row.decision !== null && decision === null) return null
     return { request, decision, state: stateOf(row, request, decision) }
@@ -188,7 +201,8 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
         askedAt,
         expiresAt,
       }
-      const row = { id: request.id, key: keyOf(call), request: seals.sealRequest(request), expiresAt }
+      const sealed = requests.seal(JSON.stringify(request), aboutRequest(request.id))
+      const row = { id: request.id, key: keyOf(call), request: sealed, expiresAt }
       const opened = await attempt(() => rows.open(row, instead))
       const isOurs = (asked: AskedApproval | null) => asked !== null && isFor(asked.request, call)
       const first = open(opened)
@@ -284,7 +298,8 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
           { cause },
         )
       }
-      const won = await attempt(() => rows.decide(id, seals.sealDecision(row.request, decision)))
+      const sealed = decisions.seal(JSON.stringify(decision), aboutDecision(row.request))
+      const won = await attempt(() => rows.decide(id, sealed))
       const stands = await look(id)
       if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
       noteDecided(id)
@@ -318,10 +333,8 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
   async function sweep(): Promise<void> {
     try {
       for (const row of await rows.expire()) {
-        const request = seals.openRequest(row.id, row.request)
-        if (request === null) continue
-        const decision = row.decision === null ? null : seals.openDecision(row.request, row.decision)
-        if (decision?.verdict === 'denied') continue
+        const request = requestOf(row)
+        if (request === null || decisionOf(row)?.verdict === 'denied') continue
         const why = { request_id: request.requestId, decision: 'denied', reason: 'approval_expired' } as const
         await tryToNote('expired', entryOf('expired', request, request.owner, why))
         noteDecided(row.id)

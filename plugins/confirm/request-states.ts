@@ -1,14 +1,13 @@
-import { hkdfSync, randomBytes } from 'node:crypto'
+import { randomBytes } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { RequestFacts, RequestState, RequestStates } from '../../schemas/approvals.js'
-import type { ConfirmConfig } from '../../schemas/config.js'
 import type { UsedTokens } from '../../schemas/state.js'
-import { createSeal } from './approval-seals.js'
 import { attempt } from './attempt.js'
+import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
   /** Absent, a random key, whose states end with the process. */
-  keys?: Pick<ConfirmConfig, 'hmacKey' | 'previousHmacKey'>
+  keys?: MasterKeys
   /** Names the server and its state, as confirm tokens have it. */
   audience: string
   /** Absent, what was used is remembered in this process alone. */
@@ -22,23 +21,20 @@ const LONGEST = 8192
 
 /** States that a client brings back with the answer to a question: as they were given, for the same call of the same caller, once (D148). */
 export function createRequestStates({ keys, audience, usedTokens, now }: RequestStatesOptions): RequestStates {
-  const { hmacKey, previousHmacKey } = keys ?? { hmacKey: randomBytes(32) }
-  const masters = [hmacKey, ...(previousHmacKey === undefined ? [] : [previousHmacKey])]
-  const derived = masters.map((key) => Buffer.from(hkdfSync('sha256', key, '', 'svc-mcp request state', 32)))
-  const seal = createSeal(derived)
+  const states = createSeal('requestState', keys ?? { hmacKey: randomBytes(32) })
   const used = usedTokens ?? rememberHere(now)
-  const context = [audience]
+  const factsOf = (text: string) => [audience, text]
   return {
-    seal: (state) =>
-      Buffer.from(
-        seal.seal(context, { ...state, nonce: randomBytes(16).toString('hex'), until: now() + LIFETIME_MS }),
-      ).toString('base64url'),
+    seal(state) {
+      const whole = { ...state, nonce: randomBytes(16).toString('hex'), until: now() + LIFETIME_MS }
+      return Buffer.from(states.seal(JSON.stringify(whole), factsOf)).toString('base64url')
+    },
     async open(sealed, facts) {
       if (sealed.length > LONGEST) return null
       const bytes = Buffer.from(sealed, 'base64url')
       // In its one spelling, so that no second one passes for another state.
       if (bytes.toString('base64url') !== sealed) return null
-      const opened = seal.open(context, bytes.toString('utf8')) as (RequestState & Sealed) | null
+      const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), factsOf))
       if (opened === null || opened.until <= now() || !isSame(opened, facts)) return null
       const { nonce, until, ...state } = opened
       return (await attempt(() => used.claim(`request-state:${nonce}`, until))) ? state : null

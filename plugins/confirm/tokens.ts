@@ -1,14 +1,15 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { type Static, Type } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
 import type { Owner } from '../../schemas/caller.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ChallengeKey, Challenges, UsedTokens } from '../../schemas/state.js'
-import { createChallengeSeals } from './challenge-seals.js'
-import { createTokenCodec, deriveKeys } from './token-codec.js'
-import { paramsHash } from './params-hash.js'
 import { attempt } from './attempt.js'
+import { paramsHash } from './params-hash.js'
+import { createSeal, createTokenSeal } from './seals.js'
 
 export interface ConfirmationsOptions {
   config: ConfirmConfig
@@ -29,8 +30,24 @@ export interface ConfirmationsOptions {
 export function createConfirmations(options: ConfirmationsOptions): Confirmations {
   const { config, audience, usedTokens, challenges, now } = options
   const { randomId = () => randomBytes(16).toString('hex') } = options
-  const codec = createTokenCodec(deriveKeys(config))
-  const seals = createChallengeSeals(config, audience, now)
+  const seal = createTokenSeal(config)
+  const shown = createSeal('challenge', config)
+  /** What was shown is signed together with the call, its caller, the end of the question and the state that it is in (D141). */
+  const factsOf =
+    ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) =>
+    (text: string) => {
+      const { boundTo, expiresAt } = readShown(text)
+      return [audience, owner.iss, owner.sub, tool, hash, pce ?? null, boundTo, expiresAt]
+    }
+
+  /** What was shown for the call last, where it was this server that wrote it down and it is still in time. */
+  async function findShown(call: ConfirmedCall): Promise<string | null> {
+    const kept = await attempt(() => challenges.get(keyOf(call)))
+    const text = kept === null ? null : shown.open(kept, factsOf(call))
+    if (text === null) return null
+    const { boundTo, expiresAt } = readShown(text)
+    return expiresAt > now() ? boundTo : null
+  }
 
   /** Tokens that this process has seen used: a repetition costs no look at the PCE. */
   const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
@@ -51,17 +68,18 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
     async ask(call, boundTo) {
       const expiresAt = now() + config.ttlSeconds * 1000
       if (boundTo === null) return { expiresAt }
-      await attempt(() => challenges.put(keyOf(call), seals.seal(call, boundTo, expiresAt), expiresAt))
+      const sealed = shown.seal(`${expiresAt}.${boundTo}`, factsOf(call))
+      await attempt(() => challenges.put(keyOf(call), sealed, expiresAt))
       return { expiresAt, challenge: challengeOf(call, boundTo) }
     },
 
     async mint(call, challenge) {
-      const kept = await attempt(() => challenges.get(keyOf(call)))
-      const set = kept === null ? null : seals.open(call, kept)
+      const set = await findShown(call)
       if (challenge !== undefined && (set === null || !isSame(challenge, challengeOf(call, set)))) throw outdated(call)
       const jti = randomId()
       const iat = Math.floor(now() / 1000)
-      const token = codec.sign({
+      const token = seal.sign({
+        v: VERSION,
         jti,
         iss: call.owner.iss,
         sub: call.owner.sub,
@@ -72,14 +90,14 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
         iat,
         exp: iat + config.ttlSeconds,
         ...(set !== null && { set }),
-      })
+      } satisfies Claims)
       return { token, jti, expiresIn: config.ttlSeconds }
     },
 
     read(token, { owner, tool, paramsHash: hash, pce }) {
       if (token === undefined || token === null) return { state: 'missing' }
-      const claims = typeof token === 'string' ? codec.verify(token) : null
-      if (claims === null) return { state: 'malformed' }
+      const claims = typeof token === 'string' && token.length <= LONGEST ? seal.verify(token) : null
+      if (!Value.Check(Claims, claims)) return { state: 'malformed' }
       const { jti, exp, set } = claims
       const isForThis =
         claims.aud === audience &&
@@ -118,7 +136,38 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
   }
 }
 
+const VERSION = 1
+/** Issuers and subjects are bounded, so a longer text is not one of our tokens. */
+const LONGEST = 8192
 const MOST_REMEMBERED = 10_000
+
+const Claims = Type.Object(
+  {
+    v: Type.Literal(VERSION),
+    jti: Type.String({ pattern: '^[0-9a-f]{32}$' }),
+    /** Issuer and subject of the caller's access token. */
+    iss: Type.String({ minLength: 1 }),
+    sub: Type.String({ minLength: 1 }),
+    aud: Type.String({ minLength: 1 }),
+    tool: Type.String({ minLength: 1 }),
+    params_hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
+    /** The PCE that the call was shown for. */
+    pce: Type.Optional(Type.String({ minLength: 1 })),
+    /** Whole seconds since the epoch. Time is judged when the token is spent, so that an expired token can still be told from a forged one. */
+    iat: Type.Integer(),
+    exp: Type.Integer(),
+    /** The digest of what was shown, where something was. */
+    set: Type.Optional(Type.String({ minLength: 1 })),
+  },
+  { additionalProperties: false },
+)
+type Claims = Static<typeof Claims>
+
+/** What was shown, as it is stored: its end in milliseconds since the epoch, a dot, and the digest. */
+function readShown(text: string): { boundTo: string; expiresAt: number } {
+  const dot = text.indexOf('.')
+  return { expiresAt: Number(text.slice(0, dot)), boundTo: text.slice(dot + 1) }
+}
 
 /** What the challenges of one caller have in common. */
 export const challengeOwner = ({ iss, sub }: Owner): string => digest([iss, sub])
