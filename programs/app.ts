@@ -162,8 +162,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
       contextOf: ({ callerContext }) => callerContext!,
       ...(composed.approvals && {
         asking: {
-          states: composed.requestStates,
-          hash: (args) => composed.confirmations.hash(args),
+          states: composed.confirmation.states,
+          hash: (args) => composed.confirmation.hash(args),
           watch: composed.approvals.watch,
         },
       }),
@@ -175,9 +175,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
       const chargeMint = admissions ? overAll(admissions, 'confirm', rates.confirmPerCaller, mintHere) : mintHere
       confirming.addHook('onRequest', (request) => chargeMint(request))
       await confirming.register(confirm, {
-        confirmations: composed.confirmations,
+        tokens: composed.confirmation.tokens,
         tools: composed.dispatcher.tools,
-        isByPerson: composed.approvals !== undefined,
         contextOf: ({ callerContext }) => callerContext,
         checkCall: (tool, { callerContext }) => composed.checkCall(tool, callerContext!),
         ownerOf: ({ identity }) => identity,

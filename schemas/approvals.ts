@@ -1,6 +1,5 @@
 import type { Identity, Owner } from './caller.js'
 import type { PersonMethod } from './config.js'
-import type { ConfirmedCall } from './confirmations.js'
 import type { ChangeEffect } from './policy-changes.js'
 
 /**
@@ -171,44 +170,6 @@ export interface ApprovalDesk {
     decision: { verdict: 'approved' | 'denied'; by: Identity; note?: string },
     from: DecisionOrigin,
   ): Promise<{ won: boolean; approval: AskedApproval }>
-}
-
-/** The question that a person is asked. */
-export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
-
-/** `used`: only this caller may now run the call, once. `void`: the person must be asked again. */
-export type Redemption = 'used' | 'replayed' | 'void'
-
-/**
- * Access to approvals for the gate. Every method rejects with ToolError `confirm_unavailable` if the store does not
- * respond.
- */
-export interface Approvals {
-  readonly method: PersonMethod
-  /** URL of the page where people decide. */
-  urlOf(id: string): string
-  /** The latest request for the call, if this server wrote it. */
-  find(call: ConfirmedCall): Promise<AskedApproval | null>
-  /**
-   * Opens a request, unless one is already open for the same call. `instead` names an approval that the new request
-   * replaces because the call would now do something else. `isNew` tells whether this call opened the request.
-   */
-  ask(
-    call: ConfirmedCall,
-    question: ApprovalQuestion,
-    instead?: string,
-  ): Promise<{ asked: AskedApproval; isNew: boolean }>
-  /**
-   * Uses up an approved request. Of all attempts in any number of processes, exactly one resolves with `used`, after
-   * that is on disk. Resolves with `void` if the call would no longer do what was shown, or if the person who approved
-   * it may no longer do so. `findBinding` may take longer than the approval lives (D76); its errors are passed on,
-   * unless the approval has been used in the meantime. Rejects with the reason of `signal` if that aborts first.
-   */
-  redeem(
-    asked: AskedApproval,
-    findBinding: () => Promise<string>,
-    from: { signal?: AbortSignal; requestId: string },
-  ): Promise<Redemption>
 }
 
 /** The HTTP request that carries a decision, for the audit log. */

@@ -1,9 +1,12 @@
+import type { ShownCall } from './approvals.js'
+import type { AuditFacts } from './audit.js'
 import type { Owner } from './caller.js'
+import type { ErrorDetails } from './errors.js'
 
-/** Why a call that needs a confirm token does not have a usable one (D20). */
+/** Why a call is asked about (D20): nobody was asked yet, or what it brings or was asked is of no use for it now. */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
-/** What a confirm token is valid for: one call of one tool by one caller. */
+/** What is confirmed: one call of one tool by one caller. */
 export interface ConfirmedCall {
   owner: Owner
   tool: string
@@ -13,85 +16,56 @@ export interface ConfirmedCall {
   pce?: string
 }
 
-/** What a token takes from the caller's context: the person who confirms, and the PCE. */
+/** Who confirms, and on which PCE. */
 export interface ConfirmingContext {
   caller: { iss: string | null; sub: string | null }
   pce: { origin: string; orgId: string } | null
 }
 
-/** A question that a caller has been asked. */
-export interface Question {
-  /** Milliseconds since the epoch. */
-  expiresAt: number
-  /** Identifies what was shown without revealing it: 64 hex digits. Absent if nothing could be shown. */
-  challenge?: string
-}
-
-/** What a confirm token says about the call that it releases. */
+/** What was confirmed of a call that may run. */
 export interface Approval {
   /** Digest of what was shown (`Preview.boundTo`). */
   boundTo: string
   paramsHash: string
 }
 
-/** What can be read from a token without any lookup. `jti` identifies the token without being a secret. */
-export type TokenReading =
-  { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
+/** What a call would do. */
+export type Outlook =
+  | { boundTo: string; summary: string; details: ErrorDetails; page?: Omit<ShownCall, 'summary'> }
+  /** The preview failed, so there is nothing that anybody could agree to; `details` say why. */
+  | { boundTo: null; summary: string; details: ErrorDetails }
 
-/** A token with a valid signature for this call and this caller. It may have expired or been used. */
-export interface SignedToken {
-  jti: string
-  /** Milliseconds since the epoch; from this instant on, the token is invalid. */
-  expiresAt: number
-  /** Digest of what was shown to the person who confirmed, if one was asked. */
-  boundTo?: string
+/** A call that has arrived at the gate and has to be confirmed before it runs. */
+export interface CallToConfirm {
+  tool: { name: string }
+  call: {
+    /** As the client sent them, without a `_meta`. */
+    arguments: Record<string, unknown>
+    requestId: string
+    /** What the client sent as the confirm token, unchecked. */
+    confirmToken?: unknown
+    /** The yes of the person at the client to what the digest names, where the transport has asked them. */
+    consent?: { boundTo: string }
+    /** Whether the transport can ask the person at the client by a form. */
+    canAsk?: boolean
+  }
+  callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
+  /** Its signal is aborted as soon as the client has gone. */
+  context: { readonly signal: AbortSignal }
+  /** Adds to the audit entries of the call, whether it is admitted or not. */
+  note: (facts: AuditFacts) => void
+  /** Previews the call. Rejects only when the client has gone. */
+  look: () => Promise<Outlook>
+  /** Finds the digest of what the call would do now. */
+  findBinding: () => Promise<string>
 }
 
-/** `spent`: only this caller may now run the call, once. */
-export type Spending = 'spent' | 'replayed' | 'expired' | 'stale'
-
-export interface MintedToken {
-  /** The token itself, which is a secret. */
-  token: string
-  /** Identifies the token in the audit log. */
-  jti: string
-  /** Seconds. */
-  expiresIn: number
-}
-
-/** Confirm tokens, for the gate that requires them and the route that hands them out. */
-export interface Confirmations {
+/** What the gate of the dispatcher asks. */
+export interface ConfirmPort {
   /**
-   * Hashes the arguments. Throws ToolError `invalid_argument {problems}` for arguments without a canonical form (RFC
-   * 8785).
+   * Resolves where the call was confirmed: this run of it, and no other one, may begin. Otherwise rejects with the ToolError that says
+   * what has to happen first: `confirm_required`, `approval_pending`, `approval_denied`, `confirm_token_replay`, `confirmation_unsupported`,
+   * `confirm_unavailable` where the store does not answer, and `invalid_argument` for arguments that have no hash.
    */
-  hash(args: Record<string, unknown>): string
-  /**
-   * Describes the call that a token is for. Throws ToolError `server_misconfigured` if nobody has logged in.
-   *
-   * @param context the caller, and the PCE that the call would run on.
-   */
-  describe(context: ConfirmingContext, tool: string, paramsHash: string): ConfirmedCall
-  /**
-   * Remembers what the caller has been shown, so that a token issued for the call during that time carries it. If
-   * `boundTo` is null, nothing could be shown and nothing is remembered. The number of open questions per caller is
-   * limited; the one that expires first makes room. Rejects with ToolError `confirm_unavailable`.
-   */
-  ask(call: ConfirmedCall, boundTo: string | null): Promise<Question>
-  /**
-   * Issues a token. Without `challenge`, it is for what was shown last (D21). Rejects with ToolError `confirm_required
-   * {reason: stale, params_hash}` if `challenge` does not match what was shown last, and with `confirm_unavailable`.
-   */
-  mint(call: ConfirmedCall, challenge?: string): Promise<MintedToken>
-  /** Reads `token`, which comes from the client and may be anything. Never throws. */
-  read(token: unknown, call: ConfirmedCall): TokenReading
-  /**
-   * Uses the token up. Of all attempts in any number of processes, exactly one resolves with `spent`, after that is on
-   * disk; any other outcome leaves the token unused. `findBinding` computes the digest of what the call would do now,
-   * which may take longer than a token lives (D76); its errors are passed on, unless the token has been used in the
-   * meantime. A token without a digest is `stale`, because nobody was shown what the call does (D75). Rejects with
-   * ToolError `confirm_unavailable` if the store does not respond, and with the reason of `signal` if that aborts
-   * before the token is claimed.
-   */
-  spend(token: SignedToken, findBinding: () => Promise<string>, signal?: AbortSignal): Promise<Spending>
+  admit(call: CallToConfirm): Promise<Approval>
 }

@@ -7,31 +7,31 @@ import {
   type ApprovalEvent,
   type ApprovalPart,
   type ApprovalRequest,
-  type Approvals,
   type ApprovalState,
   type AskedApproval,
   type DecisionOrigin,
   type DecisionWatch,
   LONGEST_NOTE,
-  type Redemption,
 } from '../../schemas/approvals.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 import type { Identity, Mode, Owner, Role } from '../../schemas/caller.js'
 import type { ApprovalConfig, ConfirmConfig } from '../../schemas/config.js'
+import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Meter } from '../../schemas/metrics.js'
 import type { ApprovalRow, Approvals as ApprovalRows } from '../../schemas/state.js'
 import type { AnyTool } from '../../tools/define.js'
 import { attempt } from './attempt.js'
+import { keyOf, ownerKey } from './confirmed-call.js'
+import { redeem, type Redemption, type Yes } from './life.js'
 import { createSeal, parseSealed } from './seals.js'
-import { challengeOwner, keyOf } from './tokens.js'
 
 export interface ApprovalsOptions {
   config: ConfirmConfig & { approval: ApprovalConfig }
-  /** As for `createConfirmations`. */
+  /** Names the server and the state that the approvals are for, as it does for tokens. */
   audience: string
   rows: ApprovalRows
-  /** By today's mapping. */
+  /** The role that the mapping of today gives a person. */
   roleOf: (identity: Identity) => Role | null
   tools: readonly Pick<AnyTool, 'name' | 'roles'>[]
   /** Resolves once the entry is on the disk; rejects where it cannot be written. */
@@ -42,57 +42,54 @@ export interface ApprovalsOptions {
   /** Milliseconds since the epoch. */
   now: () => number
   meter?: Meter
-  /** 256 random bits. */
-  randomId?: () => string
 }
 
-/** Approvals by people: for the gate, for the pages and for whoever waits. */
-export interface ApprovalService {
-  approvals: Approvals
-  desk: ApprovalDesk
-  watch: DecisionWatch
-  /** Tells the audit log what has expired. Never rejects. */
-  sweep(): Promise<void>
-  close(): void
-}
+/** What the gate adds to a call when it asks a person about it. */
+export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
+
+export type ApprovalService = ReturnType<typeof createApprovals>
+/** The part for the gate. Every method rejects with ToolError `confirm_unavailable` where the store does not answer. */
+export type Approvals = ApprovalService['approvals']
 
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
 const MOST_LISTED = 100
-/** How often a person's decision is looked for in the store, where another replica may have taken it: milliseconds. */
+const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
+/** Milliseconds between two looks into the store for a decision, which another replica may have taken. */
 const LOOK_MS = 2000
 const SWEEP_MS = 30_000
-/** Whom what was shown is remembered, so that a page that is loaded again is no second entry. */
+/** Upper bound for the pairs of person and request that are remembered, so that a page that is loaded again is not written down again. */
 const MOST_SHOWN_REMEMBERED = 10_000
 
-/** Who decides what, and that each yes is for one run of exactly what was shown (D143, D145). */
-export function createApprovals(options: ApprovalsOptions): ApprovalService {
+/**
+ * Approvals by people: for the gate, for the pages where they decide, and for calls that wait for them. It settles who may decide what, and that
+ * each yes is for one run of exactly what was shown (D143, D145).
+ */
+export function createApprovals(options: ApprovalsOptions) {
   const { config, audience, rows, roleOf, now, mode, meter, log } = options
-  const { randomId = () => randomBytes(32).toString('base64url') } = options
   const { method, ttlSeconds } = config.approval
   const requests = createSeal('request', config)
   const decisions = createSeal('decision', config)
-  const aboutRequest = (id: string) => (text: string) => [audience, id, text]
   /** A decision is signed together with the whole request that it is about. */
-  const aboutDecision = (sealedRequest: string) => {
-    const digest = createHash('sha256').update(sealedRequest).digest('hex')
-    return (text: string) => [audience, digest, text]
-  }
+  const aboutOf = ({ request }: Pick<ApprovalRow, 'request'>) => [
+    audience,
+    createHash('sha256').update(request).digest('hex'),
+  ]
   const rolesOf = new Map(options.tools.map(({ name, roles }) => [name, roles]))
   const waiting = new Map<string, Set<() => void>>()
   const shownTo = new LRUCache<string, true>({ max: MOST_SHOWN_REMEMBERED })
 
   const requestOf = ({ id, request }: ApprovalRow) =>
-    parseSealed<ApprovalRequest>(requests.open(request, aboutRequest(id)))
+    parseSealed<ApprovalRequest>(requests.open(request, [audience, id]))
 
-  const decisionOf = ({ request, decision }: ApprovalRow) =>
-    decision === null ? null : parseSealed<ApprovalDecision>(decisions.open(decision, aboutDecision(request)))
+  const decisionOf = (row: ApprovalRow) =>
+    row.decision === null ? null : parseSealed<ApprovalDecision>(decisions.open(row.decision, aboutOf(row)))
 
   function open(row: ApprovalRow): AskedApproval | null {
     const request = requestOf(row)
     if (request === null) return null
     const decision = decisionOf(row)
-    // A decision that we did not seal is not ours, and neither is then what stands beside it.
+    // Somebody else has written a decision that was not signed here, so the request beside it cannot be trusted either.
     if (row.decision !== null && decision === null) return null
     return { request, decision, state: stateOf(row, request, decision) }
   }
@@ -103,7 +100,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     decision: ApprovalDecision | null,
   ): ApprovalState {
     if (ending !== null) return ending
-    // The row may end earlier, pushed out by later questions; never later than was sealed.
+    // Later questions may have made the row end earlier, but nothing can make it end later than was signed.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
@@ -111,21 +108,19 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
   function partOf({ owner, tool }: ApprovalRequest, person: Identity): ApprovalPart {
     const role = roleOf(person)
     const isAllowed = role !== null && rolesOf.get(tool)?.includes(role) === true
-    const isAsker = owner.iss === person.iss && owner.sub === person.sub
-    if (isAsker) return method === 'page' && isAllowed ? 'asker' : 'watching'
+    if (isSame(owner, person)) return method === 'page' && isAllowed ? 'asker' : 'watching'
     return role === 'admin' && isAllowed ? 'admin' : 'nobody'
   }
 
   const mayDecide = (request: ApprovalRequest, person: Identity) => ['asker', 'admin'].includes(partOf(request, person))
 
-  /** An entry of its own about an approval, whoever it says has done it. */
+  /** Makes the audit entry of an event that is no tool call; `by` is the person who caused it. */
   function entryOf(
     event: ApprovalEvent,
     request: ApprovalRequest,
     by: Owner,
     more: Partial<AuditEntry> & Pick<AuditEntry, 'request_id'>,
   ): AuditEntry {
-    const isAsker = by.iss === request.owner.iss && by.sub === request.owner.sub
     return {
       ts: new Date(now()).toISOString(),
       phase: 'decision',
@@ -140,7 +135,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
       params_hash: request.paramsHash,
       approval_id: request.id,
       approval: event,
-      ...(!isAsker && { asked_by: request.owner }),
+      ...(!isSame(by, request.owner) && { asked_by: request.owner }),
       ...more,
     }
   }
@@ -150,7 +145,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     meter?.approval(event)
   }
 
-  /** For what happens whether or not it can be written; says whether it was. */
+  /** Writes about an event that cannot be stopped any more. Resolves with whether it was written. */
   async function tryToNote(event: ApprovalEvent, entry: AuditEntry): Promise<boolean> {
     try {
       await note(event, entry)
@@ -165,7 +160,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
-  /** Ids come from addresses: anything. */
+  /** Finds a row by an id that comes from an address, so it may be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
 
   async function look(id: string): Promise<AskedApproval | null> {
@@ -173,40 +168,38 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     return row === null ? null : open(row)
   }
 
-  const approvals: Approvals = {
+  const approvals = {
     method,
-    urlOf: (id) => `${options.publicUrl}${ROUTE}/${id}`,
+    /** The address of the page where people decide. */
+    urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
-    async find(call) {
+    /** Finds what was asked last about the call; null where nothing was, or this server did not write it. */
+    async find(call: ConfirmedCall): Promise<AskedApproval | null> {
       const row = await attempt(() => rows.find(keyOf(call)))
       const found = row === null ? null : open(row)
       return found !== null && isFor(found.request, call) ? found : null
     },
 
-    async ask(call, { boundTo, shown, ownerName, client, requestId }, instead) {
+    /**
+     * Opens a question, unless one about the same call is open. `instead` names the one that it replaces, because that was about something
+     * else than what would happen now. `isNew` says whether this question was opened or another one stood there.
+     */
+    async ask(call: ConfirmedCall, question: ApprovalQuestion, instead?: string) {
       const askedAt = now()
       const expiresAt = askedAt + ttlSeconds * 1000
-      const { owner, tool, paramsHash, pce } = call
       const request: ApprovalRequest = {
-        id: randomId(),
-        owner,
-        ...(ownerName !== undefined && { ownerName }),
-        tool,
-        paramsHash,
-        ...(pce !== undefined && { pce }),
-        ...(client !== undefined && { client }),
-        requestId,
-        boundTo,
-        shown,
+        id: randomBytes(32).toString('base64url'),
+        ...call,
+        ...question,
         askedAt,
         expiresAt,
       }
-      const sealed = requests.seal(JSON.stringify(request), aboutRequest(request.id))
+      const sealed = requests.seal(JSON.stringify(request), [audience, request.id])
       const row = { id: request.id, key: keyOf(call), request: sealed, expiresAt }
       const opened = await attempt(() => rows.open(row, instead))
       const isOurs = (asked: AskedApproval | null) => asked !== null && isFor(asked.request, call)
       const first = open(opened)
-      // Where what stands there is not ours, somebody else has written it, or it was sealed with a key that is gone.
+      // A row that cannot be opened was written by somebody else, or signed with a key that is gone: ours takes its place.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id
@@ -214,37 +207,32 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
       return { asked, isNew }
     },
 
-    async redeem(asked, findBinding, { signal, requestId }): Promise<Redemption> {
-      const { request, decision } = asked
-      const { id } = request
-      const isOver = async () => (await attempt(() => rows.get(id)))?.ending ?? null
-      const annul = async (): Promise<Redemption> => {
-        if (!(await attempt(() => rows.end(id, 'void')))) return (await isOver()) === 'used' ? 'replayed' : 'void'
-        await tryToNote(
-          'void',
-          entryOf('void', request, request.owner, {
-            request_id: requestId,
-            decision: 'denied',
-            reason: 'confirm_required',
-          }),
-        )
-        return 'void'
+    /** Redeems an approved request (`redeem` in life.ts). It is also `stale` where the person who approved it may no longer do so. */
+    redeem(
+      { request, decision }: AskedApproval,
+      findBinding: () => Promise<string>,
+      { signal, requestId }: { signal?: AbortSignal; requestId: string },
+    ): Promise<Redemption> {
+      const { id, boundTo } = request
+      const isUsed = async () => (await attempt(() => rows.get(id)))?.ending === 'used'
+      const end = (ending: 'used' | 'void') => attempt(() => rows.end(id, ending))
+      const yes: Yes = {
+        boundTo,
+        lapsed: decision === null || !mayDecide(request, decision.by) ? 'stale' : null,
+        isUsed,
+        async lapse(why) {
+          if (!(await end('void'))) return (await isUsed()) ? 'replayed' : why
+          const told = { request_id: requestId, decision: 'denied', reason: 'confirm_required' } as const
+          await tryToNote('void', entryOf('void', request, request.owner, told))
+          return why
+        },
+        async claim() {
+          const isFirst = await end('used')
+          if (isFirst) meter?.approval('used')
+          return isFirst
+        },
       }
-      if (decision === null || !mayDecide(request, decision.by)) return annul()
-      let isSame: boolean
-      try {
-        isSame = (await findBinding()) === request.boundTo
-      } catch (error) {
-        // Another call may have run in the meantime, and made what could not be found.
-        if ((await isOver()) === 'used') return 'replayed'
-        throw error
-      }
-      if (!isSame) return annul()
-      // A client that is gone will not learn the outcome, and must be able to call again.
-      signal?.throwIfAborted()
-      if (!(await attempt(() => rows.end(id, 'used')))) return 'replayed'
-      meter?.approval('used')
-      return 'used'
+      return redeem(yes, findBinding, signal)
     },
   }
 
@@ -262,7 +250,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
     },
 
     async waitingFor(person) {
-      const own = challengeOwner(person)
+      const own = ownerKey(person)
       const all = roleOf(person) === 'admin' ? null : own
       const { total, rows: found } = await attempt(() => rows.waiting(all, MOST_LISTED))
       const shown = found.flatMap((row) => open(row) ?? [])
@@ -278,28 +266,22 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
       if (asked.state === 'expired') throw expired()
       if (asked.state !== 'pending') return { won: false, approval: asked }
       const { name, iss, sub, groups, hasGroupsOverage } = by
-      const text = written === undefined ? '' : cleanNote(written)
+      const text = cleanNote(written ?? '') || undefined
       const decision: ApprovalDecision = {
         verdict,
-        by: { iss, sub, groups, hasGroupsOverage, ...(name !== undefined && { name }) },
-        ...(text !== '' && { note: text }),
+        by: { iss, sub, groups, hasGroupsOverage, name },
+        note: text,
         at: now(),
       }
-      const told = { ...originOf(from), role: roleOf(by), ...(text !== '' && { note: text }) }
+      const told = { ...originOf(from), role: roleOf(by), note: text }
       const isDenied = verdict === 'denied' ? ({ decision: 'denied', reason: 'approval_denied' } as const) : {}
-      // What is not in the audit log is not given: the entry comes first, and says so again where somebody was faster.
+      // The entry comes first, so that no decision is without one. Where somebody was faster, a second entry says so.
       try {
         await note(verdict, entryOf(verdict, asked.request, by, { ...told, ...isDenied }))
       } catch (cause) {
-        throw new ToolError(
-          'audit_unavailable',
-          'The audit log cannot be written, so nothing was decided.',
-          {},
-          { cause },
-        )
+        throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
       }
-      const sealed = decisions.seal(JSON.stringify(decision), aboutDecision(row.request))
-      const won = await attempt(() => rows.decide(id, sealed))
+      const won = await attempt(() => rows.decide(id, decisions.seal(JSON.stringify(decision), aboutOf(row))))
       const stands = await look(id)
       if (!won) await tryToNote('lost', entryOf('lost', asked.request, by, { ...told, decision: 'denied' }))
       noteDecided(id)
@@ -319,7 +301,7 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
       try {
         while (!over.aborted) {
           const found = await look(id).catch(() => undefined)
-          // A store that does not answer may do so later.
+          // A store that does not answer now may answer later.
           if (found === null || (found !== undefined && found.state !== 'pending')) return
           await wait(LOOK_MS, undefined, { signal: over, ref: false }).catch(() => undefined)
         }
@@ -348,22 +330,19 @@ export function createApprovals(options: ApprovalsOptions): ApprovalService {
   return { approvals, desk, watch, sweep, close: () => clearInterval(timer) }
 }
 
-/** Whether a request that was found by the digest of a call is about that call. */
-const isFor = (request: ApprovalRequest, { owner, tool, paramsHash, pce }: Parameters<Approvals['find']>[0]): boolean =>
-  request.owner.iss === owner.iss &&
-  request.owner.sub === owner.sub &&
-  request.tool === tool &&
-  request.paramsHash === paramsHash &&
-  request.pce === pce
+const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 
-/** On one line, without what cannot be seen. */
+/** Whether a request is about a call: whoever can write to the store could have put it where the call looks. */
+const isFor = (request: ApprovalRequest, call: ConfirmedCall) => keyOf(request).call === keyOf(call).call
+
+/** Puts a note on one line, without characters that cannot be seen. */
 const cleanNote = (text: string): string =>
   [...text.replace(/[\p{C}\p{Z}]+/gu, ' ').trim()].slice(0, LONGEST_NOTE).join('').trim()
 
 const originOf = ({ requestId, client, clientAddress }: DecisionOrigin) => ({
   request_id: requestId,
-  ...(client !== undefined && { client }),
-  ...(clientAddress !== undefined && { client_address: clientAddress }),
+  client,
+  client_address: clientAddress,
 })
 
 const unknown = () => new ToolError('not_found', 'There is no such approval.')
@@ -372,10 +351,9 @@ const expired = () =>
   new ToolError('approval_expired', 'The time to decide about this call is over. It has to be asked again.')
 
 function notTheirs(method: ApprovalDesk['method'], { owner }: ApprovalRequest, by: Identity): ToolError {
-  const isAsker = owner.iss === by.iss && owner.sub === by.sub
   return new ToolError(
     'forbidden',
-    isAsker && method === 'two-person'
+    isSame(owner, by) && method === 'two-person'
       ? 'You have asked for this call yourself, so an admin other than you decides about it.'
       : 'Your role does not let you decide about this call.',
   )

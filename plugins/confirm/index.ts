@@ -1,26 +1,27 @@
 import type { FastifyError, FastifyInstance, FastifyRequest, HTTPMethods } from 'fastify'
 import type { AuditEntry } from '../../schemas/audit.js'
 import type { Caller, Owner } from '../../schemas/caller.js'
-import type { Confirmations, ConfirmingContext } from '../../schemas/confirmations.js'
+import type { ConfirmingContext } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ConfirmResponse } from '../../schemas/http.js'
 import type { Offer } from '../../schemas/offer.js'
 import type { AnyTool } from '../../tools/define.js'
+import { describeCall } from './confirmed-call.js'
 import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, ROUTE } from './read-request.js'
+import type { Tokens } from './tokens.js'
 
 export interface ConfirmOptions {
-  confirmations: Confirmations
+  /** Absent where people approve calls on a page: no token is issued then. */
+  tokens?: Tokens
   tools: readonly AnyTool[]
-  /** People approve calls on a page: no token is issued then. */
-  isByPerson?: boolean
-  /** Of the request, once its context is known; null before. */
+  /** The context of a request; null until it is known. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
-   * No token is issued for a call that could not run: throws what the gates before the confirmation gate would say to this
-   * caller. Called once there is a context.
+   * Throws what the gates before that of the confirmation would say to this caller, so that no token is issued for a call that could not
+   * run. It is called once there is a context.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
-  /** Who sent it, from the moment the access token has been checked; null before. */
+  /** The sender of a request; null until the access token has been checked. */
   ownerOf: (request: FastifyRequest) => Owner | null
   /** Resolves once the entry is written; rejects where it cannot be, and then no token is handed out. */
   audit: (entry: AuditEntry) => Promise<void>
@@ -29,18 +30,20 @@ export interface ConfirmOptions {
 }
 
 const LARGEST_BODY = 4096
+const BY_PAGE = 'Here a person approves calls on a page; no confirm token is issued.'
+const UNAUDITED = 'The audit log cannot be written, so no confirm token is issued.'
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
  * `POST /confirm`: issues a token for one call of one tool (S7). Every request of a known caller has one audit entry, granted or
- * not, except for those that the audit route leaves out; a grant that could not be synced has a second one, that takes it back.
+ * not, except for those that the audit route leaves out; a grant that could not be synced has a second entry, which takes it back.
  * Errors come in the plain shape of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
-  const { confirmations, now } = options
+  const { tokens, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // Requests whose audit entry has been handed to the log, whether or not it could be written.
+  // The requests whose audit entry has been handed to the log, whether or not it could be written.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
@@ -78,16 +81,9 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       const isOffered = context.offer.callable.has(body.tool)
       const tool = requireConfirmed(isOffered ? tools.get(body.tool) : undefined)
       options.checkCall(tool, request)
-      if (options.isByPerson === true)
-        throw new ToolError(
-          'approval_required',
-          'Here a person approves calls on a page; no confirm token is issued.',
-          {
-            params_hash: body.params_hash,
-          },
-        )
-      const call = confirmations.describe(context, tool.name, body.params_hash)
-      const { token, jti, expiresIn } = await confirmations.mint(call, body.challenge)
+      if (tokens === undefined) throw new ToolError('approval_required', BY_PAGE, { params_hash: body.params_hash })
+      const call = describeCall(tool, context, body.params_hash)
+      const { token, jti, expiresIn } = await tokens.mint(call, body.challenge)
       await noteGrant({ ...factsOf(request), jti }, request)
       return { confirm_token: token, expires_in: expiresIn }
     },
@@ -108,8 +104,8 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
     return {
       requestId: request.id,
       caller: context?.caller ?? { ...options.ownerOf(request) },
-      ...(context?.client !== undefined && { client: context.client }),
-      ...(request.clientAddress !== null && { clientAddress: request.clientAddress }),
+      client: context?.client,
+      clientAddress: request.clientAddress ?? undefined,
       ...asked.get(request),
     }
   }
@@ -120,22 +116,17 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
       await options.audit(describeMint(facts, null, now()))
     } catch (cause) {
       takeBack(facts, request)
-      throw new ToolError(
-        'audit_unavailable',
-        'The audit log cannot be written, so no confirm token is issued.',
-        {},
-        { cause },
-      )
+      throw new ToolError('audit_unavailable', UNAUDITED, {}, { cause })
     }
     request.log.info({ sub: facts.caller.sub, tool: facts.tool, confirm_jti: facts.jti }, 'confirm token minted')
   }
 
   /**
-   * The entry may be in the log but not safely on disk: a second one says that the token was not handed out, as far as that can be
-   * written.
+   * The entry of a grant may be in the log without being safe on the disk, so a second one says that the token was not handed out, if
+   * that can be written.
    */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
-    // Not awaited: it follows the first one, and reaches the disk with it or not at all.
+    // This is not awaited: the entry follows the first one, and reaches the disk with it or not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
       request.log.error({ err }, 'the audit log cannot be written')
     })

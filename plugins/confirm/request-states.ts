@@ -6,11 +6,11 @@ import { attempt } from './attempt.js'
 import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
-  /** Absent, a random key, whose states end with the process. */
+  /** Where they are absent, the key is random, and its states end with the process. */
   keys?: MasterKeys
-  /** Names the server and its state, as confirm tokens have it. */
+  /** Names the server and its state, as it does for tokens. */
   audience: string
-  /** Absent, what was used is remembered in this process alone. */
+  /** Where it is absent, this process alone remembers which states were used. */
   usedTokens?: Pick<UsedTokens, 'claim'>
   /** Milliseconds since the epoch. */
   now: () => number
@@ -19,23 +19,25 @@ export interface RequestStatesOptions {
 const LIFETIME_MS = 15 * 60 * 1000
 const LONGEST = 8192
 
-/** States that a client brings back with the answer to a question: as they were given, for the same call of the same caller, once (D148). */
+/**
+ * The states that clients bring back with the answer to a question. One opens once, as it was given, and for the same call of the same caller
+ * (D148).
+ */
 export function createRequestStates({ keys, audience, usedTokens, now }: RequestStatesOptions): RequestStates {
   const states = createSeal('requestState', keys ?? { hmacKey: randomBytes(32) })
   const used = usedTokens ?? rememberHere(now)
-  const factsOf = (text: string) => [audience, text]
   return {
     seal(state) {
       const whole = { ...state, nonce: randomBytes(16).toString('hex'), until: now() + LIFETIME_MS }
-      return Buffer.from(states.seal(JSON.stringify(whole), factsOf)).toString('base64url')
+      return Buffer.from(states.seal(JSON.stringify(whole), [audience])).toString('base64url')
     },
     async open(sealed, facts) {
       if (sealed.length > LONGEST) return null
       const bytes = Buffer.from(sealed, 'base64url')
-      // In its one spelling, so that no second one passes for another state.
+      // Only the one spelling is taken, so that no second spelling passes for another state.
       if (bytes.toString('base64url') !== sealed) return null
-      const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), factsOf))
-      if (opened === null || opened.until <= now() || !isSame(opened, facts)) return null
+      const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), [audience]))
+      if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null
       const { nonce, until, ...state } = opened
       return (await attempt(() => used.claim(`request-state:${nonce}`, until))) ? state : null
     },
@@ -48,14 +50,10 @@ interface Sealed {
   until: number
 }
 
-const isSame = (one: RequestFacts, other: RequestFacts): boolean =>
-  one.owner?.iss === other.owner?.iss &&
-  one.owner?.sub === other.owner?.sub &&
-  one.method === other.method &&
-  one.name === other.name &&
-  one.paramsHash === other.paramsHash
+const bindingOf = ({ owner, method, name, paramsHash }: RequestFacts) =>
+  JSON.stringify([owner?.iss, owner?.sub, method, name, paramsHash])
 
-/** For one client, whose states live for minutes. */
+/** Remembers the states of one client, which live for minutes. */
 function rememberHere(now: () => number): Pick<UsedTokens, 'claim'> {
   const used = new LRUCache<string, true>({ max: 10_000, ttl: LIFETIME_MS, ttlResolution: 0, perf: { now } })
   return {

@@ -27,66 +27,61 @@ const codeOf = (key: Buffer, text: string) => createHmac('sha256', key).update(t
 const isCode = (given: Buffer, key: Buffer, text: string) =>
   given.length === 32 && timingSafeEqual(codeOf(key, text), given)
 
-/**
- * Signs texts with HMAC-SHA-256. What is signed is a list of facts that includes the text, such as the caller and the state that it is for, so a
- * sealed text opens only where all of these facts are the same.
- */
-export interface Seal {
-  seal(text: string, factsOf: FactsOf): string
-  /** The text that was sealed with these facts; null for everything else. */
-  open(sealed: string, factsOf: FactsOf): string | null
-}
-
-type FactsOf = (text: string) => readonly unknown[]
-
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
-/** A sealed text is its code in hex, a dot, and the text as it is. */
-export function createSeal(kind: Exclude<keyof typeof LABELS, 'token'>, masters: MasterKeys): Seal {
+/**
+ * Signs texts with HMAC-SHA-256, together with the facts that they are about, such as the caller and the state that they are in: a sealed text
+ * opens only where all of these are the same. It is spelled as its code in hex, a dot, and the text. `signed` are the members of the text
+ * that are signed one by one.
+ */
+export function createSeal(
+  kind: Exclude<keyof typeof LABELS, 'token'>,
+  masters: MasterKeys,
+  signed: (text: string) => readonly unknown[] = (text) => [text],
+) {
   const keys = mastersOf(masters).map((master) => derive(master, LABELS[kind], 32))
+  const factsOf = (about: readonly unknown[], text: string) => JSON.stringify([...about, ...signed(text)])
   return {
-    seal: (text, factsOf) => `${codeOf(keys[0]!, JSON.stringify(factsOf(text))).toString('hex')}.${text}`,
-    open(sealed, factsOf) {
+    seal: (text: string, about: readonly unknown[]) =>
+      `${codeOf(keys[0]!, factsOf(about, text)).toString('hex')}.${text}`,
+    /** The text that was sealed with these facts; null for everything else. */
+    open(sealed: string, about: readonly unknown[]): string | null {
       const [, code, text] = SEALED.exec(sealed) ?? []
       if (code === undefined || text === undefined) return null
-      const [given, facts] = [Buffer.from(code, 'hex'), JSON.stringify(factsOf(text))]
+      const [given, facts] = [Buffer.from(code, 'hex'), factsOf(about, text)]
       return keys.some((key) => isCode(given, key, facts)) ? text : null
     },
   }
 }
 
 /** The value of a sealed text that is JSON; null for none. */
-export const parseSealed = <T>(text: string | null): T | null => (text === null ? null : (JSON.parse(text) as T))
-
-export interface TokenSeal {
-  sign(claims: object): string
-  /** The claims of a token that one of our keys signed, spelled exactly as it was signed; null for everything else. */
-  verify(token: string): unknown
-}
+export const parseSealed = <Value>(text: string | null): Value | null =>
+  text === null ? null : (JSON.parse(text) as Value)
 
 /**
  * The seal of confirm tokens, which travel through clients: a compact JWT (HS256) whose `typ` says that it is one and nothing else (RFC 8725,
  * 3.11). Its header can only be one of ours, so it is compared and never parsed: no token chooses its own algorithm or key.
  */
-export function createTokenSeal(masters: MasterKeys): TokenSeal {
+export function createTokenSeal(masters: MasterKeys) {
   const keys = mastersOf(masters).map((master) => ({
     header: encode({ alg: 'HS256', typ: 'confirm+jwt', kid: derive(master, `${LABELS.token} kid`, 8).toString('hex') }),
     secret: derive(master, LABELS.token, 32),
   }))
   return {
-    sign(claims) {
+    sign(claims: object): string {
       const { header, secret } = keys[0]!
       const text = `${header}.${encode(claims)}`
       return `${text}.${codeOf(secret, text).toString('base64url')}`
     },
-    verify(token) {
+    /** The claims of a token that one of our keys signed, spelled exactly as it was signed; null for everything else. */
+    verify(token: string): unknown {
       const [header, claims = '', code = '', ...more] = token.split('.')
       const key = keys.find((one) => one.header === header)
       if (key === undefined || more.length > 0) return null
       const given = Buffer.from(code, 'base64url')
       // The last character has bits that mean nothing, and a second spelling of a token must not pass for another one (RFC 4648, 3.5).
       if (given.toString('base64url') !== code || !isCode(given, key.secret, `${key.header}.${claims}`)) return null
-      return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8')) as unknown
+      return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'))
     },
   }
 }

@@ -1,17 +1,34 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { randomBytes, timingSafeEqual } from 'node:crypto'
 import { type Static, Type } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 import { LRUCache } from 'lru-cache'
-import type { Owner } from '../../schemas/caller.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
-import type { Confirmations, ConfirmedCall, SignedToken } from '../../schemas/confirmations.js'
+import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { ChallengeKey, Challenges, UsedTokens } from '../../schemas/state.js'
+import type { Challenges, UsedTokens } from '../../schemas/state.js'
 import { attempt } from './attempt.js'
-import { paramsHash } from './params-hash.js'
+import { digest, keyOf } from './confirmed-call.js'
+import { redeem, type Redemption, type Yes } from './life.js'
 import { createSeal, createTokenSeal } from './seals.js'
 
-export interface ConfirmationsOptions {
+/** A token whose signature is ours, for this call and this caller. It may have expired, or been used. */
+export interface SignedToken {
+  /** Names the token without being it. */
+  jti: string
+  /** Milliseconds since the epoch; the token is invalid from this instant on. */
+  expiresAt: number
+  /** The digest of what was shown to the person who confirmed, where one was asked. */
+  boundTo?: string
+}
+
+/** What a token says of itself, before any lookup. */
+type TokenReading =
+  { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
+
+/** Confirm tokens, for the gate that asks for them and the route that hands them out. */
+export type Tokens = ReturnType<typeof createTokens>
+
+export interface TokensOptions {
   config: ConfirmConfig
   /** Which server the tokens are for (MCP_PUBLIC_URL): two that happen to share a key take none of each other's. */
   audience: string
@@ -19,64 +36,56 @@ export interface ConfirmationsOptions {
   challenges: Challenges
   /** Milliseconds since the epoch. */
   now: () => number
-  /** 128 random bits in hex. */
-  randomId?: () => string
 }
 
 /**
  * Confirm tokens (S6, S15, D19, D20, D21). A token costs no storage until it is used; then its id is kept, which does not say what
  * it was used for.
  */
-export function createConfirmations(options: ConfirmationsOptions): Confirmations {
-  const { config, audience, usedTokens, challenges, now } = options
-  const { randomId = () => randomBytes(16).toString('hex') } = options
+export function createTokens({ config, audience, usedTokens, challenges, now }: TokensOptions) {
   const seal = createTokenSeal(config)
-  const shown = createSeal('challenge', config)
-  /** What was shown is signed together with the call, its caller, the end of the question and the state that it is in (D141). */
-  const factsOf =
-    ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) =>
-    (text: string) => {
-      const { boundTo, expiresAt } = readShown(text)
-      return [audience, owner.iss, owner.sub, tool, hash, pce ?? null, boundTo, expiresAt]
-    }
-
-  /** What was shown for the call last, where it was this server that wrote it down and it is still in time. */
-  async function findShown(call: ConfirmedCall): Promise<string | null> {
-    const kept = await attempt(() => challenges.get(keyOf(call)))
-    const text = kept === null ? null : shown.open(kept, factsOf(call))
-    if (text === null) return null
+  const challengeSeal = createSeal('challenge', config, (text) => {
     const { boundTo, expiresAt } = readShown(text)
-    return expiresAt > now() ? boundTo : null
-  }
+    return [boundTo, expiresAt]
+  })
+  /** What was shown is signed together with the call, its caller and the state that it is in (D141). */
+  const aboutOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) => [
+    audience,
+    owner.iss,
+    owner.sub,
+    tool,
+    hash,
+    pce ?? null,
+  ]
 
   /** Tokens that this process has seen used: a repetition costs no look at the PCE. */
   const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
-  const isUsed = ({ jti }: SignedToken) => attempt(() => usedTokens.isUsed(jti))
-  const isExpired = ({ expiresAt }: SignedToken) => now() >= expiresAt
 
   return {
-    hash: paramsHash,
-
-    describe({ caller: { iss, sub }, pce }, tool, hash) {
-      if (iss === null || sub === null) {
-        throw new ToolError('server_misconfigured', 'Only an authenticated caller can confirm a call.')
-      }
-      const where = pce === null ? {} : { pce: `${pce.origin} org ${pce.orgId}` }
-      return { owner: { iss, sub }, tool, paramsHash: hash, ...where }
-    },
-
-    async ask(call, boundTo) {
+    /**
+     * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. `boundTo` null: nothing
+     * could be shown, and nothing is kept. A caller has a bounded number of open questions; the one that ends first makes room. The
+     * challenge names what was shown, without saying what it was. Rejects with ToolError `confirm_unavailable`.
+     */
+    async ask(call: ConfirmedCall, boundTo: string | null): Promise<{ expiresAt: number; challenge?: string }> {
       const expiresAt = now() + config.ttlSeconds * 1000
       if (boundTo === null) return { expiresAt }
-      const sealed = shown.seal(`${expiresAt}.${boundTo}`, factsOf(call))
+      const sealed = challengeSeal.seal(`${expiresAt}.${boundTo}`, aboutOf(call))
       await attempt(() => challenges.put(keyOf(call), sealed, expiresAt))
       return { expiresAt, challenge: challengeOf(call, boundTo) }
     },
 
-    async mint(call, challenge) {
-      const set = await findShown(call)
+    /**
+     * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, and
+     * with `confirm_unavailable`. Without one the token is for what was shown last (D21).
+     */
+    async mint(call: ConfirmedCall, challenge?: string) {
+      const kept = await attempt(() => challenges.get(keyOf(call)))
+      const text = kept === null ? null : challengeSeal.open(kept, aboutOf(call))
+      const shown = text === null ? null : readShown(text)
+      const set = shown !== null && shown.expiresAt > now() ? shown.boundTo : null
       if (challenge !== undefined && (set === null || !isSame(challenge, challengeOf(call, set)))) throw outdated(call)
-      const jti = randomId()
+      const jti = randomBytes(16).toString('hex')
       const iat = Math.floor(now() / 1000)
       const token = seal.sign({
         v: VERSION,
@@ -86,15 +95,16 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
         aud: audience,
         tool: call.tool,
         params_hash: call.paramsHash,
-        ...(call.pce !== undefined && { pce: call.pce }),
+        pce: call.pce,
         iat,
         exp: iat + config.ttlSeconds,
-        ...(set !== null && { set }),
+        set: set ?? undefined,
       } satisfies Claims)
       return { token, jti, expiresIn: config.ttlSeconds }
     },
 
-    read(token, { owner, tool, paramsHash: hash, pce }) {
+    /** Reads what came from the client as a token: anything. Never throws. */
+    read(token: unknown, { owner, tool, paramsHash: hash, pce }: ConfirmedCall): TokenReading {
       if (token === undefined || token === null) return { state: 'missing' }
       const claims = typeof token === 'string' && token.length <= LONGEST ? seal.verify(token) : null
       if (!Value.Check(Claims, claims)) return { state: 'malformed' }
@@ -111,27 +121,29 @@ export function createConfirmations(options: ConfirmationsOptions): Confirmation
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
     },
 
-    async spend(token, findBinding, signal) {
-      // A used token stays used, even if it has expired or the policy has changed since, not least by the call it was used for. The store
-      // is asked first only where a repetition can be told by it alone; otherwise by the claim.
-      if (spentHere.has(token.jti)) return 'replayed'
-      if (isExpired(token)) return (await isUsed(token)) ? 'replayed' : 'expired'
-      if (token.boundTo === undefined) return (await isUsed(token)) ? 'replayed' : 'stale'
-      let isStale: boolean
-      try {
-        isStale = (await findBinding()) !== token.boundTo
-      } catch (error) {
-        // Another call may have used it in the meantime, and made what could not be found.
-        if (await isUsed(token)) return 'replayed'
-        throw error
+    /**
+     * Uses the token up (`redeem` of the life). A token that carries no digest is `stale`: nobody was shown what the call does (D75). Rejects
+     * with ToolError `confirm_unavailable` where the store does not answer.
+     */
+    async spend(
+      { jti, expiresAt, boundTo }: SignedToken,
+      findBinding: () => Promise<string>,
+      signal?: AbortSignal,
+    ): Promise<Redemption> {
+      if (spentHere.has(jti)) return 'replayed'
+      const isUsed = () => attempt(() => usedTokens.isUsed(jti))
+      const yes: Yes = {
+        boundTo,
+        lapsed: now() >= expiresAt ? 'expired' : boundTo === undefined ? 'stale' : null,
+        isUsed,
+        lapse: async (why) => ((await isUsed()) ? 'replayed' : why),
+        async claim() {
+          const isFirst = await attempt(() => usedTokens.claim(jti, expiresAt))
+          spentHere.set(jti, true)
+          return isFirst
+        },
       }
-      // Time is judged once, above: to look up a large plan again takes longer than a token lives (D76).
-      if (isStale) return (await isUsed(token)) ? 'replayed' : 'stale'
-      // A client that is gone will not learn the outcome, and must be able to use the token again.
-      signal?.throwIfAborted()
-      const isFirst = await attempt(() => usedTokens.claim(token.jti, token.expiresAt))
-      spentHere.set(token.jti, true)
-      return isFirst ? 'spent' : 'replayed'
+      return redeem(yes, findBinding, signal)
     },
   }
 }
@@ -163,25 +175,14 @@ const Claims = Type.Object(
 )
 type Claims = Static<typeof Claims>
 
-/** What was shown, as it is stored: its end in milliseconds since the epoch, a dot, and the digest. */
+/** What was shown, as it is stored: the end of the question in milliseconds since the epoch, a dot, and the digest. */
 function readShown(text: string): { boundTo: string; expiresAt: number } {
   const dot = text.indexOf('.')
   return { expiresAt: Number(text.slice(0, dot)), boundTo: text.slice(dot + 1) }
 }
 
-/** What the challenges of one caller have in common. */
-export const challengeOwner = ({ iss, sub }: Owner): string => digest([iss, sub])
-
-/** Of fixed length and unique to the call, whatever a `sub` contains. */
-export const keyOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall): ChallengeKey => ({
-  owner: challengeOwner(owner),
-  call: digest([owner.iss, owner.sub, tool, hash, pce ?? null]),
-})
-
 /** Reveals nothing about the set to those who do not know it. */
 const challengeOf = (call: ConfirmedCall, set: string) => digest([keyOf(call).call, set])
-
-const digest = (facts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(facts)).digest('hex')
 
 const isSame = (given: string, expected: string) => {
   const [a, b] = [Buffer.from(given), Buffer.from(expected)]

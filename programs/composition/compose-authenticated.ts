@@ -1,7 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { createApprovals, type ApprovalService } from '../../plugins/confirm/approvals.js'
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
-import { createRequestStates } from '../../plugins/confirm/request-states.js'
+import { type Confirmation, createConfirmation } from '../../plugins/confirm/create-confirmation.js'
 import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../../plugins/context/watch-key.js'
 import {
@@ -20,7 +18,6 @@ import {
   stateGate,
   type CallerGate,
 } from '../../plugins/dispatcher/admit-call.js'
-import { approvalGate } from '../../plugins/dispatcher/approval-gate.js'
 import type { CallerContext, OfferedContext } from '../../plugins/dispatcher/call.js'
 import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
 import { deriveCursorKey } from '../../plugins/dispatcher/cursor-keys.js'
@@ -29,10 +26,8 @@ import type { HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
 import { createRouteAudit, type AuditRoute } from '../../plugins/dispatcher/record-call.js'
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
-import type { RequestStates } from '../../schemas/approvals.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
-import type { Confirmations } from '../../schemas/confirmations.js'
 import type { SealedCredentials, State } from '../../schemas/state.js'
 import { inStage } from '../../schemas/tracing.js'
 import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
@@ -65,11 +60,9 @@ interface AuthenticatedParts extends ServerParts {
 export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  confirmations: Confirmations
+  confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
   /** Where people approve calls on a page, in place of confirm tokens. */
-  approvals?: Pick<ApprovalService, 'desk' | 'watch' | 'sweep'>
-  /** What clients bring back with the answer to a question. */
-  requestStates: RequestStates
+  approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
   state: State
   /** The one PCE key of shared mode. */
@@ -113,31 +106,26 @@ export async function composeAuthenticated(
   const { state } = pces
   try {
     const audit = openAudit(config, parts)
-    const { usedTokens, challenges } = state
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
     // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
     // one.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
-    const confirmations = createConfirmations({ config: config.confirm, audience, usedTokens, challenges, now })
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
-    const { approval } = config.confirm
-    const approvals =
-      approval &&
-      createApprovals({
-        config: { ...config.confirm, approval },
-        audience,
-        rows: state.approvals,
-        roleOf,
-        tools,
-        audit: auditRoute,
-        log,
-        mode: config.mode,
-        publicUrl,
-        now,
-        ...(meter && { meter }),
-      })
+    const confirmation = createConfirmation({
+      config: config.confirm,
+      audience,
+      state,
+      roleOf,
+      tools,
+      audit: auditRoute,
+      log,
+      mode: config.mode,
+      publicUrl,
+      now,
+      meter,
+    })
     return {
       server,
       dispatcher: {
@@ -148,9 +136,7 @@ export async function composeAuthenticated(
           pces.gate,
           auditGate(audit),
           provenGate,
-          approvals
-            ? approvalGate(approvals.approvals, confirmations)
-            : confirmGate(confirmations, `${publicUrl}/confirm`),
+          confirmGate(confirmation),
         ],
         audit,
         log,
@@ -163,9 +149,8 @@ export async function composeAuthenticated(
         meter,
         tracing,
       },
-      confirmations,
-      ...(approvals && { approvals }),
-      requestStates: createRequestStates({ keys: config.confirm, audience, usedTokens, now }),
+      confirmation,
+      ...(confirmation.approvals && { approvals: confirmation.approvals }),
       auditRoute,
       state,
       ...(pces.key && { key: pces.key }),
@@ -187,7 +172,7 @@ export async function composeAuthenticated(
         { name: 'audit log', run: () => audit?.check() },
       ],
       async close() {
-        approvals?.close()
+        confirmation.close()
         pces.close()
         await heavy.close()
         await state.close()

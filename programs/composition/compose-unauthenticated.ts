@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path'
 import type { Writable } from 'node:stream'
 import { connectPce, findPceFaults } from '../../plugins/context/connect-pce.js'
+import type { Confirmation } from '../../plugins/confirm/create-confirmation.js'
 import { pceGate } from '../../plugins/dispatcher/admit-call.js'
 import {
   type AuditLog,
@@ -9,10 +10,10 @@ import {
   createStreamAudit,
 } from '../../plugins/dispatcher/audit-log.js'
 import type { OfferedContext, ServerLog } from '../../plugins/dispatcher/call.js'
+import { confirmGate } from '../../plugins/dispatcher/confirm-gate.js'
 import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
 import { createHeavyCalls, type HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
-import { stdioConfirmGate } from '../../plugins/dispatcher/stdio-confirm-gate.js'
 import { replicaOf } from '../process/name-replica.js'
 import { type PackageFacts, readPackage } from '../process/read-package.js'
 import {
@@ -23,7 +24,8 @@ import {
   StartupError,
   type StdioConfig,
 } from '../../schemas/config.js'
-import type { RequestStates } from '../../schemas/approvals.js'
+import type { RequestFacts, RequestState } from '../../schemas/approvals.js'
+import type { CallToConfirm } from '../../schemas/confirmations.js'
 import type { CredentialsPort } from '../../schemas/credentials.js'
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -54,29 +56,25 @@ interface UnauthenticatedServer {
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /** What it takes to ask the person at the client; absent where nobody is asked. */
-  asking?: { owner: null; states: LateStates; hash: typeof hashArguments }
+  asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
   /** Ends the worker threads. */
   close(): Promise<void>
 }
 
-/** Loaded with the first call that needs it: start-up over stdio is something people wait for. */
-const hashArguments = async (args: Record<string, unknown>): Promise<string> =>
-  (await import('../../plugins/confirm/params-hash.js')).paramsHash(args)
-
-interface LateStates extends Pick<RequestStates, 'open'> {
-  seal(...given: Parameters<RequestStates['seal']>): Promise<string>
-}
-
-/** For the one process of a client; loaded with the first question. */
-function loadStates(now: () => number): LateStates {
-  let states: RequestStates | undefined
-  const load = async () => {
-    const { createRequestStates } = await import('../../plugins/confirm/request-states.js')
-    return (states ??= createRequestStates({ audience: 'stdio', now }))
-  }
+/** Loads the confirmation with the first call that needs it: start-up over stdio is something people wait for. */
+function loadConfirmation(now: () => number) {
+  let loading: Promise<Confirmation> | undefined
+  const load = () =>
+    (loading ??= import('../../plugins/confirm/create-confirmation.js').then(({ createConfirmation }) =>
+      createConfirmation({ now }),
+    ))
   return {
-    seal: async (state) => (await load()).seal(state),
-    open: async (sealed, facts) => (await load()).open(sealed, facts),
+    admit: async (call: CallToConfirm) => (await load()).admit(call),
+    hash: async (args: Record<string, unknown>) => (await load()).hash(args),
+    states: {
+      seal: async (state: RequestState) => (await load()).states.seal(state),
+      open: async (sealed: string, facts: RequestFacts) => (await load()).states.open(sealed, facts),
+    },
   }
 }
 
@@ -95,6 +93,7 @@ export function composeUnauthenticated(
   const pce = config.pce === undefined ? null : connectPce(config.pce, callTracker, parts.log)
   const now = parts.now ?? (() => Date.now())
   const confirm = config.mode === 'stdio' ? config.confirm : undefined
+  const confirmation = confirm && loadConfirmation(now)
   const tools = confirm === undefined ? parts.tools : requireConfirmations(parts.tools, confirm.tools)
   const heavy = threadTools(config, { ...parts, tools, server, now })
   return {
@@ -102,7 +101,7 @@ export function composeUnauthenticated(
     close: () => heavy.close(),
     offers,
     heavyFigures: heavy.figures,
-    ...(confirm && { asking: { owner: null, states: loadStates(now), hash: hashArguments } }),
+    ...(confirmation && { asking: { owner: null, states: confirmation.states, hash: confirmation.hash } }),
     callerContext: {
       caller: { mode: config.mode, role: LOCAL_ROLE, iss: null, sub: null },
       offer: offers.offerTo(LOCAL_ROLE),
@@ -114,7 +113,7 @@ export function composeUnauthenticated(
       tools: heavy.tools,
       gates: [
         pceGate('Start the server with PCE_HOST, API_KEY and API_SECRET.'),
-        ...(confirm === undefined ? [] : [stdioConfirmGate(hashArguments)]),
+        ...(confirmation ? [confirmGate(confirmation)] : []),
       ],
       audit,
       log: parts.log,

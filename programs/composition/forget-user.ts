@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto'
-import { challengeOwner } from '../../plugins/confirm/tokens.js'
+import { ownerKey } from '../../plugins/confirm/confirmed-call.js'
 import type { AuditLog } from '../../plugins/dispatcher/audit-log.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 import type { Owner } from '../../schemas/caller.js'
@@ -97,8 +97,8 @@ async function removeAll(
   return {
     credentials: Number(await credentials.remove(owner)),
     last_checks: Number(await lastChecks(notes).remove(owner)),
-    challenges: await challenges.removeAll(challengeOwner(owner)),
-    approvals: await approvals.removeAll(challengeOwner(owner)),
+    challenges: await challenges.removeAll(ownerKey(owner)),
+    approvals: await approvals.removeAll(ownerKey(owner)),
   }
 }
 

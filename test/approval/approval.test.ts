@@ -1,6 +1,6 @@
 /** A call that needs confirmation waits for a person: one yes, of somebody who may, lets exactly what was shown run once (D143 to D146). */
 import t from 'tap'
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { createTokens } from '../../plugins/confirm/tokens.js'
 import { partial } from '../partial.js'
 import { ALL, FROM, GROUP_OF, type Json, startApproving } from './bench.js'
 
@@ -259,7 +259,7 @@ t.test('a confirm token counts for nothing, and none is issued', async (t) => {
   partial(t, minted.json(), { error: 'approval_required', hint: /approval_url/, params_hash: asked.params_hash })
 
   const { state } = bench.composed
-  const confirmations = createConfirmations({
+  const confirmations = createTokens({
     config: bench.service.config.mode === 'shared' ? bench.service.config.confirm : (null as never),
     audience: `https://mcp.example.test#${await state.notes.get('confirm_tokens')}`,
     usedTokens: state.usedTokens,

@@ -6,7 +6,9 @@ import { fastify, type FastifyRequest, type InjectOptions } from 'fastify'
 import { pino } from 'pino'
 import type { Test } from 'tap'
 import type { PceClient } from '../../pce-client/index.js'
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { byToken } from '../../plugins/confirm/by-token.js'
+import { confirmCall } from '../../plugins/confirm/life.js'
+import { createTokens } from '../../plugins/confirm/tokens.js'
 import { createKnowledge } from '../../knowledge/index.js'
 import confirm from '../../plugins/confirm/index.js'
 import { createRouteAudit } from '../../plugins/dispatcher/record-call.js'
@@ -109,7 +111,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   const state = openState(join(directory, 'state.db'), { now, variable: 'MCP_STATE_PATH' })
   t.teardown(() => state.close())
   const ports = options.ports?.(state) ?? state
-  const confirmations = createConfirmations({
+  const confirmations = createTokens({
     config: { hmacKey: Buffer.alloc(32, 7), ttlSeconds: 120, ...config },
     audience: PUBLIC_URL,
     usedTokens: ports.usedTokens,
@@ -166,7 +168,11 @@ export async function startConfirming(t: Test, options: Options = {}) {
   await app.register(errors)
   await app.register(dispatcher, {
     tools,
-    gates: [roleGate, presence, confirmGate(confirmations, `${PUBLIC_URL}/confirm`)],
+    gates: [
+      roleGate,
+      presence,
+      confirmGate({ admit: (call) => confirmCall(call, byToken(confirmations, `${PUBLIC_URL}/confirm`)) }),
+    ],
     audit: auditLog,
     log: app.log,
     limits: { responseBudgetBytes: 80_000, trafficQueryTimeoutSeconds: 600, trafficMaxParts: 64 },
@@ -188,7 +194,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
       contextOf: (request) => known.get(request)!,
     })
     await secured.register(confirm, {
-      confirmations,
+      tokens: confirmations,
       tools,
       contextOf: (request) => known.get(request) ?? null,
       ownerOf: (request) => {

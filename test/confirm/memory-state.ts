@@ -1,4 +1,4 @@
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { createTokens } from '../../plugins/confirm/tokens.js'
 import type { ConfirmConfig } from '../../schemas/config.js'
 import type { Challenges, UsedTokens } from '../../schemas/state.js'
 
@@ -46,7 +46,7 @@ export const confirmationsOf = (
   config: Partial<ConfirmConfig> = {},
   audience = PUBLIC_URL,
 ) =>
-  createConfirmations({
+  createTokens({
     config: { hmacKey: Buffer.alloc(32, 7), ttlSeconds: 120, ...config },
     audience,
     usedTokens,

@@ -2,7 +2,7 @@
 import t from 'tap'
 import { createApprovals } from '../../plugins/confirm/approvals.js'
 import { createRequestStates } from '../../plugins/confirm/request-states.js'
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { createTokens } from '../../plugins/confirm/tokens.js'
 import type { ConfirmedCall } from '../../schemas/confirmations.js'
 import type { ApprovalRow } from '../../schemas/state.js'
 import { memoryState } from './memory-state.js'
@@ -32,7 +32,7 @@ t.test('a confirm token, and the challenge that one is minted for', async (t) =>
   const { usedTokens, challenges } = memoryState(now)
   const config = { hmacKey, ttlSeconds: 120 }
   const get = () => Promise.resolve(CHALLENGE)
-  const tokens = createConfirmations({ config, audience, usedTokens, challenges: { ...challenges, get }, now })
+  const tokens = createTokens({ config, audience, usedTokens, challenges: { ...challenges, get }, now })
   const token = { jti: 'f'.repeat(32), expiresAt: now() + 120_000, boundTo: 'shown' }
   t.same(tokens.read(TOKEN, CALL), { state: 'signed', token })
   const { token: minted } = await tokens.mint(CALL)

@@ -6,9 +6,8 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import fc from 'fast-check'
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { createTokens, type Tokens } from '../../plugins/confirm/tokens.js'
 import { openState } from '../../storage/state/open-state.js'
-import type { Confirmations } from '../../schemas/confirmations.js'
 import type { State } from '../../schemas/state.js'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
@@ -35,10 +34,10 @@ function place(t: Test): Place {
 }
 
 /** Opens the file as one process does. */
-function open(path: string, now: () => number): { state: State; confirmations: Confirmations } {
+function open(path: string, now: () => number): { state: State; confirmations: Tokens } {
   const state = openState(path, { now, variable: 'MCP_STATE_PATH' })
   const { usedTokens, challenges } = state
-  return { state, confirmations: createConfirmations({ ...childConfig, usedTokens, challenges, now }) }
+  return { state, confirmations: createTokens({ ...childConfig, usedTokens, challenges, now }) }
 }
 
 async function mintMany(path: string, count: number): Promise<string[]> {

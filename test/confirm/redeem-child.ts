@@ -5,14 +5,14 @@
  */
 import { appendFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
-import { createConfirmations } from '../../plugins/confirm/tokens.js'
+import { createTokens } from '../../plugins/confirm/tokens.js'
 import { openState } from '../../storage/state/open-state.js'
 import { CHILD_CALL, childConfig, SHOWN } from './child-call.js'
 
 const [statePath = '', effectsPath = '', instant = ''] = process.argv.slice(2)
 const now = () => Number(instant)
 const { usedTokens, challenges } = openState(statePath, { now, variable: 'MCP_STATE_PATH' })
-const confirmations = createConfirmations({ ...childConfig, usedTokens, challenges, now })
+const confirmations = createTokens({ ...childConfig, usedTokens, challenges, now })
 
 async function redeem(token: string): Promise<string> {
   const reading = confirmations.read(token, CHILD_CALL)

@@ -7,7 +7,7 @@ import t, { type Test } from 'tap'
 import { backUpStateFile } from '../../programs/composition/back-up-state.js'
 import { forgetUser } from '../../programs/composition/forget-user.js'
 import { readStateFile } from '../../config/index.js'
-import { challengeOwner } from '../../plugins/confirm/tokens.js'
+import { ownerKey } from '../../plugins/confirm/confirmed-call.js'
 import { type AuditLog, createFileAudit } from '../../plugins/dispatcher/audit-log.js'
 import type { StateFileConfig } from '../../schemas/config.js'
 import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
@@ -120,7 +120,7 @@ async function people(t: Test) {
     await file.keystore.write(owner, credentialsOf(`of ${owner.sub}`))
     await file.lastChecks.put(owner, 'v', { at: NOW, ok: true })
     for (const call of ['a', 'b'])
-      await file.state.challenges.put({ owner: challengeOwner(owner), call: call.repeat(64) }, 'x', NOW + 120_000)
+      await file.state.challenges.put({ owner: ownerKey(owner), call: call.repeat(64) }, 'x', NOW + 120_000)
   }
   const auditPath = join(dirname(path), 'audit.log')
   const forget = (sub: string, openAudit: () => AuditLog | null = () => createFileAudit(auditPath)) =>
@@ -159,7 +159,7 @@ t.test('forgetting a person', async (t) => {
   const left = async (owner: typeof ALICE) => [
     (await keystore.find(owner)) !== null,
     (await lastChecks.find(owner, 'v')) !== null,
-    (await state.challenges.get({ owner: challengeOwner(owner), call: 'a'.repeat(64) })) !== null,
+    (await state.challenges.get({ owner: ownerKey(owner), call: 'a'.repeat(64) })) !== null,
   ]
   t.same(
     [await left(ALICE), await left(BOB)],

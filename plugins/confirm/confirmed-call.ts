@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto'
+import type { Owner } from '../../schemas/caller.js'
+import type { ConfirmedCall, ConfirmingContext } from '../../schemas/confirmations.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { ChallengeKey } from '../../schemas/state.js'
+
+/** Which call of whose is confirmed. Throws ToolError `server_misconfigured` where nobody has logged in. */
+export function describeCall(
+  { name }: { name: string },
+  { caller: { iss, sub }, pce }: ConfirmingContext,
+  paramsHash: string,
+): ConfirmedCall {
+  if (iss === null || sub === null)
+    throw new ToolError('server_misconfigured', 'Only an authenticated caller can confirm a call.')
+  return { owner: { iss, sub }, tool: name, paramsHash, ...(pce && { pce: `${pce.origin} org ${pce.orgId}` }) }
+}
+
+/** What the store knows a caller by, of fixed length whatever a `sub` contains. */
+export const ownerKey = ({ iss, sub }: Owner): string => digest([iss, sub])
+
+/** What the store knows a call by. */
+export const keyOf = ({ owner, tool, paramsHash, pce }: ConfirmedCall): ChallengeKey => ({
+  owner: ownerKey(owner),
+  call: digest([owner.iss, owner.sub, tool, paramsHash, pce ?? null]),
+})
+
+/** SHA-256 of a list of facts, in hex. */
+export const digest = (facts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(facts)).digest('hex')

@@ -1,0 +1,50 @@
+import { makeSafe } from '../../domain/text/escape-text.js'
+import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject } from '../../schemas/approvals.js'
+import type { Outlook } from '../../schemas/confirmations.js'
+
+/** Makes what the page of a call shows: safe to be shown, and of bounded size. */
+export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo: string }>): ShownCall {
+  const whole = page ?? { warnings: [], objects: [], objects_total: 0, facts: details }
+  return fitPage(makeSafe({ summary, ...whole }))
+}
+
+const LEFT_OUT =
+  'What changes in it is left out here, because the whole would be too large: look at it in the PCE before you decide.'
+
+/** Keeps the first objects whole, then the names of those that do not fit, and of the rest their number. */
+function fitPage(shown: ShownCall): ShownCall {
+  if (jsonBytes(shown) <= MOST_SHOWN_BYTES) return shown
+  const { facts, ...rest } = shown
+  const keptFacts = facts !== undefined && jsonBytes(facts) <= MOST_SHOWN_BYTES / 4 ? { facts } : {}
+  const around = { ...rest, ...keptFacts, warnings: shown.warnings.slice(0, MOST_WARNINGS), truncated: true as const }
+  const kept = { ...around, ...clipLists(around), objects: [] as ShownObject[] }
+  let room = MOST_SHOWN_BYTES - jsonBytes(kept)
+  // This is the room for the names of the objects that come later.
+  const bare = shown.objects.map(({ fields: _fields, parts: _parts, warnings: _warnings, ...object }) => ({
+    ...object,
+    fields: [],
+    note: LEFT_OUT,
+  }))
+  let reserved = bare.reduce((sum, object) => sum + jsonBytes(object) + 1, 0)
+  for (const [at, object] of shown.objects.entries()) {
+    const short = bare[at]!
+    reserved -= jsonBytes(short) + 1
+    const size = jsonBytes(object) + 1
+    const chosen = size + Math.max(0, reserved) <= room ? object : short
+    const needed = jsonBytes(chosen) + 1
+    if (needed > room) break
+    kept.objects.push(chosen)
+    room -= needed
+  }
+  return kept
+}
+
+const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))
+
+const MOST_WARNINGS = 50
+const MOST_LISTED = 100
+
+const clipLists = ({ dependencies, not_included: rest }: Omit<ShownCall, 'objects'>) => ({
+  ...(dependencies && { dependencies: dependencies.slice(0, MOST_LISTED) }),
+  ...(rest && { not_included: { ...rest, objects: rest.objects.slice(0, MOST_LISTED) } }),
+})
