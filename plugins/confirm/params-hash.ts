@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { ToolError } from '../../schemas/errors.js'
 
-// A CommonJS module that is the function itself; its types speak of a default export.
+// This CommonJS module is the function itself, although its types speak of a default export.
 const serialize = canonicalize as unknown as (value: unknown) => string | undefined
 
-/** The RFC 8785 form of parsed JSON: names sorted by UTF-16 units, numbers and strings as ECMAScript writes them, no blanks. */
+/** Writes parsed JSON in the form of RFC 8785: names sorted by UTF-16 units, numbers and strings as ECMAScript writes them, no blanks. */
 export function canonicalForm(value: unknown): string {
   return serialize(value) ?? 'null'
 }
@@ -32,15 +32,15 @@ interface Uncanonical {
   message: string
 }
 
-/** As deep as a request may be nested. */
+/** Levels to which a request may be nested. */
 const DEEPEST = 64
 const MOST_PROBLEMS = 50
-/** A surrogate that no other makes a character of: matches nothing else under `u`. */
+/** Matches half of a surrogate pair: under `u`, whole pairs are characters and do not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * What of parsed JSON two parties could read differently, so that a hash of it would not tell what was approved: numbers that are
- * no I-JSON numbers (RFC 7493, 2.2), text that is no Unicode, nesting beyond all use. Goes level by level, so that no depth
+ * Finds the parts of parsed JSON that two parties could read differently, so that a hash of it would not tell what was approved: numbers
+ * that are not I-JSON (RFC 7493, 2.2), text that is not Unicode, and nesting beyond all use. It goes level by level, so that no depth
  * overflows the stack.
  */
 function findUncanonical(value: unknown): Uncanonical[] {

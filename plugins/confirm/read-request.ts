@@ -13,8 +13,8 @@ const SHAPES: Record<string, string> = {
 }
 
 /**
- * The body of POST /confirm. Throws ToolError `bad_request` for anything that is not JSON, and `invalid_argument {problems}` for
- * anything but the two fields, and `challenge` where one was given.
+ * Reads the body of POST /confirm. Throws ToolError `bad_request` for anything that is not JSON, and `invalid_argument {problems}` for any
+ * other fields than `tool`, `params_hash` and the optional `challenge`.
  */
 export function readRequest(body: Buffer): ConfirmRequest {
   const value = parse(body)
@@ -37,7 +37,7 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** The tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no confirmation. */
+/** Returns the tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no confirmation. */
 export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
   if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool with this name.')
   if (tool.requiresConfirm) return tool
@@ -46,10 +46,10 @@ export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
 
 export const ROUTE = '/confirm'
 
-/** What is known of a request for a token by the time it is decided. */
+/** The facts about a request for a token that are known when it is granted or refused. */
 export interface MintFacts {
   requestId: string
-  /** As far as it is known: a body that cannot be read is refused before the role of its sender is. */
+  /** A body that cannot be read is refused before the role of its sender is known. */
   caller: Partial<Caller>
   client?: string
   clientAddress?: string
@@ -58,7 +58,7 @@ export interface MintFacts {
   jti?: string
 }
 
-/** The one audit entry of a request for a token; `reason` null where it was granted (D25). */
+/** Makes the one audit entry of a request for a token; `reason` is null where it was granted (D25). */
 export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: number): AuditEntry {
   const { requestId, caller, client, clientAddress, tool, paramsHash, jti } = facts
   return {
@@ -81,7 +81,7 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
   }
 }
 
-/** Faults of the request itself or of the server; everything else denies the sender, as in the dispatcher. */
+/** Codes for faults of the request itself or of the server; every other code denies the sender, as in the dispatcher. */
 const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_tool',
   'invalid_argument',
@@ -93,5 +93,5 @@ const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'internal',
 ])
 
-/** The error code that the client gets for anything that was thrown. */
+/** Returns the error code that the client gets for anything that was thrown. */
 export const codeOf = (thrown: unknown): ErrorCode => convertHttp(thrown).code

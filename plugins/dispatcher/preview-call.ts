@@ -8,13 +8,13 @@ import type { AnyTool } from '../../tools/define.js'
 /** Whether a tool can show its plan. */
 export const takesDryRun = ({ input }: Pick<AnyTool, 'input'>): boolean => 'dry_run' in input.properties
 
-/** So that the whole is a few kilobytes. */
+/** Upper bounds that keep a summary at a few kilobytes. */
 const MOST_LISTED = 10
 const LONGEST_TEXT = 600
-/** What a dry run says of its writes; everything else in it may move by itself, such as counts of connections (D75). */
+/** The fields of a dry run that say what would be written. The others may change by themselves, such as counts of connections (D75). */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
 
-/** What a tool without a preview of its own would do, by its own dry run (D77). `isDryRun`: that is all that was asked for. */
+/** Makes the preview of a tool that has none of its own from its dry run (D77). `isDryRun` says that the call asked for no more than that. */
 export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean): Preview {
   const { message, previous, effect } = answer
   const [requests, warnings] = [listOf(answer['requests']), listOf(answer['warnings'])]
@@ -44,7 +44,7 @@ export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean
 
 const CHANGES: Record<string, ShownObject['change']> = { POST: 'create', PUT: 'update', DELETE: 'delete' }
 
-/** A request of a dry run as the object that it changes; `previous`: what it replaces, where that is known. */
+/** Shows a request of a dry run as the object that it changes; `previous` is what it replaces, where that is known. */
 function showRequest(request: unknown, previous: unknown): ShownObject {
   const { method = '', path = '', body } = request as { method?: string; path?: string; body?: unknown }
   const [before, after] = [fieldsOf(previous), fieldsOf(body)]
@@ -69,7 +69,7 @@ const fieldsOf = (value: unknown): Record<string, unknown> => {
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-/** A value as it is where that is short, otherwise the beginning of its text. */
+/** Returns a short value as it is, and of a longer one the beginning of its text. */
 function shorten(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
   return text.length <= LONGEST_TEXT ? value : clipText(text, LONGEST_TEXT)

@@ -8,23 +8,23 @@ import { invalidParams } from './rpc-failure.js'
 /** One run of a tool, with what a person has said to it before. */
 type Run = (said: Said) => Promise<CalledTool>
 
-/** What may come of a call beside what the tool answers. */
+/** The answer of the tool, or a question that its client has to put first. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
 
-/** Our one question in `inputRequests`. */
+/** The name of our one question in `inputRequests`. */
 const QUESTION = 'approval'
-/** The one field of the form. */
+/** The name of the one field of the form. */
 const FIELD = 'confirm'
-/** A person who has not been understood by then is not asked again. */
+/** Upper bound for how often one call asks, so that a client that never answers clearly does not go on for ever. */
 const MOST_ROUNDS = 5
-/** How long a repeated call waits for the decision on a page: below the minute after which common clients give up. */
+/** Milliseconds that a repeated call waits for the decision on a page: less than the minute after which common clients give up. */
 const WAIT_MS = 45_000
 
 /**
- * Runs a tool for whom a person may have to be asked first (D157): by a form of the client where only its person has to agree, by the address of
- * the page where they approve otherwise. A client of 2026-07-28 gets the question as the result and repeats the call with the answer; one with a
- * connection (stdio) is asked in the middle of it. Where the client can do neither, the refusal of the gate says what to do. A no goes to the
- * dispatcher as well, which writes it down (D172).
+ * Runs a tool, and asks the person at the client where the gate wants that (D157): by a form where it is they who have to agree, and otherwise
+ * by the address of the page where people approve. A client of 2026-07-28 gets the question as the result and repeats the call with the
+ * answer; a client with a connection (stdio) is asked while the call waits. Where the client can do neither, the refusal of the gate says what
+ * to do. A no goes to the dispatcher as well, which writes it down (D172).
  *
  * Rejects with RpcFailure -32602 for a `requestState` that is not of this call, or was used.
  */
@@ -60,7 +60,7 @@ export async function runAsking(
   if (result.ok || round >= MOST_ROUNDS) return result
   const { error } = result
   if (error.ask !== undefined && elicit !== undefined) return askNow(error, { elicit, run, rounds: MOST_ROUNDS })
-  // Who has just been sent to the page, and has not decided, knows where it is.
+  // A person who has just been sent to the page, and has not decided, knows where it is.
   if (answer === 'yes' && error.code === 'approval_pending') return result
   const question = questionOf(error, call)
   if (question === null) return result
@@ -71,7 +71,7 @@ export async function runAsking(
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
   const args = (call.params?.arguments ?? {}) as Record<string, unknown>
-  // Where some clients put a confirm token, which is no part of what is hashed (D19).
+  // Some clients put a confirm token into `_meta`, which is no part of what is hashed (D19).
   const { _meta: _token, ...own } = args
   const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
   if (state !== null) return state
@@ -85,12 +85,12 @@ const factsOf = (call: InnerCall, paramsHash: string, { owner }: Asking): Reques
   paramsHash,
 })
 
-/** Null for what is no answer: the question is then asked again (MCP multi round-trip requests, "Error Handling"). */
+/** Reads an answer; null for anything else, which is asked about again (MCP multi round-trip requests, "Error Handling"). */
 function readAnswer(response: unknown): 'yes' | 'no' | null {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: unknown }
   if (action === 'decline' || action === 'cancel') return 'no'
   if (action !== 'accept') return null
-  // A page has no content; a form that says no is an answer.
+  // The answer about a page has no content, and a form that says no is an answer.
   const said = (content as Record<string, unknown> | undefined)?.[FIELD]
   return said === undefined || said === true ? 'yes' : 'no'
 }
@@ -100,7 +100,7 @@ interface Question {
   state: { boundTo?: string; approvalId?: string }
 }
 
-/** What the client can put to its person; null for an error that asks nothing, or nothing that this client can. */
+/** Makes the question for the person; null where the error asks nothing, or asks in a way that this client does not know. */
 function questionOf({ ask, details }: ServiceError, { canAsk }: InnerCall): Question | null {
   if (ask !== undefined && canAsk.form)
     return {
@@ -122,7 +122,7 @@ const formOf = (message: string) => ({
   },
 })
 
-/** Asks while the call waits, and once more where what it would do has changed meanwhile. */
+/** Asks while the call waits, and again where what the call would do has changed in the meantime. */
 async function askNow(
   refusal: ServiceError,
   { elicit, run, rounds }: { elicit: Elicit; run: Run; rounds: number },
@@ -140,14 +140,14 @@ async function askNow(
   return { ok: false, error }
 }
 
-/** A form has to say yes in so many words. */
+/** Reads the answer to a form, which is a yes only where the field says so. */
 function readForm(response: unknown): 'yes' | 'no' | null {
   const answer = readAnswer(response)
   const { content } = (response ?? {}) as { content?: Record<string, unknown> }
   return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
 }
 
-/** The client could ask, and did not. */
+/** The refusal for a client that could have asked, and did not. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
   ...error,
   hint: 'The client has not asked its person. Call again once they want to be asked.',
