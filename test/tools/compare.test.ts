@@ -154,9 +154,15 @@ t.test('what a change does to permitted traffic', async (t) => {
     object,
     object,
   ]
-  const put = (name: string, json: object) => pce.put(ids[name]!, { includeOrg: false, json })
-  const remove = (name: string) => pce.delete(ids[name]!, { includeOrg: false })
-  const rule = (name: string, json: object) => ({ change: () => put(name, json), rule: name })
+  const put = (name: string, json: object) => ({
+    on: ownerOf(ids[name]!),
+    change: () => pce.put(ids[name]!, { includeOrg: false, json }),
+  })
+  const remove = (name: string) => ({
+    on: ownerOf(ids[name]!),
+    change: () => pce.delete(ids[name]!, { includeOrg: false }),
+  })
+  const rule = (name: string, json: object) => ({ ...put(name, json), rule: name })
   const payments = [label('app', 'payments'), label('env', 'prod')]
   const ranges = (...from: string[]) => ({ ip_ranges: from.map((from_ip) => ({ from_ip })) })
   const ports = (...list: number[]) => ({ service_ports: list.map((port) => ({ port, proto: 6 })) })
@@ -175,30 +181,32 @@ t.test('what a change does to permitted traffic', async (t) => {
     ingress_services: [{ href: ids['All Services'] }],
   }
 
+  interface Change {
+    /** The object that changes; undefined for one that `change` creates and returns. */
+    on?: string
+    change: () => Promise<unknown>
+    /** The rule that changes, by its name. */
+    rule?: string
+  }
   /** Effect of the object, and where one rule is concerned, of that rule. */
-  type Case = [
-    title: string,
-    effect: string | null,
-    change: { change: () => Promise<unknown>; rule?: string },
-    risks?: string[],
-  ]
+  type Case = [title: string, effect: string | null, change: Change, risks?: string[]]
   const cases: Case[] = [
     // Allow rules.
     [
       'an allow rule is added',
       'widening',
-      { change: () => pce.rules.create({ ...newRule, ...resolved }, ids.allowing) },
+      { on: ids.allowing, change: () => pce.rules.create({ ...newRule, ...resolved }, ids.allowing) },
     ],
-    ['an allow rule is removed', 'narrowing', { change: () => remove('allow'), rule: 'allow' }],
+    ['an allow rule is removed', 'narrowing', { ...remove('allow'), rule: 'allow' }],
     ['an allow rule is disabled', 'narrowing', rule('allow', { enabled: false })],
     ['an allow rule is enabled', 'widening', rule('sleeping', { enabled: true })],
     ['a disabled allow rule changes', 'neutral', rule('sleeping', { consumers: [{ actors: 'ams' }] })],
     [
       'a disabled allow rule is added',
       'neutral',
-      { change: () => pce.rules.create({ ...newRule, ...resolved, enabled: false }, ids.allowing) },
+      { on: ids.allowing, change: () => pce.rules.create({ ...newRule, ...resolved, enabled: false }, ids.allowing) },
     ],
-    ['a disabled allow rule is removed', 'neutral', { change: () => remove('sleeping'), rule: 'sleeping' }],
+    ['a disabled allow rule is removed', 'neutral', { ...remove('sleeping'), rule: 'sleeping' }],
     ['an allow rule has another description', 'neutral', rule('allow', { description: 'why' })],
     ['a label of the same key is added', 'widening', rule('allow', { consumers: [web, api] })],
     ['a label of another key is added', 'narrowing', rule('allow', { consumers: [web, { label: dev }] })],
@@ -257,8 +265,12 @@ t.test('what a change does to permitted traffic', async (t) => {
     ['other networks', null, rule('allow', { network_type: 'non_brn' })],
     ['encryption', null, rule('allow', { sec_connect: true })],
     // Deny rules.
-    ['a deny rule is added', 'narrowing', { change: () => pce.denyRules.create(newRule, ids.denying) }],
-    ['a deny rule is removed', 'widening', { change: () => remove('deny'), rule: 'deny' }],
+    [
+      'a deny rule is added',
+      'narrowing',
+      { on: ids.denying, change: () => pce.denyRules.create(newRule, ids.denying) },
+    ],
+    ['a deny rule is removed', 'widening', { ...remove('deny'), rule: 'deny' }],
     ['a deny rule is disabled', 'widening', rule('deny', { enabled: false })],
     ['a deny rule concerns more', 'narrowing', rule('deny', { consumers: [web, api] })],
     ['a deny rule concerns less', 'widening', rule('deny', { consumers: [web, { label: dev }] })],
@@ -287,13 +299,14 @@ t.test('what a change does to permitted traffic', async (t) => {
     [
       'an override deny is added',
       'narrowing',
-      { change: () => pce.denyRules.create({ ...newRule, override: true }, ids.allowing) },
+      { on: ids.allowing, change: () => pce.denyRules.create({ ...newRule, override: true }, ids.allowing) },
       ['override_deny'],
     ],
     [
       'an allow and a deny rule are added',
       null,
       {
+        on: ids.allowing,
         async change() {
           await pce.rules.create({ ...newRule, ...resolved }, ids.allowing)
           await pce.denyRules.create({ ...newRule, ingress_services: [{ port: 2, proto: 6 }] }, ids.allowing)
@@ -304,6 +317,7 @@ t.test('what a change does to permitted traffic', async (t) => {
       'an allow rule is added with a deny rule that it beats',
       'widening',
       {
+        on: ids.allowing,
         async change() {
           await pce.rules.create({ ...newRule, ...resolved }, ids.allowing)
           await pce.denyRules.create(newRule, ids.allowing)
@@ -314,8 +328,9 @@ t.test('what a change does to permitted traffic', async (t) => {
       'one allow rule goes and a deny rule comes',
       'narrowing',
       {
+        on: ids.allowing,
         async change() {
-          await remove('allow')
+          await remove('allow').change()
           await pce.denyRules.create(newRule, ids.allowing)
         },
       },
@@ -324,7 +339,7 @@ t.test('what a change does to permitted traffic', async (t) => {
     [
       'any to one application on All Services',
       'widening',
-      { change: () => pce.rules.create(fromAny, ids.allowing) },
+      { on: ids.allowing, change: () => pce.rules.create(fromAny, ids.allowing) },
       ['any_address'],
     ],
     [
@@ -334,6 +349,7 @@ t.test('what a change does to permitted traffic', async (t) => {
         async change() {
           const open = await pce.ruleSets.create({ name: 'open', scopes: [[]] })
           await pce.rules.create(fromAny, open.href)
+          return open
         },
       },
       ['any_to_any_all_services'],
@@ -345,227 +361,150 @@ t.test('what a change does to permitted traffic', async (t) => {
         async change() {
           const fence = await pce.ruleSets.create({ name: 'fence', scopes: [payments] })
           await pce.rules.create({ ...fromAny, consumers: [{ actors: 'ams' }] }, fence.href)
+          return fence
         },
       },
     ],
     [
       'all workloads to all workloads on All Services',
       'widening',
-      { change: () => put('any to any in a scope', { scopes: [payments, []] }) },
+      put('any to any in a scope', { scopes: [payments, []] }),
       ['any_to_any_all_services'],
     ],
     [
       'a rule that another of its rule set covers is added',
       'neutral',
       {
+        on: ids.allowing,
         change: () =>
           pce.rules.create({ ...newRule, ...resolved, ingress_services: [{ port: 443, proto: 6 }] }, ids.allowing),
       },
     ],
-    [
-      'a scope is added',
-      'widening',
-      { change: () => put('allowing', { scopes: [payments, [label('app', 'ordering')]] }) },
-    ],
+    ['a scope is added', 'widening', put('allowing', { scopes: [payments, [label('app', 'ordering')]] })],
     [
       'a scope loses a condition',
       'widening',
-      { change: () => put('allowing', { scopes: [[label('app', 'payments')]] }) },
+      put('allowing', { scopes: [[label('app', 'payments')]] }),
       ['scope_removed'],
     ],
-    [
-      'a scope gains a condition',
-      'narrowing',
-      { change: () => put('allowing', { scopes: [[...payments, label('loc', 'dc1')]] }) },
-    ],
+    ['a scope gains a condition', 'narrowing', put('allowing', { scopes: [[...payments, label('loc', 'dc1')]] })],
     [
       'one of two scopes gains a condition',
       'widening',
-      { change: () => put('allowing', { scopes: [[...payments, dc1], payments, [label('app', 'ordering')]] }) },
+      put('allowing', { scopes: [[...payments, dc1], payments, [label('app', 'ordering')]] }),
     ],
-    ['a scope is emptied', 'widening', { change: () => put('allowing', { scopes: [[]] }) }, ['scope_removed']],
-    [
-      'a scope is exchanged',
-      null,
-      { change: () => put('allowing', { scopes: [[label('app', 'ordering')]] }) },
-      ['scope_removed'],
-    ],
+    ['a scope is emptied', 'widening', put('allowing', { scopes: [[]] }), ['scope_removed']],
+    ['a scope is exchanged', null, put('allowing', { scopes: [[label('app', 'ordering')]] }), ['scope_removed']],
     [
       'the scope of deny rules is emptied',
       'narrowing',
-      { change: () => put('denying', { scopes: [[]] }) },
+      put('denying', { scopes: [[]] }),
       ['override_deny', 'scope_removed'],
     ],
-    [
-      'the scope of rules of both kinds is emptied',
-      null,
-      { change: () => put('both kinds', { scopes: [[]] }) },
-      ['scope_removed'],
-    ],
-    [
-      'the scope of a rule set without rules',
-      'neutral',
-      { change: () => put('hollow', { scopes: [[]] }) },
-      ['scope_removed'],
-    ],
+    ['the scope of rules of both kinds is emptied', null, put('both kinds', { scopes: [[]] }), ['scope_removed']],
+    ['the scope of a rule set without rules', 'neutral', put('hollow', { scopes: [[]] }), ['scope_removed']],
     [
       'the scope of an any to any rule is emptied',
       'widening',
-      { change: () => put('any to any in a scope', { scopes: [[]] }) },
+      put('any to any in a scope', { scopes: [[]] }),
       ['any_to_any_all_services', 'scope_removed'],
     ],
-    ['a rule set is disabled', 'narrowing', { change: () => put('allowing', { enabled: false }) }],
-    ['a rule set of deny rules is disabled', 'widening', { change: () => put('denying', { enabled: false }) }],
-    ['a rule set of both kinds is disabled', null, { change: () => put('both kinds', { enabled: false }) }],
-    ['a rule set is enabled', 'widening', { change: () => put('switched off', { enabled: true }) }],
+    ['a rule set is disabled', 'narrowing', put('allowing', { enabled: false })],
+    ['a rule set of deny rules is disabled', 'widening', put('denying', { enabled: false })],
+    ['a rule set of both kinds is disabled', null, put('both kinds', { enabled: false })],
+    ['a rule set is enabled', 'widening', put('switched off', { enabled: true })],
     ['a rule of a disabled rule set', 'neutral', rule('off allow', { consumers: [web, api] })],
-    [
-      'a rule set is renamed',
-      'neutral',
-      { change: () => put('hollow', { name: 'hollow', description: 'nothing in it' }) },
-    ],
-    ['a rule set is deleted', 'narrowing', { change: () => remove('allowing') }],
-    ['a rule set of deny rules is deleted', 'widening', { change: () => remove('denying') }],
+    ['a rule set is renamed', 'neutral', put('hollow', { name: 'hollow', description: 'nothing in it' })],
+    ['a rule set is deleted', 'narrowing', remove('allowing')],
+    ['a rule set of deny rules is deleted', 'widening', remove('denying')],
     [
       'a rule set without rules is created',
       'neutral',
       { change: () => pce.ruleSets.create({ name: 'fresh', scopes: [payments] }) },
     ],
-    ['a rule set in the words of iptables is disabled', null, { change: () => put('tables', { enabled: false }) }],
-    [
-      'the scope of rules in the words of iptables',
-      null,
-      { change: () => put('tables', { scopes: [[]] }) },
-      ['scope_removed'],
-    ],
-    [
-      'a rule set with iptables has another description',
-      'neutral',
-      { change: () => put('tables', { description: 'old' }) },
-    ],
+    ['a rule set in the words of iptables is disabled', null, put('tables', { enabled: false })],
+    ['the scope of rules in the words of iptables', null, put('tables', { scopes: [[]] }), ['scope_removed']],
+    ['a rule set with iptables has another description', 'neutral', put('tables', { description: 'old' })],
     // What rules point at.
-    [
-      'an IP list that allow rules use grows',
-      'widening',
-      { change: () => put('allowed', ranges('203.0.113.0/24', '198.51.100.0/24')) },
-    ],
-    ['an IP list that allow rules use is exchanged', null, { change: () => put('allowed', ranges('198.51.100.0/24')) }],
-    [
-      'an IP list that deny rules use grows',
-      'narrowing',
-      { change: () => put('denied', ranges('203.0.113.0/24', '198.51.100.0/24')) },
-    ],
-    [
-      'an IP list that both use grows',
-      null,
-      { change: () => put('mixed', ranges('203.0.113.0/24', '198.51.100.0/24')) },
-    ],
-    [
-      'an IP list that nothing uses grows',
-      'neutral',
-      { change: () => put('unused', ranges('203.0.113.0/24', '198.51.100.0/24')) },
-    ],
-    [
-      'an IP list that a boundary uses grows',
-      'narrowing',
-      { change: () => put('bounded', ranges('203.0.113.0/24', '198.51.100.0/24')) },
-    ],
+    ['an IP list that allow rules use grows', 'widening', put('allowed', ranges('203.0.113.0/24', '198.51.100.0/24'))],
+    ['an IP list that allow rules use is exchanged', null, put('allowed', ranges('198.51.100.0/24'))],
+    ['an IP list that deny rules use grows', 'narrowing', put('denied', ranges('203.0.113.0/24', '198.51.100.0/24'))],
+    ['an IP list that both use grows', null, put('mixed', ranges('203.0.113.0/24', '198.51.100.0/24'))],
+    ['an IP list that nothing uses grows', 'neutral', put('unused', ranges('203.0.113.0/24', '198.51.100.0/24'))],
+    ['an IP list that a boundary uses grows', 'narrowing', put('bounded', ranges('203.0.113.0/24', '198.51.100.0/24'))],
     [
       'an exception in an IP list',
       'narrowing',
-      {
-        change: () =>
-          put('allowed', { ip_ranges: [{ from_ip: '203.0.113.0/24' }, { from_ip: '203.0.113.7', exclusion: true }] }),
-      },
+      put('allowed', { ip_ranges: [{ from_ip: '203.0.113.0/24' }, { from_ip: '203.0.113.7', exclusion: true }] }),
     ],
-    [
-      'a domain name in an IP list',
-      'widening',
-      { change: () => put('allowed', { fqdns: [{ fqdn: '*.example.com' }] }) },
-    ],
+    ['a domain name in an IP list', 'widening', put('allowed', { fqdns: [{ fqdn: '*.example.com' }] })],
     [
       'a range has another description',
       'neutral',
-      { change: () => put('allowed', { ip_ranges: [{ from_ip: '203.0.113.0/24', description: 'here' }] }) },
+      put('allowed', { ip_ranges: [{ from_ip: '203.0.113.0/24', description: 'here' }] }),
     ],
-    [
-      'an IP list is split into what it was',
-      'neutral',
-      { change: () => put('allowed', ranges('203.0.113.0/25', '203.0.113.128/25')) },
-    ],
+    ['an IP list is split into what it was', 'neutral', put('allowed', ranges('203.0.113.0/25', '203.0.113.128/25'))],
     [
       'an IP list becomes everything in pieces',
       'widening',
-      { change: () => put('allowed', ranges('0.0.0.0/1', '128.0.0.0/1')) },
+      put('allowed', ranges('0.0.0.0/1', '128.0.0.0/1')),
       ['any_address'],
     ],
     [
       'an IP list of deny rules becomes everything in pieces',
       'narrowing',
-      { change: () => put('denied', ranges('0.0.0.0/1', '128.0.0.0/1')) },
+      put('denied', ranges('0.0.0.0/1', '128.0.0.0/1')),
     ],
-    ['an IP list has another description', 'neutral', { change: () => put('allowed', { description: 'here' }) }],
+    ['an IP list has another description', 'neutral', put('allowed', { description: 'here' })],
     [
       'an IP list is created',
       'neutral',
       { change: () => pce.ipLists.create({ name: 'new list', ...ranges('198.51.100.0/24') }) },
     ],
-    ['an IP list is deleted', 'neutral', { change: () => remove('unused') }],
-    ['a service of an allow rule loses a port', 'narrowing', { change: () => put('served', ports(80)) }],
+    ['an IP list is deleted', 'neutral', remove('unused')],
+    ['a service of an allow rule loses a port', 'narrowing', put('served', ports(80))],
     [
       'a service of an allow rule has its ports in another order',
       'neutral',
-      { change: () => put('served', { ...ports(81, 80), description: 'reordered' }) },
+      put('served', { ...ports(81, 80), description: 'reordered' }),
     ],
-    ['a service of a deny rule gains a port', 'narrowing', { change: () => put('refused', ports(8080, 8081)) }],
-    ['a service becomes another', null, { change: () => put('served', ports(443)) }],
-    ['a service that nothing uses', 'neutral', { change: () => put('spare', ports(9000, 9001)) }],
+    ['a service of a deny rule gains a port', 'narrowing', put('refused', ports(8080, 8081))],
+    ['a service becomes another', null, put('served', ports(443))],
+    ['a service that nothing uses', 'neutral', put('spare', ports(9000, 9001))],
     [
       'a label group in the scope of an allow rule grows',
       'widening',
-      { change: () => put('in a scope', { labels: [label('env', 'test').label, dev] }) },
+      put('in a scope', { labels: [label('env', 'test').label, dev] }),
     ],
-    ['a label group inside another', 'widening', { change: () => put('inner', { labels: [dev, staging] }) }],
-    [
-      'a label group that is excluded',
-      'narrowing',
-      { change: () => put('shut out', { labels: [label('env', 'test').label, prod] }) },
-    ],
+    ['a label group inside another', 'widening', put('inner', { labels: [dev, staging] })],
+    ['a label group that is excluded', 'narrowing', put('shut out', { labels: [label('env', 'test').label, prod] })],
     [
       'a label group that a scope excludes',
       'narrowing',
-      { change: () => put('outside a scope', { labels: [label('env', 'test').label, dev] }) },
+      put('outside a scope', { labels: [label('env', 'test').label, dev] }),
     ],
-    [
-      'a label group that nothing uses',
-      'neutral',
-      { change: () => put('unneeded', { labels: [label('env', 'test').label, prod] }) },
-    ],
-    ['a label group is emptied', null, { change: () => put('in a scope', { labels: [] }) }],
+    ['a label group that nothing uses', 'neutral', put('unneeded', { labels: [label('env', 'test').label, prod] })],
+    ['a label group is emptied', null, put('in a scope', { labels: [] })],
     // Other kinds.
     [
       'a boundary is created',
       'narrowing',
       { change: () => pce.enforcementBoundaries.create({ name: 'new boundary', ...newRule }) },
     ],
-    ['a boundary is deleted', 'widening', { change: () => remove('boundary') }],
-    ['a boundary is disabled', 'widening', { change: () => put('boundary', { enabled: false }) }],
+    ['a boundary is deleted', 'widening', remove('boundary')],
+    ['a boundary is disabled', 'widening', put('boundary', { enabled: false })],
     [
       'a boundary blocks another port too',
       'narrowing',
-      { change: () => put('boundary', { ingress_services: [{ port: 22, to_port: 23, proto: 6 }] }) },
+      put('boundary', { ingress_services: [{ port: 22, to_port: 23, proto: 6 }] }),
     ],
     [
       'a disabled boundary changes',
       'neutral',
-      { change: () => put('sleeping boundary', { ingress_services: [{ port: 22, proto: 6 }] }) },
+      put('sleeping boundary', { ingress_services: [{ port: 22, proto: 6 }] }),
     ],
-    [
-      'a virtual service is described',
-      'neutral',
-      { change: () => put('storefront.web-shop', { description: 'the shop' }) },
-    ],
-    ['a virtual service changes', null, { change: () => put('storefront.web-shop', { ip_overrides: ['10.9.0.2'] }) }],
+    ['a virtual service is described', 'neutral', put('storefront.web-shop', { description: 'the shop' })],
+    ['a virtual service changes', null, put('storefront.web-shop', { ip_overrides: ['10.9.0.2'] })],
     [
       'a virtual service is created',
       null,
@@ -583,6 +522,7 @@ t.test('what a change does to permitted traffic', async (t) => {
       'firewall settings',
       null,
       {
+        on: '/orgs/1/sec_policy/draft/firewall_settings',
         change: () =>
           pce.put('/orgs/1/sec_policy/draft/firewall_settings', {
             includeOrg: false,
@@ -592,27 +532,65 @@ t.test('what a change does to permitted traffic', async (t) => {
     ],
   ]
 
-  for (const [title, effect, { change, rule: name }, risks = []] of cases) {
-    await t.test(title, async (t) => {
-      await change()
-      const answer = await stage.ok(TOOL)
-      t.equal(answer.total_pending_changes, 1)
-      const [row] = Object.values(answer.changes as Record<string, Json[]>).flat()
-      t.notOk(row.diff_error, row.diff_error)
-      t.equal(row.effect ?? null, effect, 'of the object')
-      const isOther = row.rules?.some((one: Json) => one.effect !== 'neutral' && one.effect !== effect) === true
-      const wanted = effect === null || isOther ? 'string' : 'undefined'
-      t.equal(typeof row.effect_note, wanted, 'a note says why there is none, or another one of a rule')
-      t.same(row.risks ?? [], risks, 'risks')
-      if (name !== undefined) {
-        const shown = row.rules.filter(({ href }: Json) => href === ids[name])
-        t.equal(shown.length, 1, 'the rule is shown')
-        t.equal(shown[0].effect ?? null, effect, 'of the rule')
+  for (const round of roundsOf(cases, ([, , { on }]) => on)) {
+    await t.test(round.map(([title]) => title).join('; '), async (t) => {
+      const hrefs: string[] = []
+      for (const [, , { on, change }] of round) {
+        const made = await change()
+        hrefs.push(on ?? (made as { href: string }).href)
       }
+      const answer = await stage.ok(TOOL)
+      const rows = Object.values(answer.changes as Record<string, Json[]>).flat()
+      const said = round.map(([title, , { rule: name }], index) => {
+        const { effect = null, risks = [], rules = [], ...row }: Json = rows.find(({ href }) => href === hrefs[index])
+        const isOther = rules.some((one: Json) => one.effect !== 'neutral' && one.effect !== effect)
+        return {
+          title,
+          effect,
+          risks,
+          error: row.diff_error,
+          isExplained: typeof row.effect_note === (effect === null || isOther ? 'string' : 'undefined'),
+          ofRule: name && rules.filter(({ href }: Json) => href === ids[name]).map((one: Json) => one.effect ?? null),
+        }
+      })
+      const wanted = round.map(([title, effect, { rule: name }, risks = []]) => ({
+        title,
+        effect,
+        risks,
+        error: undefined,
+        isExplained: true,
+        ofRule: name && [effect],
+      }))
+      t.same(said, wanted)
+      t.equal(rows.length, round.length)
+      t.equal(answer.total_pending_changes, round.length)
       await pce.discardPendingPolicyChanges()
     })
   }
 })
+
+/** The href of a rule set for that of a rule in it; that of another object as it is. */
+function ownerOf(href: string): string {
+  return href.replace(/\/(?:sec_rules|deny_rules)\/.*$/, '')
+}
+
+/**
+ * Cases that share a draft: each changes an object of its own, so that none changes what is said of another. A rule set and what its
+ * rules refer to are never in the same draft.
+ */
+function roundsOf<Case>(cases: readonly Case[], objectOf: (one: Case) => string | undefined): Case[][] {
+  const rounds: { isOfRules: boolean; objects: Set<string>; cases: Case[] }[] = []
+  for (const one of cases) {
+    const object = objectOf(one)
+    const isOfRules = object === undefined || /\/rule_sets\//.test(object)
+    const fits = rounds.find((round) => round.isOfRules === isOfRules && !round.objects.has(object ?? ''))
+    const round = fits ?? { isOfRules, objects: new Set(), cases: [] }
+    if (fits === undefined) rounds.push(round)
+    round.objects.add(object ?? '')
+    round.cases.push(one)
+  }
+  return rounds.map((round) => round.cases)
+}
 
 t.test('says what there is in place of an effect', async (t) => {
   const stage = await setTheStage(await startBench(t))
