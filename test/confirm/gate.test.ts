@@ -495,7 +495,7 @@ t.test('concurrent redemptions', async (t) => {
   const runs = () => bench.writes().filter(({ path }) => path.endsWith('/sec_policy')).length
   const isRun = (answer: Json) => answer.ok === true
 
-  for (const count of [2, 10, 100]) {
+  for (const count of [2, 20]) {
     await t.test(`exactly one of ${count} redemptions runs`, async (t) => {
       for (const isNamed of [true, false]) {
         const { href } = await bench.draft(`Raced by ${count} ${isNamed ? 'named' : 'pending'}`)

@@ -302,8 +302,7 @@ t.test('the pool', async (t) => {
   t.same(closed, ['e'])
 })
 
-t.test("with 50 users on six PCEs, no one sees another's data", async (t) => {
-  const rounds = Number(process.env.ISOLATION_ROUNDS ?? 1)
+t.test("with twenty users on six PCEs, no one sees another's data", async (t) => {
   const echo = [await startEchoPce(t, pki), await startEchoPce(t, pki)]
   const simulators = await Promise.all([11, 12, 13, 14].map((seed) => startPce(t, pki, { seed })))
   for (const [index, simulator] of simulators.entries()) {
@@ -315,7 +314,7 @@ t.test("with 50 users on six PCEs, no one sees another's data", async (t) => {
   }
   const { call, audit } = await startUserService(t, { pki })
   const issuers = ['https://id.example', 'https://other.example']
-  const users = Array.from({ length: 50 }, (_, index) => {
+  const users = Array.from({ length: 20 }, (_, index) => {
     // Pairs of namesakes of different issuers, and keys of many users at one place.
     const identity = person(
       `user-${index >> 1}`,
@@ -343,29 +342,26 @@ t.test("with 50 users on six PCEs, no one sees another's data", async (t) => {
     await Promise.all(users.map(async ({ identity }) => (await call(identity, STATUS)).registered)),
     users.map(() => false),
   )
-  await Promise.all(
-    users.map(async ({ identity, args }) =>
-      partial(t, await call(identity, REGISTER, args), { connection: { ok: true } }),
-    ),
+  t.same(
+    await Promise.all(users.map(async ({ identity, args }) => (await call(identity, REGISTER, args)).connection)),
+    users.map(() => ({ ok: true })),
   )
-  for (let round = 0; round < rounds; round += 1) {
-    await Promise.all(
-      users.map(async (user, index) => {
-        const labels = await call(user.identity, 'get-labels', { key: 'app' })
-        look(user, labels)
-        if (!valuesOf(labels).includes(user.canary)) foreign.push(`${user.identity.sub} misses ${user.canary}`)
-        for (const name of [STATUS, 'check-pce-connection', 'get-labels'])
-          look(user, await call(user.identity, name, name === 'get-labels' ? { value: 'canary' } : {}))
-        if ((index + round) % 7 === 0) {
-          look(user, await call(user.identity, DELETE))
-          look(user, await call(user.identity, 'get-labels'))
-          look(user, await call(user.identity, REGISTER, user.args))
-        }
-      }),
-    )
-  }
+  await Promise.all(
+    users.map(async (user, index) => {
+      const labels = await call(user.identity, 'get-labels', { key: 'app' })
+      look(user, labels)
+      if (!valuesOf(labels).includes(user.canary)) foreign.push(`${user.identity.sub} misses ${user.canary}`)
+      for (const name of [STATUS, 'check-pce-connection', 'get-labels'])
+        look(user, await call(user.identity, name, name === 'get-labels' ? { value: 'canary' } : {}))
+      if (index % 7 === 0) {
+        look(user, await call(user.identity, DELETE))
+        look(user, await call(user.identity, 'get-labels'))
+        look(user, await call(user.identity, REGISTER, user.args))
+      }
+    }),
+  )
   t.same(foreign, [])
-  t.ok(calls >= 50 * 4 * rounds)
+  t.equal(calls, 20 * 4 + 3 * 3)
   const wrong = audit.filter(({ phase, tool, iss, sub, pce_host: host }) => {
     const user = users.find(({ identity }) => identity.iss === iss && identity.sub === sub)!
     return (
@@ -379,7 +375,7 @@ t.test("with 50 users on six PCEs, no one sees another's data", async (t) => {
       user: users.find(({ identity }) => identity.iss === iss && identity.sub === sub)!,
     })),
   )
-  t.ok(ids.length > 50)
+  t.ok(ids.length > 20)
   t.same(
     ids.filter(({ id, user }) => /^pce-key/.test(id) && id !== `pce-${user.args.api_key}`),
     [],

@@ -435,12 +435,12 @@ t.test('while entries cannot be synced, changes are refused and the server is no
   audit.close()
 })
 
-t.test('200 concurrent clients with id 1 each get their own answer', async (t) => {
+t.test('concurrent clients with id 1 each get their own answer', async (t) => {
   const { app } = await insecureApp()
   t.teardown(() => app.close())
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   const answers = await Promise.all(
-    Array.from({ length: 200 }, async (_, index) => {
+    Array.from({ length: 40 }, async (_, index) => {
       const answer = await fetch(`${url}/mcp`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream' },
@@ -455,13 +455,11 @@ t.test('200 concurrent clients with id 1 each get their own answer', async (t) =
       return answer.text()
     }),
   )
-  for (const [index, answer] of answers.entries()) {
-    t.same(
-      new Set(answer.match(/secret-\d+/g)),
-      new Set([`secret-${index}`]),
-      `client ${index} sees its own secret and no other`,
-    )
-  }
+  t.same(
+    answers.map((answer) => [...new Set(answer.match(/secret-\d+/g))]),
+    answers.map((_answer, index) => [`secret-${index}`]),
+    'each sees its own secret and no other',
+  )
 })
 
 t.test('progress', async (t) => {

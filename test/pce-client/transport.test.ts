@@ -660,7 +660,7 @@ t.test('bodies', async (t) => {
     response.end(gzipSync(Buffer.alloc(size * MIB, ' ')))
   })
   const client = clientOf({ port: await listen(t, chunked) })
-  for (const bomb of ['chunked-33', 'announced-200', 'packed-200']) {
+  for (const bomb of ['chunked-33', 'announced-200', 'packed-33']) {
     partial(t, await rejection(client.get(bomb)), { code: 'body_too_large' }, `are refused above 32 MiB: ${bomb}`)
   }
   t.equal((await client.get('packed-30')).text.length, 30 * MIB, 'are unpacked below it')
@@ -732,6 +732,7 @@ t.test('a redirect is never followed', async (t) => {
 t.test('a download is not limited as bodies in memory are', async (t) => {
   const query = '/orgs/1/traffic_flows/async_queries/1'
   const row = JSON.stringify({ src: {}, dst: {}, service: {}, note: 'x'.repeat(MIB) })
+  const body = `[${Array.from({ length: 33 }, () => row).join(',')}]`
   for (const packed of [false, true]) {
     const large = http.createServer((request, response) => {
       response.setHeader('content-type', 'application/json')
@@ -740,13 +741,12 @@ t.test('a download is not limited as bodies in memory are', async (t) => {
         return void response.writeHead(202).end(JSON.stringify({ href: query }))
       if (!request.url?.endsWith('/download'))
         return void response.end(JSON.stringify({ href: query, status: 'completed', result: `${query}/download` }))
-      const body = `[${Array.from({ length: 40 }, () => row).join(',')}]`
       if (packed) response.setHeader('content-encoding', 'gzip').end(gzipSync(body, { level: 1 }))
       else response.end(body)
     })
     const client = clientOf({ port: await listen(t, large) })
     const { flows } = await client.streamTrafficFlows('x', {} as never, { onFlows: () => undefined })
-    t.equal(flows, 40, `40 MiB of rows${packed ? ', packed' : ''}`)
+    t.equal(flows, 33, `33 MiB of rows${packed ? ', packed' : ''}`)
     partial(t, await rejection(client.get(`${query}/download`)), { code: 'body_too_large' }, 'that get would refuse')
   }
 })
