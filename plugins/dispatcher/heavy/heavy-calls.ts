@@ -45,7 +45,7 @@ const NICE = 10
 /** Maximum number of changes of a failed call that its error names. */
 const MOST_WRITES_SHOWN = 50
 
-/** Why a task ends that no thread could begin. */
+/** The abort reason of a task that no thread could start. */
 const NO_THREAD = Symbol('no thread')
 
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
@@ -101,7 +101,9 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
 
 interface Pool {
   threads: Piscina
-  /** What to do about each task that no thread has begun, should the threads be unable to load their module. */
+  /**
+   * For each task that no thread has started yet, the function that ends it if the threads cannot load their module.
+   */
   unbegun: Set<() => void>
 }
 
@@ -121,7 +123,8 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     env: {},
     execArgv: [],
   })
-  // A thread that fails without a task is one that cannot load its module, and the next would fail as well: what waits for it is refused.
+  // An error outside of a task means that a thread could not load its module. The next thread would fail in the same
+  // way, so all tasks that wait for one are refused.
   threads.on('error', (err: unknown) => {
     log.error({ err, module: worker.href }, 'a worker thread cannot start; build or install this server again')
     for (const giveUp of unbegun) giveUp()

@@ -11,8 +11,8 @@ const LOOK_EVERY_MS = 100
 
 /**
  * Creates the function that a thread runs for each task: one function of one tool, with a context whose ports lead back
- * to the main thread. The control port carries word that the task has begun, the progress reports, and then the outcome.
- * Never rejects; the other side closes the ports.
+ * to the main thread. Over the control port it reports first that the task has begun, then its progress, and finally
+ * the outcome. Never rejects; the other side closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
