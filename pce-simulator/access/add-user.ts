@@ -1,7 +1,7 @@
 import type { GivenRole, RoleKey } from '../options.js'
 import type { World } from '../world.js'
 import { issueKey } from './api-key.js'
-import { seedPrincipal } from './auth-security-principal.js'
+import { seedPrincipal } from './principals.js'
 import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 

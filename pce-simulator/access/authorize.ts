@@ -5,7 +5,7 @@ import { collectHrefs } from '../kinds/find-usage.js'
 import { resolveSubset } from '../policy-versions/change-subset.js'
 import { Refusal } from '../refusal.js'
 import type { World } from '../world.js'
-import { principalOfAccount, principalOfUser } from './auth-security-principal.js'
+import { principalOfAccount, principalOfUser } from './principals.js'
 import { permissionsOf } from './permission.js'
 
 /** What a role adds to reading, which every role may (P72): whether a write is one of its own. */

@@ -3,7 +3,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import { admits } from './access-restriction.js'
 import { keysOf, ownerOf, stateOf } from './api-key.js'
-import { principalOfUser } from './auth-security-principal.js'
+import { principalOfUser } from './principals.js'
 import { matchesDigest } from './digest.js'
 import { useSession } from './sessions.js'
 

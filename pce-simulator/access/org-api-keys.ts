@@ -5,7 +5,7 @@ import { invalidInput, notFound } from '../refusal.js'
 import { exact, type Filters } from '../validate/query-filters.js'
 import type { World } from '../world.js'
 import { keysOf, ownerOf, renderKey, revokeKey } from './api-key.js'
-import { principalOfAccount, principalOfUser } from './auth-security-principal.js'
+import { principalOfAccount, principalOfUser } from './principals.js'
 import { permissionsOf } from './permission.js'
 import { hasRole } from './role.js'
 

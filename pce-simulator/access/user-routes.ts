@@ -5,7 +5,7 @@ import { changePlain, createPlain, plainRoutes } from '../kinds/plain-kind.js'
 import { invalidInput } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import { orgPath, type World } from '../world.js'
-import { principalOfUser } from './auth-security-principal.js'
+import { principalOfUser } from './principals.js'
 import { permissionsOf } from './permission.js'
 import { requireUser, user } from './user.js'
 
