@@ -4,8 +4,8 @@ import { addUser } from './access/add-user.js'
 import { seedAccess } from './access/index.js'
 import { BIRTH, allServices, anyIpList, birthOf } from './built-in-objects.js'
 import { defaultFirewallSettings } from './kinds/firewall-settings.js'
-import { seedInsight } from './insight/index.js'
 import { seedInventory } from './inventory/index.js'
+import { seedGenericKinds } from './kinds/generic-kinds.js'
 import { kindOf } from './kinds/index.js'
 import { BUILT_IN_DIMENSIONS } from './kinds/label-dimension.js'
 import { DEFAULT_PROFILE } from './kinds/pairing-profile.js'
@@ -13,7 +13,6 @@ import { bareReferences } from './kinds/rule-kind.js'
 import type { Estate } from './model.js'
 import type { PceSimulatorOptions } from './options.js'
 import { addVersion } from './policy-versions/provision.js'
-import { seedSettings } from './settings/index.js'
 import { EventLog } from './store/event-log.js'
 import { Ids } from './store/ids.js'
 import { PlainStore } from './store/plain-store.js'
@@ -75,9 +74,8 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
   loadInventory(world, estate)
   loadPolicy(world, estate)
   seedAccess(world, estate.users)
-  seedSettings(world)
   seedInventory(world, estate)
-  seedInsight(world)
+  seedGenericKinds(world)
   world.keys = (options.users ?? []).map((given) => addUser(world, given))
   const lastChange = world.policy.entries('rule_sets').reduce((last, { draft }) => maxOf(last, draft.updated_at), BIRTH)
   addVersion(world, 'Initial policy', 0, [], lastChange)

@@ -5,13 +5,11 @@ import { generateEstate } from './estate/generate.js'
 import { buildApp } from './http/build-app.js'
 import { createFindRoute } from './http/find-route.js'
 import type { RecordedRequest } from './http/record-requests.js'
-import { insightRoutes } from './insight/index.js'
 import { inventoryRoutes } from './inventory/index.js'
 import { kindRoutes } from './kinds/index.js'
 import type { PceSimulator, PceSimulatorOptions } from './options.js'
 import { policyVersionRoutes } from './policy-versions/routes.js'
 import { Refusal } from './refusal.js'
-import { settingsRoutes } from './settings/index.js'
 import { statusRoutes } from './status/routes.js'
 import { trafficRoutes } from './traffic/routes.js'
 import type { World } from './world.js'
@@ -28,9 +26,7 @@ const findRoute = createFindRoute([
   ...policyVersionRoutes,
   ...trafficRoutes,
   ...accessRoutes,
-  ...settingsRoutes,
   ...inventoryRoutes,
-  ...insightRoutes,
 ])
 
 const HEARD_AGO_MS = 2 * 60_000

@@ -91,31 +91,8 @@ export const UNCERTAIN = {
   restrictionLeavesLabelDeletable: true,
   /** P24: cluster_mode of a cluster that no Kubelink has joined yet. */
   newClusterMode: 'legacy',
-  /** P13: enforcement_instructions_request, of one device and of several. */
-  instructionsRequestStatus: 202,
-  /** P13: the field of enforcement_instructions_applied; without it the newest instructions are meant. */
-  appliedInstructionsField: 'enforcement_instructions_data_href',
-  /** P23: status of a load balancer's device that no enforcement node has reached. */
-  newSlbDeviceStatus: 'pending',
   /** P12, P13, P38: a PUT to an id of the caller's choice that creates: 201 with the object, or 204 as any other PUT. */
   creatingPutStatus: 201 as 201 | 204,
-  /** P28: the keys whose labels make an app group, and so the parts of its id; an organisation could choose others. */
-  appGroupKeys: ['app', 'env'],
-  /** P28: does a label mapping rule's expression disregard case? */
-  labelMappingFoldsCase: true,
-  /** P13: the statuses of a label mapping run, and its answer to assign_labels before it is completed. */
-  mappingRunStatuses: { waiting: 'queued', working: 'running', done: 'completed', failed: 'failed' },
-  unfinishedMappingRunStatus: 406,
-  /** P13: a label mapping run without workloads, or without rules, means all of them; false would mean none. */
-  noListMeansAll: true,
-  /** P13: label_mapping_rules/update answers 204, or 200 with an item for each rule. */
-  mappingRulesUpdateStatus: 204 as 200 | 204,
-  /** P28: the statuses of a report. */
-  reportStatuses: { waiting: 'queued', working: 'running', done: 'done', failed: 'failed' },
-  /** P49: the answer to one report more than `max_queued_reports`. */
-  fullReportQueueStatus: 406,
-  /** P12: may a report be asked for whose template is not enabled? */
-  refuseDisabledTemplates: true,
   /** P13, P30: a result that has expired; 410 is known from one client's tests only. */
   expiredResultStatus: 404,
   /** P71: an `Accept` of any type, which is what many clients send, takes a download as JSON; false would give them CSV. */
@@ -124,26 +101,14 @@ export const UNCERTAIN = {
   updateRulesStatus: 202,
   /** P13: `offset` and `limit` of `update_rules` choose the rows whose rules are worked out; one client sends them. */
   updateRulesHasWindow: true,
-  /** P2: a source address that an access restriction excludes is refused with 401 or 403, nobody says which. */
-  excludedAddressStatus: 403,
   /** P2: the token of a login can be exchanged again within its 30 seconds; false would spend it. */
   authTokenIsReusable: true,
   /** P2: an API key may be asked to live longer than the organisation's longest expiration; false would refuse it. */
   keyMayOutliveMaximum: true,
   /** P13: a login answers 200 or 201. */
   loginStatus: 200,
-  /** P13: what verify_connection of a directory answers, and how it says that there is no connection. */
-  ldapConnectionVerified: { success: true },
-  ldapConnectionFailure: { token: 'input_validation_error', message: 'The LDAP server cannot be reached' },
-  /** P12: a signing certificate made for an identity provider: status, and the whole configuration as the answer. */
-  samlSigningCertStatus: 201,
   /** P30: what a 501 says when a user was created but the invitation could not be sent. */
   invitationNotSent: { token: 'not_implemented_error', message: 'The invitation could not be sent' },
-  /** P31: a second user of the same name, a second security principal of the same SID. */
+  /** P31: a second user of the same name. */
   takenUsername: { token: 'input_validation_error', message: 'The username is taken' },
-  takenSid: { token: 'input_validation_error', message: 'The SID is taken' },
-  /** P49: a deleted security principal stays readable, marked, since rules may show it so; false would erase it. */
-  deletedPrincipalIsKept: true,
-  /** P49: statuses of a support bundle that waits, is made, is there, could not be made. */
-  supportBundleStatus: { waiting: 'pending', working: 'in_progress', done: 'completed', failed: 'failed' },
 } as const

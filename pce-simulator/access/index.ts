@@ -1,32 +1,22 @@
 import type { Route } from '../http/route.js'
 import { plainRoutes } from '../kinds/plain-kind.js'
-import { singleRoutes } from '../kinds/single-kind.js'
 import type { Estate } from '../model.js'
 import type { World } from '../world.js'
-import { accessRestriction } from './access-restriction.js'
 import { issueKey } from './api-key.js'
-import { authSecurityPrincipal, seedPrincipal } from './principals.js'
-import { authenticationSettings } from './authentication-settings.js'
-import { ldapConfigRoutes } from './ldap-config.js'
 import { loginRoutes } from './login.js'
 import { orgApiKeyRoutes } from './org-api-keys.js'
-import { passwordPolicy } from './password-policy.js'
 import { permission } from './permission.js'
+import { seedPrincipal } from './principals.js'
 import { role, roleHref, seedRoles } from './role.js'
-import { samlConfigRoutes, seedSamlConfig } from './saml-config.js'
-import { securityPrincipalRoutes } from './security-principal.js'
 import { serviceAccountKeyRoutes } from './service-account-keys.js'
 import { serviceAccountRoutes } from './service-account.js'
 import { userApiKeyRoutes } from './user-api-keys.js'
 import { userRoutes } from './user-routes.js'
 import { seedUsers } from './user.js'
 
-/** Who may do what: users, roles, permissions, keys, logins and the ways to log in (P2, P28). */
+/** Who may do what: users, roles, permissions, keys and logins (P2, P28). */
 export const accessRoutes: Route[] = [
-  ...[accessRestriction, authSecurityPrincipal, permission, role].flatMap(plainRoutes),
-  ...[authenticationSettings, passwordPolicy].flatMap(singleRoutes),
-  ...ldapConfigRoutes,
-  ...samlConfigRoutes,
+  ...[permission, role].flatMap(plainRoutes),
   // Before those of one user: `login` is no id.
   ...loginRoutes,
   ...userRoutes,
@@ -34,12 +24,11 @@ export const accessRoutes: Route[] = [
   ...serviceAccountRoutes,
   ...serviceAccountKeyRoutes,
   ...orgApiKeyRoutes,
-  ...securityPrincipalRoutes,
 ]
 
 const NEVER = -1
 
-/** The roles, the people of the estate, the first of them an owner with an API key, and an identity provider. */
+/** The roles, the people of the estate, of whom the first is an owner with an API key. */
 export function seedAccess(world: World, people: Estate['users']): void {
   seedRoles(world)
   const users = people.length > 0 ? people : [{ ...world.user, full_name: '' }]
@@ -56,5 +45,4 @@ export function seedAccess(world: World, people: Estate['users']): void {
   const { key, secret } = world.credentials
   const given = { username: key, secret }
   issueKey(world, world.user.href, { name: 'Default key', expires_in_seconds: NEVER }, given)
-  seedSamlConfig(world)
 }

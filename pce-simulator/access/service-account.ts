@@ -7,7 +7,6 @@ import { invalidInput, invalidUri } from '../refusal.js'
 import { exact } from '../validate/query-filters.js'
 import { CLOSED, Href, Name, Nullable, Shape, Text } from '../validate/shape.js'
 import { orgPath, type World } from '../world.js'
-import { requireRestriction } from './access-restriction.js'
 import { issueKey, keysOf, lifetimeOf, renderIssued, renderKey, revokeKeysOf } from './api-key.js'
 import { principalOfAccount, removePermissions } from './principals.js'
 import { permissionsOf } from './permission.js'
@@ -50,7 +49,6 @@ export const serviceAccount: PlainKind = {
 
   change(world, current, body) {
     const { permissions, ...fields } = UPDATE.read(body)
-    requireRestriction(world, fields.access_restriction)
     if (permissions) grant(world, current.href, permissions)
     if (fields.name !== undefined) nameOf(world, current.href, fields.name)
     return fields
@@ -81,7 +79,6 @@ export const serviceAccountRoutes: Route[] = [
 function create(call: Call) {
   const { world, path } = call
   const { permissions, api_key, uuid, ...fields } = CREATE.read(call.body)
-  requireRestriction(world, fields.access_restriction)
   if (uuid !== undefined && world.store(SEGMENT).get(orgPath(world, `/${SEGMENT}/${encodeURIComponent(uuid)}`))) {
     throw invalidInput(`The service account ${uuid} exists`)
   }

@@ -1,9 +1,9 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
+import { passwordPolicy } from '../kinds/generic-kinds.js'
 import { singleOf } from '../kinds/single-kind.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import { digest } from './digest.js'
-import { passwordPolicy } from './password-policy.js'
 
 /** How long the token of a login can be exchanged for a session (P2). */
 const AUTH_TOKEN_MS = 30_000

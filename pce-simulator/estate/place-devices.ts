@@ -84,7 +84,13 @@ export function placeDevices({ seed, orgId }: EstateOptions): Inventory {
   }))
 
   return {
-    network_enforcement_nodes: [{ ...node, uuid: node.href.slice(node.href.lastIndexOf('/') + 1) }],
+    network_enforcement_nodes: [
+      {
+        ...node,
+        uuid: node.href.slice(node.href.lastIndexOf('/') + 1),
+        network_devices: switches.map(({ device }) => ({ href: device.href })),
+      },
+    ],
     network_devices: switches.map(({ device }) => device),
     network_endpoints: endpoints,
     slbs: [slb],

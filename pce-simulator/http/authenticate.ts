@@ -4,12 +4,12 @@ import { Refusal } from '../refusal.js'
 import type { World } from '../world.js'
 import { readBasic } from './read-basic.js'
 
-/** Need no credentials, or check theirs themselves (P2, P5). */
+/** Paths that need no credentials, or whose handlers check them (P2, P5). */
 const OPEN_PATHS = new Set(['/api/v2/node_available', '/api/v2/login_users/authenticate', '/api/v2/users/login'])
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null on open paths. */
+    /** Null on paths that need no credentials. */
     caller: Caller | null
   }
 }
@@ -26,8 +26,8 @@ export function authenticate(app: FastifyInstance, world: World): void {
     const refuse = (reason: string, status: number) =>
       world.events.recordRefusedRequest(`request.${reason}`, path, request.method, status, request.ip)
     const given = readBasic(request.headers.authorization)
-    const found = given === null ? 401 : findCaller(world, given, plainAddress(request.ip))
-    if (found === 401) {
+    const found = given === null ? null : findCaller(world, given)
+    if (found === null) {
       refuse('authentication_failed', 401)
       return reply
         .code(401)
@@ -36,15 +36,10 @@ export function authenticate(app: FastifyInstance, world: World): void {
         .send('')
     }
     const org = /^\/api\/v2\/orgs\/([^/]+)/.exec(path)
-    if (found === 403 || (org && org[1] !== String(world.orgId))) {
+    if (org && org[1] !== String(world.orgId)) {
       refuse('authorization_failed', 403)
       throw new Refusal(403, [{ token: 'forbidden_error', message: 'Forbidden' }])
     }
     request.caller = found
   })
-}
-
-/** A server that listens on IPv6 sees IPv4 peers in a longer form. */
-function plainAddress(address: string): string {
-  return address.replace(/^::ffff:(?=\d+\.)/i, '')
 }

@@ -3,13 +3,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { halfBody, readWhole } from './cut-body.js'
 
 /**
- * What goes wrong. Before the PCE sees the request: `status`, `retry-after`, `html` (an answer of a proxy), `hang` (no byte
- * ever), `reset` (TCP reset), `slow` (an answer after `delayMs`). After it did its work: `truncate` (a well-framed answer with
- * half of its body), `cut-body` (half of the body, then the connection breaks), `stall-body` (half of the body, then silence),
- * `commit-then-drop` (the connection breaks before the answer), `headers` (header values replaced). The request itself goes
- * well, but the asynchronous work it starts (a collection job, a traffic query or its rules, a report, a label mapping run, a
- * support bundle, the invitation of a user, the check of a directory) fails (`job-failed`), never ends (`job-stuck`), or leaves
- * a result that is gone (404) when it is asked for (`job-expired`).
+ * The ways in which a request goes wrong.
+ *
+ * - Before the PCE sees it: `status`, `retry-after`, `html` (the answer of a proxy), `hang` (no byte ever), `reset` (TCP reset),
+ *   `slow` (an answer after `delayMs`).
+ * - Instead of the PCE, once the request has been read: `answer`, for what the simulator does not do by itself.
+ * - After the PCE has done its work: `truncate` (a well-framed answer with half of its body), `cut-body` (half of the body, then
+ *   the connection breaks), `stall-body` (half of the body, then silence), `commit-then-drop` (the connection breaks before the
+ *   answer), `headers` (header values are replaced).
+ * - In the asynchronous work that it starts (a collection job, a traffic query or its rules, the invitation of a user):
+ *   `job-failed` lets the work fail, `job-stuck` lets it never end, and `job-expired` removes its result before it is fetched
+ *   (404).
  */
 export const FAULT_KINDS = [
   'status',
@@ -18,6 +22,7 @@ export const FAULT_KINDS = [
   'hang',
   'reset',
   'slow',
+  'answer',
   'truncate',
   'cut-body',
   'stall-body',
@@ -38,11 +43,11 @@ export interface Fault {
   times: number
   /** Matching requests that pass before it strikes. */
   skip?: number
-  /** `status` (default 503), `retry-after` (429), `html` (502). */
+  /** The status of `status` (503 unless given), `retry-after` (429), `html` (502) and `answer` (200). */
   status?: number
   /** Value of Retry-After: seconds, or any text to be sent as it is. */
   retryAfter?: number | string
-  /** JSON of `status` and `retry-after`, text of `html`, message of `job-failed`. */
+  /** The JSON of `status`, `retry-after` and `answer`, the text of `html` or the message of `job-failed`. A text of `answer` is CSV. */
   body?: unknown
   /** Of `slow`, milliseconds. */
   delayMs?: number
@@ -75,6 +80,14 @@ export function injectFaults(app: FastifyInstance): FaultControl {
     if (fault.times <= 0) faults = faults.filter((other) => other !== fault)
     request.fault = fault
     return strikeBefore(fault, request, reply)
+  })
+
+  app.addHook('preHandler', async ({ fault }, reply) => {
+    if (fault?.kind !== 'answer') return
+    const { status = 200, body } = fault
+    return typeof body === 'string'
+      ? reply.code(status).header('content-type', 'text/csv').send(body)
+      : sendFault(reply, fault, status, {})
   })
 
   app.addHook('onSend', async (request, reply, payload) => strikeAfter(request, reply, payload))

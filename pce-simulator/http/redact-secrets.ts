@@ -13,3 +13,11 @@ export function redactSecrets(value: unknown): unknown {
   if (!found) return value
   return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
 }
+
+/** The value without any password, secret or credential, at any depth. */
+export function leaveOutSecrets(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(leaveOutSecrets)
+  if (typeof value !== 'object' || value === null) return value
+  const kept = Object.entries(value).filter(([key]) => !SECRET.test(key))
+  return Object.fromEntries(kept.map(([key, inner]) => [key, leaveOutSecrets(inner)]))
+}

@@ -4,7 +4,7 @@ import { notFound } from '../refusal.js'
 import { exact, timeBound, type Filters } from '../validate/query-filters.js'
 import { answerCollection } from './answer-collection.js'
 
-export const EVENT_FILTERS: Filters = {
+const EVENT_FILTERS: Filters = {
   event_type: exact('event_type'),
   severity: exact('severity'),
   status: (value) => (event) => (event.status ?? 'nil') === value,

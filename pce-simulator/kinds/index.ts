@@ -3,6 +3,7 @@ import type { Route } from '../http/route.js'
 import { enforcementBoundary } from './enforcement-boundary.js'
 import { eventRoutes } from './event.js'
 import { firewallSettings, firewallSettingsRoutes } from './firewall-settings.js'
+import { genericKindRoutes } from './generic-kinds.js'
 import { ipList } from './ip-list.js'
 import { label } from './label.js'
 import { labelDimension } from './label-dimension.js'
@@ -15,14 +16,12 @@ import { ruleRoutes } from './rule-routes.js'
 import { ruleSet } from './rule-set.js'
 import { service } from './service.js'
 import { serviceBinding } from './service-binding.js'
-import { singleRoutes } from './single-kind.js'
 import { versionedRoutes, type VersionedKind } from './versioned-kind.js'
 import { virtualServer } from './virtual-server.js'
 import { virtualService } from './virtual-service.js'
 import { virtualServiceBulkRoutes } from './virtual-service-bulk.js'
 import { workload } from './workload.js'
 import { workloadBulkRoutes } from './workload-bulk.js'
-import { workloadSettings } from './workload-settings.js'
 
 /** The table: a new kind is a file of its own and a row here. */
 const PLAIN_KINDS = [label, labelDimension, workload, pairingProfile, serviceBinding]
@@ -46,6 +45,6 @@ export const kindRoutes: Route[] = [
   ...labelGroupRoutes,
   ...RULE_KINDS.flatMap(ruleRoutes),
   ...firewallSettingsRoutes,
-  ...singleRoutes(workloadSettings),
+  ...genericKindRoutes,
   ...eventRoutes,
 ]

@@ -2,7 +2,6 @@ import { Type, type Static } from '@sinclair/typebox'
 import type { PceObject, Reference } from '../../schemas/pce/reference.js'
 import type { DiscoveredVirtualServer } from '../../schemas/pce/virtual-service.js'
 import type { Json } from '../model.js'
-import { matchesAddress, nodeNameOf } from '../inventory/discovered-virtual-server.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { UNCERTAIN } from '../uncertain.js'
 import {
@@ -12,7 +11,7 @@ import {
   requireLabels,
   requireWorkload,
 } from '../validate/check-references.js'
-import { EXTERNAL_DATA_FILTERS, byLabels, exact, partial, pointsTo, type Filter } from '../validate/query-filters.js'
+import { EXTERNAL_DATA_FILTERS, byLabels, exact, partial, pointsTo } from '../validate/query-filters.js'
 import { CLOSED, EXTERNAL_DATA, Href, Name, OneOf, Shape, Text } from '../validate/shape.js'
 import type { World } from '../world.js'
 import { collectHrefs, findPolicyUsage, isInUse } from './find-usage.js'
@@ -45,14 +44,6 @@ export const virtualServer: VersionedKind = {
     mode: exact('mode'),
     labels: byLabels((object) => [collectHrefs(object.labels)]),
     discovered_virtual_server: pointsTo('discovered_virtual_server'),
-    slb: byDiscovered(({ slb }, value) => slb.href === value),
-    vip: byDiscovered(({ vip_port }, value) => matchesAddress(vip_port.vip, value)),
-    vip_port: byDiscovered(({ vip_port }, value) => vip_port.port === value),
-    vip_proto: byDiscovered(({ vip_port }, value) => String(vip_port.protocol) === value),
-    'network_enforcement_node.hostname': byDiscovered(
-      (discovered, value, world) => nodeNameOf(world, discovered) === value,
-    ),
-    active_pce_fqdn: byDiscovered(({ active_pce_fqdn }, value) => active_pce_fqdn === value),
     ...EXTERNAL_DATA_FILTERS,
   },
 
@@ -113,11 +104,4 @@ function findDiscovered(world: World, body: PceObject): DiscoveredVirtualServer 
 
 function describeDiscovered({ href, dvs_identifier, name, mode, vip_port }: DiscoveredVirtualServer): Json {
   return { href, dvs_identifier, name, mode, vip_port }
-}
-
-function byDiscovered(test: (discovered: DiscoveredVirtualServer, value: string, world: World) => boolean): Filter {
-  return (value, world) => (object) => {
-    const discovered = findDiscovered(world, object)
-    return discovered !== undefined && test(discovered, value, world)
-  }
 }

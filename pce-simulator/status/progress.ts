@@ -36,18 +36,8 @@ export function isPending({ stage }: Progress): boolean {
   return stage === 'waiting' || stage === 'working'
 }
 
-/** There is a result, and it has not expired. */
-export function hasResult({ stage, fate }: Progress): boolean {
-  return stage === 'done' && fate !== 'expired'
-}
-
 /** Throws 404 while there is no result, and what an expired one answers. */
 export function requireResult({ stage, fate }: Progress): void {
   if (stage !== 'done') throw notFound()
   if (fate === 'expired') throw new Refusal(UNCERTAIN.expiredResultStatus, notFound().errors)
-}
-
-/** Whole percents for the kinds that report them. */
-export function percentOf({ stage, polls }: Progress, pollsUntilDone: number): number {
-  return stage === 'done' ? 100 : Math.min(99, Math.floor((polls / pollsUntilDone) * 100))
 }

@@ -3,7 +3,7 @@ import { Type, type Static, type TProperties } from '@sinclair/typebox'
 import { MAX_TRAFFIC_ROWS, POLICY_DECISIONS } from '../../schemas/pce/words.js'
 import { singleOf } from '../kinds/single-kind.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
-import { orgSettings } from '../settings/org-settings.js'
+import { orgSettings } from '../kinds/generic-kinds.js'
 import { readTime } from '../validate/query-filters.js'
 import { CLOSED, Href, OneOf, Port, Shape } from '../validate/shape.js'
 import type { World } from '../world.js'
@@ -73,7 +73,7 @@ const FIELDS = {
 }
 
 /** The body of an asynchronous query, and what a report exports. */
-export const TrafficQueryShape = Type.Object(
+const TrafficQueryShape = Type.Object(
   { query_name: Type.String(), ...FIELDS, max_results: Type.Integer({ minimum: 0, maximum: MAX_TRAFFIC_ROWS }) },
   CLOSED,
 )
@@ -104,7 +104,7 @@ export function readSynchronousQuery(world: World, body: unknown): AcceptedQuery
   return acceptQuery(world, SYNCHRONOUS.read(body))
 }
 
-export function acceptQuery(world: World, query: SentQuery): AcceptedQuery {
+function acceptQuery(world: World, query: SentQuery): AcceptedQuery {
   const end = query.end_date === undefined ? world.clock() : readDate(query.end_date)
   const days = longestSpan(world)
   const start = query.start_date === undefined ? end - days * DAY : readDate(query.start_date)
@@ -128,7 +128,7 @@ function longestSpan(world: World): number {
   return Number(singleOf(world, orgSettings).max_explorer_query_timespan_days)
 }
 
-export function readDate(text: string): number {
+function readDate(text: string): number {
   const time = readTime(text)
   if (time === null)
     throw invalidInput(`Input validation failed. Details: {${text} is not a timestamp with a time zone}`)

@@ -79,19 +79,6 @@ t.test('workloads are unpaired under the older name of the field, with their VEN
     ((await org('GET', '/workloads')).body as { href: string }[]).map(({ href }) => href),
     [scanner],
   )
-  t.equal((await org('GET', `${paymentsDb}/risk_details`)).status, 404)
-})
-
-t.test('risk details are per workload, by the policy in force; none without a VEN', async (t) => {
-  const { org } = await startPce(t)
-  const exposure = async (href: string) => (await org('GET', `${href}/risk_details`)).body.risk_details.ransomware
-  const before = await exposure(paymentsDb)
-  partial(t, before, { num_workloads: 1, ransomware_protection_percent: 0 }, 'nothing is blocked yet')
-  await org('PUT', paymentsDb, { enforcement_mode: 'full' })
-  partial(t, await exposure(paymentsDb), { workload_exposure_severity: 'fully_protected', num_workloads: 1 })
-  t.same((await exposure(orderingWeb)).ransomware_protection_percent, 0, 'the other one is as it was')
-  t.equal(await exposure(scanner), null)
-  t.equal((await org('GET', '/workloads/none/risk_details')).status, 404)
 })
 
 t.test('a CSV import changes existing workloads: labels added, removed and created; one result per row', async (t) => {

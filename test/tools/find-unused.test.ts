@@ -121,6 +121,7 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
     await pce.firewallSettings.update({}, { rule_hit_count_enabled_scopes: scopes })
     await pce.provisionPolicyChanges('count', [`${DRAFT}/firewall_settings`])
   }
+  /** A report as a PCE has it when it is finished; the simulator makes none. */
   const report = async (days: number, type = 'rule_hit_count_report') => {
     now += 60_000
     const { href } = await pce.reports.create({
@@ -129,10 +130,22 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
         report_time_range: { last_num_days: days },
         ...(type.startsWith('rule') && { rule_sets: [] }),
       },
-      send_by_email: false,
+      status: 'done',
+      generated_at: new Date(now).toISOString(),
     })
-    for (let polls = 0; polls < 4; polls++) await pce.reports.getByReference(href)
     return href
+  }
+  /** What the download of any report answers from now on: hits by the number of the rule. */
+  const writeTable = (hits: Record<number, number>) => {
+    const rule = (number: string) => `/orgs/1/sec_policy/active/rule_sets/1/sec_rules/${number}`
+    const rows = Object.entries(hits).map(([number, count]) => `pay,${rule(number)},allow,${count}`)
+    simulator.faults.clear()
+    simulator.faults.add({
+      kind: 'answer',
+      path: /\/download$/,
+      times: 9,
+      body: ['Rule Set,Rule,Type,Hit Count', ...rows].join('\n'),
+    })
   }
 
   await t.test(
@@ -160,6 +173,7 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
 
   await t.test('names those that were counted everywhere over the whole window', async (t) => {
     const href = await report(30)
+    writeTable({ 1: 7, 2: 0 })
     const answer = await hits()
     t.same(answer.rules_without_hits, [
       {
@@ -187,10 +201,11 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
       ingress_services: [{ port: 9, proto: 6 }],
       resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
     }
-    await pce.rules.create(rule, `${DRAFT}/rule_sets/1`)
+    const { href: added } = await pce.rules.create(rule, `${DRAFT}/rule_sets/1`)
     await pce.provisionPolicyChanges('one more', [`${DRAFT}/rule_sets/1`])
     t.same((await hits()).rule_hits.counts.not_in_report, 1, 'the report is older than the rule')
     await report(30)
+    writeTable({ 1: 7, 2: 0, [Number(added.split('/').at(-1))]: 0 })
     t.same((await hits()).rule_hits.counts, {
       in_force: 3,
       hit: 1,
@@ -210,6 +225,7 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
 
   await t.test('nor any where the columns of the report are not known', async (t) => {
     const body = 'Rule,Hits so far'
+    simulator.faults.clear()
     simulator.faults.add({ kind: 'status', path: /\/download$/, times: 1, status: 200, body })
     t.match(await why(), /^The columns of the report are not known: Rule,Hits so far\./)
   })

@@ -157,6 +157,11 @@ export async function startContractPce(t: Test, options: PceSimulatorOptions = {
       })
     },
 
+    /** The next matching request gets this answer: for operations that the simulator does not carry out. */
+    answerNext: (method: string, path: string, body: unknown, status = 200): void => {
+      simulator.faults.add({ kind: 'answer', method, path, times: 1, status, body })
+    },
+
     /** How many assertions about the wire and about refusals there were. */
     tally: () => ({ wires, refusals }),
   }

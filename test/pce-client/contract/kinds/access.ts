@@ -31,8 +31,6 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
       ],
       update: { body: { description: 'Jump hosts only', ips: ['198.51.100.8'] } },
       remove: true,
-      bad: { name: 'No addresses' },
-      conflict: { body: { name: 'Too many', ips: Array.from({ length: 9 }, (_, index) => `192.0.2.${index + 1}`) } },
       unknown: '999999',
     },
     {
@@ -51,7 +49,6 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
         wire: { name: 'audit' },
         keeps: ({ name }) => String(name).includes('audit'),
       },
-      bad: { type: 'robot', name: 'r2', display_name: 'R2' },
       unknown: NO_UUID,
     },
     {
@@ -60,7 +57,6 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
       single: 'object',
       fields: ['authentication_type'],
       update: { body: { authentication_type: 'LDAP' } },
-      bad: { authentication_type: 'Kerberos' },
     },
     {
       kind: 'ldap_configs',
@@ -96,12 +92,11 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
             full_name_attribute: 'cn',
             insecure_disable_tls_certificate_verification: false,
           },
-          reads: { name: 'Second directory', port: 636, is_bind_password_set: true, bind_password: undefined },
+          reads: { name: 'Second directory', port: 636, bind_password: undefined },
         },
       ],
       update: { body: { port: 3269, request_timeout_seconds: 20 } },
       remove: true,
-      bad: { address: 'ldap.example.com', port: 70_000 },
       unknown: NO_UUID,
     },
     {
@@ -113,7 +108,6 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
         ...['consumer_service_url', 'consumer_logout_url', 'force_authn', 'sign_authn_request', ...STAMPS],
       ],
       update: { body: { idp_sso_target_url: 'https://idp.example.com/sso', force_authn: true } },
-      bad: { force_authn: 'yes' },
       unknown: NO_UUID,
     },
     {
@@ -126,15 +120,6 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
         ...['session_timeout_minutes', 'updated_at', 'updated_by'],
       ],
       update: { body: { min_length: 17, history_count: 4 } },
-      bad: { min_length: 'long' },
-      conflict: {
-        body: {
-          require_type_number: true,
-          require_type_lowercase: true,
-          require_type_uppercase: false,
-          require_type_symbol: false,
-        },
-      },
     },
     {
       kind: 'permissions',
@@ -242,11 +227,10 @@ export async function accessKinds(pce: ContractPce): Promise<KindRow[]> {
       update: { body: { description: 'Of every domain' } },
       remove: true,
       filter: {
-        params: { sid: 'S-1-5-21-1111111111-2222222222-3333333333-1001' },
-        wire: { sid: 'S-1-5-21-1111111111-2222222222-3333333333-1001' },
-        keeps: ({ sid }) => sid === 'S-1-5-21-1111111111-2222222222-3333333333-1001',
+        params: { name: 'Clerks' },
+        wire: { name: 'Clerks' },
+        keeps: ({ name }) => name === 'Clerks',
       },
-      bad: { name: 'No SID' },
       unknown: 'S-1-5-21-9-9-9-9',
     },
   ]

@@ -5,17 +5,8 @@ import type { ContractPce, Json } from '../start-contract-pce.js'
 export async function deviceKinds(pce: ContractPce): Promise<KindRow[]> {
   const made = async (path: string, body: object) => (await pce.ask<{ href: string }>('POST', path, body)).href
   const workload = await made('/orgs/1/workloads', { name: 'contract-1', hostname: 'contract-1.example.com' })
-  const node = (await pce.list('/orgs/1/network_enforcement_nodes'))[0]?.href
-  const newDevice = (name: string) =>
-    made(`${node}/network_devices`, {
-      name,
-      device_type: 'switch',
-      manufacturer: 'Cisco',
-      model: '9000',
-      ip_address: '192.0.2.20',
-    })
-  const device = await newDevice('Contract switch')
-  await newDevice('Contract spare')
+  const [device = '', spare = ''] = (await pce.list('/orgs/1/network_devices')).map(({ href }) => href)
+  if (spare === '') throw new Error('The estate has too few network devices')
 
   return [
     {
@@ -23,9 +14,8 @@ export async function deviceKinds(pce: ContractPce): Promise<KindRow[]> {
       path: '/orgs/1/network_enforcement_nodes',
       id: ID.uuid,
       fields: ['hostname', 'network_devices'],
-      filter: { params: { model: 'no such' }, wire: { model: 'no such' }, keeps: () => false, none: true },
+      filter: { params: { name: 'no such' }, wire: { name: 'no such' }, keeps: () => false, none: true },
       update: { body: { target_pce_fqdn: 'pce2.example.com' } },
-      bad: { hostname: 'x' },
       unknown: NO_UUID,
     },
     {
@@ -33,14 +23,13 @@ export async function deviceKinds(pce: ContractPce): Promise<KindRow[]> {
       path: '/orgs/1/network_devices',
       id: ID.uuid,
       fields: ['href', 'config', 'supported_endpoint_type', 'network_enforcement_node'],
-      update: { body: { description: 'In the basement' }, reads: { config: { description: 'In the basement' } } },
+      update: { body: { description: 'In the basement' } },
       remove: true,
       filter: {
-        params: { name: 'Contract switch' },
-        wire: { name: 'Contract switch' },
-        keeps: ({ config }) => (config as Json).name === 'Contract switch',
+        params: { name: 'core-switch-1' },
+        wire: { name: 'core-switch-1' },
+        keeps: ({ config }) => (config as Json).name === 'core-switch-1',
       },
-      bad: { rules_format: 'xml' },
       unknown: NO_UUID,
     },
     {
@@ -63,7 +52,6 @@ export async function deviceKinds(pce: ContractPce): Promise<KindRow[]> {
         reads: { config: { name: 'port-2b' } },
       },
       remove: true,
-      bad: { workloads: [] },
       unknown: NO_UUID,
     },
   ]

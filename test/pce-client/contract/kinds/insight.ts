@@ -34,10 +34,9 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       id: ID.uuid,
       fields: EVENT,
       filter: {
-        params: { 'timestamp[gte]': '2030-01-01T00:00:00Z' },
-        wire: { 'timestamp[gte]': '2030-01-01T00:00:00Z' },
-        keeps: () => false,
-        none: true,
+        params: { max_results: 1 },
+        wire: { max_results: '1' },
+        keeps: (_object, index) => index === 0,
       },
       unknown: NO_UUID,
     },
@@ -79,7 +78,6 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       ],
       update: { body: { enabled: false, overwrite: false } },
       remove: true,
-      bad: { expression: { property: 'colour', operator: 'equals', values: ['red'] }, label_assignments: [] },
       unknown: NO_UUID,
     },
     {
@@ -88,7 +86,6 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       id: /^[\w-]+$/,
       fields: ['href', 'name', 'report_parameters'],
       update: { body: { enabled: false } },
-      bad: { enabled: 'no' },
       unknown: 'no_such_template',
     },
     {
@@ -118,12 +115,6 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       ],
       update: { body: { name: 'Contract twice', report_generation_frequency: 'daily' } },
       remove: true,
-      bad: {
-        name: 'x',
-        report_template: { href: template?.href },
-        report_generation_frequency: 'hourly',
-        report_parameters: time,
-      },
       unknown: NO_UUID,
     },
     {
@@ -144,12 +135,10 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
           },
         },
       ],
-      bad: { report_template: { href: template?.href } },
       unknown: NO_UUID,
       update: {
         of: { report_template: { href: template?.href }, report_parameters: time },
         body: { status: 'cancel_requested' },
-        passes: ({ status }) => status === 'cancel_requested' || status === 'cancelled',
       },
     },
     {
@@ -166,7 +155,6 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       chosen: { id: 'contract-3', body: { name: 'Another hole', score: 50 } },
       update: { body: { name: 'A small hole', score: 5 } },
       remove: true,
-      bad: { reference_id: 'contract-4', name: 'x', score: 101 },
       unknown: 'no-such-reference',
     },
     {
@@ -191,11 +179,10 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
             },
           ],
         },
-        reads: { name: 'Contract scan', report_type: 'nessus', num_vulnerabilities: 1 },
+        reads: { name: 'Contract scan', report_type: 'nessus', scanned_ips: ['10.0.0.1'] },
       },
       update: { body: { name: 'Contract rescan', report_type: 'nessus' } },
       remove: true,
-      bad: { name: 'x' },
       unknown: 'no-such-report',
     },
     {
@@ -204,7 +191,6 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       id: ID.uuid,
       fields: ['href', 'name', 'labels', 'created_at', 'updated_at'],
       update: { body: { required_ports: [{ port: 5353 }], num_optional_ports_required: 0 } },
-      bad: { priority: 0 },
       unknown: NO_UUID,
     },
     {
@@ -214,7 +200,6 @@ export async function insightKinds(pce: ContractPce): Promise<KindRow[]> {
       fields: ['href', 'ip_address', 'core_service_type', 'method_name', 'created_at', 'updated_at'],
       filter: { params: { max_results: 1 }, wire: { max_results: '1' }, keeps: (_object, index) => index === 0 },
       update: { body: { action: 'accept', feedback: 'It is one' }, reads: { feedback: 'It is one' } },
-      bad: { action: 'ignore' },
       unknown: NO_UUID,
     },
     {

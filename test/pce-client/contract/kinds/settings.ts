@@ -19,7 +19,6 @@ export function settingsKinds(): KindRow[] {
       single: 'object',
       fields: ['audit_event_retention_seconds', 'audit_event_min_severity', 'format'],
       update: { body: { audit_event_retention_seconds: 86_400, format: 'CEF' } },
-      bad: { audit_event_retention_seconds: 86_399 },
     },
     {
       kind: 'org_settings',
@@ -27,7 +26,6 @@ export function settingsKinds(): KindRow[] {
       single: 'object',
       fields: ['max_explorer_query_timespan_days', 'max_api_key_expiration_in_seconds'],
       update: { body: { max_api_key_expiration_in_seconds: 86_400, ven_maintenance_token_required: true } },
-      bad: { num_assets_requiring_ransomware_protection: 0 },
     },
     {
       kind: 'report_settings',
@@ -35,7 +33,6 @@ export function settingsKinds(): KindRow[] {
       single: 'object',
       fields: ['max_queued_reports', 'report_retention_days'],
       update: { body: { max_queued_reports: 7, report_retention_days: 6 } },
-      bad: { report_retention_days: 8 },
     },
     {
       kind: 'trusted_proxy_ips',
@@ -43,7 +40,6 @@ export function settingsKinds(): KindRow[] {
       single: 'object',
       fields: ['max_trusted_proxy_ips_per_region', 'trusted_proxy_ips'],
       update: { body: { trusted_proxy_ips: [{ pce_fqdn: null, ip: '192.0.2.1' }] } },
-      bad: { trusted_proxy_ips: [{ pce_fqdn: null }] },
     },
     {
       kind: 'workload_settings',
@@ -56,7 +52,6 @@ export function settingsKinds(): KindRow[] {
         'ven_uninstall_timeout_hours',
       ],
       update: { body: { workload_disconnected_timeout_seconds: [{ scope: [], value: 7200 }] } },
-      bad: { workload_goodbye_timeout_seconds: [{ scope: [], value: -2 }] },
     },
     {
       kind: 'optional_features',
@@ -69,7 +64,6 @@ export function settingsKinds(): KindRow[] {
           { name: 'core_insights', enabled: false },
         ],
       },
-      bad: [{ name: 'teleportation', enabled: true }],
     },
     {
       kind: 'syslog_destinations',
@@ -96,7 +90,6 @@ export function settingsKinds(): KindRow[] {
       ],
       update: { body: { description: 'The new collector' } },
       remove: true,
-      bad: { pce_scope: ['pce.example.com'], type: 'carrier_pigeon', description: 'x', ...LOGGERS },
       unknown: NO_UUID,
     },
     {
@@ -118,7 +111,6 @@ export function settingsKinds(): KindRow[] {
       ],
       update: { body: { data_source: 'any', target: { dst_port: 5353, proto: 17, dst_ip: '192.0.2.53' } } },
       remove: true,
-      bad: { transmission: 'broadcast', action: 'keep' },
       unknown: NO_UUID,
     },
     {
@@ -140,7 +132,6 @@ export function settingsKinds(): KindRow[] {
         },
       ],
       remove: true,
-      bad: { include_logs: 'some' },
       unknown: NO_UUID,
     },
   ]

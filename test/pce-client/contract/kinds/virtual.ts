@@ -1,5 +1,5 @@
 import { ID, NO_UUID, type KindRow } from '../kind-row.js'
-import type { ContractPce, Json } from '../start-contract-pce.js'
+import type { ContractPce } from '../start-contract-pce.js'
 
 const DRAFT = '/orgs/1/sec_policy/draft'
 const STAMPS = ['created_at', 'updated_at']
@@ -18,7 +18,7 @@ export async function virtualKinds(pce: ContractPce): Promise<KindRow[]> {
   await pce.ask('POST', '/orgs/1/sec_policy', { update_description: 'The ground' })
   const active = virtualServices.map((href) => href.replace('/draft/', '/active/'))
   const discovered = await pce.list('/orgs/1/discovered_virtual_servers')
-  const vip = String((discovered.at(-1)?.vip_port as Json | undefined)?.vip)
+  const discoveredName = String(discovered.at(-1)?.name)
   const node = (await pce.list('/orgs/1/network_enforcement_nodes'))[0]?.href
 
   return [
@@ -172,11 +172,10 @@ export async function virtualKinds(pce: ContractPce): Promise<KindRow[]> {
       update: { body: { description: 'A good pair' } },
       remove: true,
       filter: {
-        params: { num_devices: 2 },
-        wire: { num_devices: '2' },
-        keeps: ({ devices }) => (devices as unknown[]).length === 2,
+        params: { name: 'balancers' },
+        wire: { name: 'balancers' },
+        keeps: ({ name }) => String(name).includes('balancers'),
       },
-      bad: { name: 'x', device_type: 'f5', devices: [] },
       unknown: NO_UUID,
     },
     {
@@ -187,7 +186,11 @@ export async function virtualKinds(pce: ContractPce): Promise<KindRow[]> {
         ...['href', 'dvs_identifier', 'name', 'vip_port', 'local_ips', 'mode', 'slb', 'service_checks'],
         ...['network_enforcement_node', ...STAMPS, 'created_by', 'updated_by'],
       ],
-      filter: { params: { vip }, wire: { vip }, keeps: ({ vip_port }) => (vip_port as Json).vip === vip },
+      filter: {
+        params: { name: discoveredName },
+        wire: { name: discoveredName },
+        keeps: ({ name }) => name === discoveredName,
+      },
       unknown: NO_UUID,
     },
   ]

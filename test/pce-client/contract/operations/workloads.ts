@@ -55,9 +55,11 @@ export async function workloadOperations(t: Test, pce: ContractPce): Promise<voi
   })
 
   await proveOperation(t, pce, 'get_workload_risk_details', async (t) => {
-    const details = await client.getWorkloadRiskDetails(managed[0]!)
-    pce.wire(t, { method: 'GET', path: `${managed[0]}/risk_details` }, 'below the workload')
-    partial(t, details, { risk_details: {} })
+    const answer = { risk_details: { ransomware: { num_workloads: 1 } } }
+    pce.answerNext('GET', `${href}/risk_details`, answer)
+    const details = await client.getWorkloadRiskDetails(href)
+    pce.wire(t, { method: 'GET', path: `${href}/risk_details` }, 'below the workload')
+    t.strictSame(details, answer)
     checkResult(t, 'get_workload_risk_details', details)
     const facts = { status: 404, method: 'GET', path: `${NO_WORKLOAD}/risk_details` }
     await pce.refused(t, () => client.getWorkloadRiskDetails(NO_WORKLOAD), facts, 'an unknown workload')
