@@ -8,7 +8,7 @@ import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { summaryLine } from './count-assertions.js'
+import { summaryLine } from './summary-line.js'
 
 interface Step {
   name: string

@@ -10,7 +10,7 @@ import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { inScratch } from './bench/in-scratch.js'
 import { startServer } from './bench/start-server.js'
-import { summaryLine } from './count-assertions.js'
+import { summaryLine } from './summary-line.js'
 
 const NODE = 'node@22.23.3'
 const SUITE = '@modelcontextprotocol/conformance@0.2.0-alpha.12'

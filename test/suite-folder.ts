@@ -1,5 +1,7 @@
 import { join } from 'node:path'
-import { SUITE_FOLDER } from '../scripts/suite/current-test.js'
+
+/** The variable that tells the processes of a run where its compiled sources are. */
+export const SUITE_FOLDER = 'SVC_MCP_SUITE_FOLDER'
 
 /** A path in the folder of this run of the suite, which its processes share and which is removed with it. Throws outside of a run. */
 export function inSuiteFolder(...names: string[]): string {

@@ -3,7 +3,7 @@ import { makeCertificate, type Certificate } from '../../test/edge/support/make-
 import { startNginx } from '../../test/edge/support/start-nginx.js'
 import { startPostgres, type Postgres } from '../../test/postgres/start-postgres.js'
 import { choosePort } from '../../programs/process/choose-port.js'
-import { SUITE_FOLDER } from '../suite/current-test.js'
+import { SUITE_FOLDER } from '../../test/suite-folder.js'
 import { callTool, createPoster, load, type LoadRun, type Poster } from './callers.js'
 import { inScratch, type Scratch } from './in-scratch.js'
 import { familySeconds, peakMemory, processorSeconds } from './processor-time.js'

@@ -1,4 +1,4 @@
-/** What the project's own commands promise: counting, installing, generating, and adding everything up. */
+/** What the project's own commands promise: running tests, installing, generating, and adding everything up. */
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
@@ -8,7 +8,6 @@ import { parseEnv } from 'node:util'
 import { Type } from '@sinclair/typebox'
 import t from 'tap'
 import { inScratch } from '../../scripts/bench/in-scratch.js'
-import { countAssertions, summaryLine } from '../../scripts/count-assertions.js'
 import { definedNumbers, findBrokenLinks, findDangling } from '../../scripts/docs/check-citations.js'
 import { ERROR_TABLE, type ErrorRow } from '../../plugins/errors/table.js'
 import { findCommands, findUntestedCommands } from '../../scripts/docs/find-commands.js'
@@ -24,57 +23,6 @@ import { contains } from '../partial.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 
-t.test('counts the assertions of a run', async (t) => {
-  const tap = (...lines: string[]) => ['TAP version 14', ...lines, ''].join('\n')
-  const file = (name: string, body: string[], close: string) => [
-    `# Subtest: ${name}`,
-    ...body.map((line) => `    ${line}`),
-    close,
-  ]
-  const cases: [string, string, { passed: number; failed: number; skipped: number }][] = [
-    ['a run that never wrote a line is a failure', '', { passed: 0, failed: 1, skipped: 0 }],
-    [
-      'a run that was cut off is a failure',
-      tap('1..2', ...file('a', ['ok 1 - x', '1..1'], 'ok 1 - a')),
-      { passed: 1, failed: 1, skipped: 0 },
-    ],
-    [
-      'a run that bailed out is a failure',
-      tap(...file('a', ['ok 1 - x', '1..1'], 'ok 1 - a'), 'Bail out! no'),
-      { passed: 1, failed: 1, skipped: 0 },
-    ],
-    [
-      'a file that crashed is a failure',
-      tap(...file('a', ['ok 1 - x', '1..1'], 'not ok 1 - a'), '1..1'),
-      { passed: 1, failed: 1, skipped: 0 },
-    ],
-    [
-      'a file that asserts nothing is a failure',
-      tap(...file('a', ['1..0 # no tests found'], 'ok 1 - a # SKIP no tests found'), '1..1'),
-      { passed: 0, failed: 1, skipped: 0 },
-    ],
-    [
-      'a failed assertion counts once, however deep it lies',
-      tap(
-        ...file(
-          'a',
-          ['# Subtest: b', '    ok 1 - x', '    not ok 2 - y', '    1..2', 'not ok 1 - b', '1..1'],
-          'not ok 1 - a',
-        ),
-        '1..1',
-      ),
-      { passed: 1, failed: 1, skipped: 0 },
-    ],
-    [
-      'skip and todo are neither',
-      tap(...file('a', ['ok 1 - x', 'ok 2 - y # SKIP later', 'not ok 3 - z # TODO later', '1..3'], 'ok 1 - a'), '1..1'),
-      { passed: 1, failed: 0, skipped: 2 },
-    ],
-  ]
-  for (const [title, text, expected] of cases) t.same(countAssertions(text), expected, title)
-  t.equal(summaryLine({ passed: 12, failed: 3 }), '12 passed, 3 failed')
-})
-
 t.test('the runner', async (t) => {
   const test = (body: string) => `import t from 'tap'\n${body}\n`
   const dir = t.testdir({
@@ -82,57 +30,57 @@ t.test('the runner', async (t) => {
     node_modules: t.fixture('symlink', join(ROOT, 'node_modules')),
     scripts: { suite: {} },
     test: {
-      'good.test.ts': test('t.ok(1); t.ok(2)'),
-      'bad.test.ts': test("const one: number = 1\nt.equal(one, 2, 'one is two')"),
-      'empty.test.ts': test(''),
-      'throws.test.ts': test("t.ok(1)\nthrow new Error('thrown')"),
-      'exits.test.ts': test('t.ok(1)\nprocess.exit(0)'),
-      'dies.test.ts': test("t.ok(1)\nprocess.kill(process.pid, 'SIGKILL')"),
-      'hangs.test.ts': test(
-        "t.test('hangs', async () => { await new Promise((resolve) => setTimeout(resolve, 60_000)) })",
-      ),
-      'last.test.ts': test('t.ok(1)'),
-      'other.long.ts': test('t.ok(1)'),
+      // Files of a folder share a process, so each that ends it has a folder of its own.
+      good: {
+        'good.test.ts': test("t.beforeEach(() => { throw new Error('of this file alone') })\nt.ok(1); t.ok(2)"),
+        'last.test.ts': test("t.test('ok', async (t) => { t.ok(1) })"),
+        'open.test.ts': test('t.ok(1)\nsetInterval(() => {}, 1000)'),
+        'other.long.ts': test('t.ok(1)'),
+      },
+      bad: { 'bad.test.ts': test("const one: number = 1\nt.equal(one, 2, 'one is two')") },
+      empty: { 'empty.test.ts': test('') },
+      throws: { 'throws.test.ts': test("t.ok(1)\nthrow new Error('thrown')") },
+      exits: { 'exits.test.ts': test('t.ok(1)\nprocess.exit(0)') },
+      dies: { 'dies.test.ts': test("t.ok(1)\nprocess.kill(process.pid, 'SIGKILL')") },
+      hangs: { 'hangs.test.ts': test("t.test('never', () => new Promise((resolve) => setTimeout(resolve, 600_000)))") },
       'notes.md': '',
     },
   })
   for (const name of [
-    'run-tests',
-    'count-assertions',
-    'suite/compile-tests',
-    'suite/current-test',
-    'suite/run-suite',
-    'suite/run-test-files',
+    'run-tests.mjs',
+    ...['compile.mjs', 'suites.mjs', 'file-test.ts', 'run-files.ts'].map((file) => `suite/${file}`),
   ])
-    copyFileSync(join(ROOT, `scripts/${name}.ts`), join(dir, `scripts/${name}.ts`))
+    copyFileSync(join(ROOT, 'scripts', name), join(dir, 'scripts', name))
   const run = (...args: string[]) => {
-    const { status, stdout, stderr } = spawnSync(
-      process.execPath,
-      ['--import', 'tsx', 'scripts/run-tests.ts', ...args],
-      {
-        cwd: dir,
-        encoding: 'utf8',
-      },
+    const { status, stdout, stderr } = spawnSync(process.execPath, ['scripts/run-tests.mjs', ...args], {
+      cwd: dir,
+      encoding: 'utf8',
+    })
+    const told = [...stdout.matchAll(/^(ok|FAILED) +(test\/[\w./]+)/gm)].map(
+      ([, verdict, name]) => `${verdict} ${name}`,
     )
-    const told = [...stdout.matchAll(/^(ok|FAILED) +(test\/\w+)/gm)].map(([, verdict, file]) => `${verdict} ${file}`)
-    return { status, told: [...new Set(told)].sort(), last: stdout.trimEnd().split('\n').at(-1), stdout, stderr }
+    return { status, told: told.sort(), last: stdout.trimEnd().split('\n').at(-1), stdout, stderr }
   }
 
-  const all = run('--timeout=2', '--jobs=2')
+  const all = run('--timeout=5', '--jobs=2')
   t.equal(all.status, 1)
   t.same(all.told, [
     ...['bad', 'dies', 'empty', 'exits', 'hangs', 'throws'].map((name) => `FAILED test/${name}`),
-    ...['good', 'last'].map((name) => `ok test/${name}`),
+    'ok test/good',
   ])
-  t.match(
-    all.stdout,
-    /test\/bad\.test\.ts > one is two\n\s+test\/bad\.test\.ts:3\n/,
-    'a failure is where its source is',
-  )
+  for (const words of [
+    /bad\.test\.ts > one is two[^]*-2\n +\+1[^]*test\/bad\/bad\.test\.ts:3:3/,
+    /SIGKILL ended the process while test\/dies\/dies\.test\.ts ran/,
+    /test\/empty\/empty\.test\.ts asserts nothing/,
+    /test\/exits\/exits\.test\.ts > test unfinished/,
+    /test\/hangs\/hangs\.test\.ts > never > timeout!/,
+    /test\/throws\/throws\.test\.ts > thrown/,
+  ])
+    t.ok(words.test(all.stdout), String(words))
   t.match(all.last, /^\d+ passed, [6-9] failed$/)
 
-  const some = run('test/good.test.ts', 'test/other.long.ts')
-  t.same([some.status, some.told, some.last], [0, ['ok test/good', 'ok test/other'], '3 passed, 0 failed'])
+  const some = run('test/good/last.test.ts', 'test/good/other.long.ts')
+  t.same([some.status, some.told, some.last], [0, ['ok test/good', 'ok test/good/other.long.ts'], '2 passed, 0 failed'])
 
   const missing = run('test/gone.test.ts')
   t.same([missing.status, missing.last, missing.stderr], [1, '0 passed, 1 failed', 'There is no test/gone.test.ts\n'])

@@ -1,0 +1,15 @@
+import type { Test } from 'tap'
+
+let open: Test | undefined
+
+/** The subtest of the file that is being loaded: what `import t from 'tap'` becomes in a compiled test file. */
+export function fileTest(): Test {
+  if (open === undefined) throw new Error('No test file is being loaded')
+  return open
+}
+
+/** Loads a test file into a subtest. */
+export async function loadInto(test: Test, url: string): Promise<void> {
+  open = test
+  await import(url)
+}
