@@ -313,10 +313,9 @@ t.test('progress and the end of a call whose client has left', async (t) => {
     signal: controller.signal,
     headers: { 'content-type': 'application/json', accept: 'application/json, text/event-stream', ...headers },
     body: JSON.stringify(body),
-  }).then(
-    (answer) => answer.text(),
-    () => '',
-  )
+  })
+    .then((answer) => answer.text())
+    .catch(() => '')
   await leaving.read.arrived
   const aborted = new Promise((resolve) => leaving.seen.read!.addEventListener('abort', resolve))
   controller.abort()
