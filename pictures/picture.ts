@@ -1,11 +1,12 @@
+import { isDecision, POLICY_DECISIONS, type PolicyDecision } from '../schemas/pce/policy-decisions.js'
 import type { Markup } from './markup.js'
 
 /** The kinds of pictures. */
 export type PictureKind = 'map' | 'ringfence' | 'change' | 'paths'
 
 /** Policy decisions as they are drawn; any other value of the PCE becomes `unknown`. */
-export const DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
-export type Decision = (typeof DECISIONS)[number]
+export const DECISIONS = POLICY_DECISIONS
+export type Decision = PolicyDecision
 
 export const DECISION_WORDS: Readonly<Record<Decision, string>> = {
   allowed: 'allowed',
@@ -14,8 +15,7 @@ export const DECISION_WORDS: Readonly<Record<Decision, string>> = {
   unknown: 'not known',
 }
 
-export const decisionOf = (text: string): Decision =>
-  (DECISIONS as readonly string[]).includes(text) ? (text as Decision) : 'unknown'
+export const decisionOf = (text: string): Decision => (isDecision(text) ? text : 'unknown')
 
 /** A drawing whose coordinate system begins at 0, 0. */
 export interface Drawing {

@@ -1,3 +1,5 @@
+import type { Decision } from './picture.js'
+
 /**
  * Colours of pictures in light and dark mode. Decisions differ in lightness as well as hue, and their lines differ in
  * dashes too, so that people with colour blindness can tell them apart, also on paper. A test verifies this.
@@ -27,12 +29,18 @@ export const COLOURS = {
     unknown: '#93a1ad',
     mark: '#4a3c10',
   },
-} as const
+} as const satisfies Record<
+  'light' | 'dark',
+  Record<Decision | 'page' | 'panel' | 'text' | 'soft' | 'line' | 'mark', string>
+>
 
 const variables = (colours: Readonly<Record<string, string>>) =>
   Object.entries(colours)
     .map(([name, value]) => `--pic-${name.replace('_', '-')}: ${value};`)
     .join(' ')
+
+/** A decision as CSS spells it. */
+type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
 /** CSS classes that share the colour of a decision because they are equally good or bad. */
 const MEANINGS = {
@@ -40,7 +48,7 @@ const MEANINGS = {
   'potentially-blocked': ['potentially-blocked', 'mixed', 'perhaps-cut'],
   blocked: ['blocked', 'widening', 'cut'],
   unknown: ['unknown', 'undecided', 'neutral'],
-}
+} satisfies Record<Dashed<Decision>, readonly string[]>
 const meanings = Object.entries(MEANINGS)
   .map(
     ([colour, names]) => `.pic :is(${names.map((name) => `.${name}`).join(', ')}) { --pic-own: var(--pic-${colour}); }`,

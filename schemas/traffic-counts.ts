@@ -1,14 +1,5 @@
 import { Type } from '@sinclair/typebox'
 import { Count } from './common.js'
-import type { PolicyDecision } from './pce/words.js'
-
-/** Explanations of the PCE's policy decisions (P52). */
-export const DECISION_MEANINGS: Readonly<Record<PolicyDecision, string>> = {
-  allowed: 'Allowed by the active policy; for a workload in selective mode maybe only as no deny rule matched',
-  potentially_blocked: 'No rule allows it, and nobody enforces that yet: blocked once the workload does',
-  blocked: 'Blocked by a workload that enforces',
-  unknown: 'Nobody decided, as on idle workloads: in no total and no percentage of what is allowed',
-}
 
 /** How complete an answer about traffic is, in the same words in every tool (D4). */
 export const TrafficCounts = {

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { LabelReference } from './label-reference.js'
-import { POLICY_DECISIONS } from './pce/words.js'
+import { POLICY_DECISIONS } from './pce/policy-decisions.js'
 
 /** Maximum number of entries in one filter list. */
 const MAX_FILTER_ENTRIES = 200

@@ -1,7 +1,7 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { LabelReference } from './label-reference.js'
-import { ENFORCEMENT_MODES } from './pce/words.js'
+import { ENFORCEMENT_MODES } from './pce/enforcement-modes.js'
 import { ExactInput, Part } from './search-filters.js'
 
 /** Selects workloads by filters, for get-workloads and for the tools that change or assess a selection. */

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
+import { passesUnenforced } from '../../schemas/pce/policy-decisions.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
@@ -124,8 +125,7 @@ export interface Cell {
 }
 
 /** True if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judged the flow. */
-export const passesUnenforced = ({ decision }: Cell): boolean =>
-  decision === 'potentially_blocked' || decision === 'unknown'
+export const isUnenforced = ({ decision }: Cell): boolean => passesUnenforced(decision)
 
 /** True if the traffic may be allowed only because no deny rule matched, not because an allow rule permits it (P52). */
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'

@@ -1,3 +1,4 @@
+import { mapDecisions, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { countOf, percentOf } from '../text/describe-numbers.js'
 import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type TrafficExposure } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
@@ -36,34 +37,34 @@ export const internalCoverage: Evaluator = evaluator(
  * matched, so a PASS requires that the threshold is reached without them too.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean): CheckOutcome {
-  const decided = (decision: string) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
-  const [allowed, open, blocked, unjudged] = ['allowed', 'potentially_blocked', 'blocked', 'unknown'].map(decided)
+  const decided = (decision: PolicyDecision) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
+  const { allowed, potentially_blocked: open, blocked, unknown: unjudged } = mapDecisions(decided)
   const byDefault = traffic.count((cell) => wanted(cell) && mayBeByDefault(cell))
   const uncovered = traffic.busiest((cell) => wanted(cell) && cell.decision === 'potentially_blocked', MOST_EVIDENCE)
   const evidence = {
     counts: {
-      allowed: allowed!.rows,
-      potentially_blocked: open!.rows,
-      blocked: blocked!.rows,
-      not_judged: unjudged!.rows,
+      allowed: allowed.rows,
+      potentially_blocked: open.rows,
+      blocked: blocked.rows,
+      not_judged: unjudged.rows,
       allowed_by_default_possible: byDefault.rows,
-      allowed_connections: allowed!.connections,
-      potentially_blocked_connections: open!.connections,
+      allowed_connections: allowed.connections,
+      potentially_blocked_connections: open.connections,
       inside_one_application: traffic.inside,
     },
     ...(uncovered.length > 0 && { flows: uncovered }),
   }
-  const judged = allowed!.rows + open!.rows
+  const judged = allowed.rows + open.rows
   if (judged === 0) {
-    if (blocked!.rows === 0) return notAssessed('No traffic that policy has decided on.', evidence)
+    if (blocked.rows === 0) return notAssessed('No traffic that policy has decided on.', evidence)
     return {
       status: 'PASS',
-      detail: `All ${countOf(blocked!.rows, 'row')} that policy has decided on are blocked.`,
+      detail: `All ${countOf(blocked.rows, 'row')} that policy has decided on are blocked.`,
       evidence,
     }
   }
-  const share = percentOf(allowed!.rows, judged)
-  const certain = percentOf(allowed!.rows - byDefault.rows, judged)
+  const share = percentOf(allowed.rows, judged)
+  const certain = percentOf(allowed.rows - byDefault.rows, judged)
   const text = `${share} % of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
   const doubt = describeDefault(traffic, wanted)
   const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'

@@ -1,3 +1,4 @@
+import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import { toDraftHref } from '../inventory/parse-href.js'
@@ -10,7 +11,6 @@ import { hasExactScope, ringfenceName } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import { isBroad } from './exposure.js'
 import type { Assessment, AssessedWorkload } from './facts.js'
-import { ENFORCING } from './judge-workloads.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
@@ -108,7 +108,7 @@ export const isolation: Evaluator = evaluator(
   },
   ({ workloads, policy, drafts }, { assessment }) => {
     const managed = workloads.filter((workload) => workload.managed)
-    const lagging = managed.filter(({ mode }) => !ENFORCING.includes(mode))
+    const lagging = managed.filter(({ mode }) => !isEnforcing(mode))
     const enforcing = managed.length - lagging.length
     const overrides = rulesAbout(rulesInForce(policy, 'override_deny'), ['providers', 'consumers'], assessment, policy)
     const emergency = [

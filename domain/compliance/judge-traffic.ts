@@ -3,7 +3,7 @@ import {
   isProduction,
   isUnidentified,
   mayBeByDefault,
-  passesUnenforced,
+  isUnenforced,
   type Cell,
   type TrafficExposure,
 } from './exposure.js'
@@ -31,7 +31,7 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
             cell.inbound && cell.decision === 'allowed' && cell.source.identity === 'half',
           allowed_to_unknown: (cell) =>
             outbound(cell) && cell.decision === 'allowed' && isUnidentified(cell.destination),
-          passing_unenforced: (cell) => (cell.inbound || outbound(cell)) && passesUnenforced(cell),
+          passing_unenforced: (cell) => (cell.inbound || outbound(cell)) && isUnenforced(cell),
         },
         note: {
           blocked: (cell) => (cell.inbound || outbound(cell)) && cell.decision === 'blocked',
@@ -71,7 +71,7 @@ export const segregation = (ports: readonly number[]): Evaluator =>
         fail: { allowed_high_risk_with_production: offends },
         warn: {
           allowed_between_environments: (cell) => crosses(cell) && cell.decision === 'allowed' && !offends(cell),
-          passing_unenforced: (cell) => crosses(cell) && passesUnenforced(cell),
+          passing_unenforced: (cell) => crosses(cell) && isUnenforced(cell),
         },
         note: { blocked: (cell) => crosses(cell) && cell.decision === 'blocked' },
       })
@@ -99,7 +99,7 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
           allowed_unlisted: (cell) => unlisted(cell) && cell.decision === 'allowed',
         },
         warn: {
-          passing_unenforced: (cell) => withInternet(cell) && passesUnenforced(cell),
+          passing_unenforced: (cell) => withInternet(cell) && isUnenforced(cell),
           ...(listed === 'refused' && { allowed_by_ip_list: onList }),
         },
         note: {
@@ -133,7 +133,7 @@ export const directMailAndWeb: Evaluator = evaluator(
       fail: {},
       warn: {
         allowed_unlisted: (cell) => direct(cell) && cell.decision === 'allowed',
-        passing_unenforced: (cell) => direct(cell) && passesUnenforced(cell),
+        passing_unenforced: (cell) => direct(cell) && isUnenforced(cell),
       },
       note: { blocked: (cell) => direct(cell) && cell.decision === 'blocked' },
     })
@@ -168,7 +168,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
       const risky = (cell: Cell) => cell.inbound && watched.has(cell.port)
       const unlabelled = (cell: Cell) => risky(cell) && cell.decision === 'allowed' && cell.source.identity === 'none'
       const others = (cell: Cell) => risky(cell) && cell.decision === 'allowed' && cell.source.identity !== 'none'
-      const open = (cell: Cell) => risky(cell) && passesUnenforced(cell)
+      const open = (cell: Cell) => risky(cell) && isUnenforced(cell)
       const rowsOf = (test: (cell: Cell) => boolean) => traffic.count(test).rows
       const counts = {
         allowed_from_unlabelled: rowsOf(unlabelled),
@@ -212,7 +212,7 @@ export const clearText: Evaluator = evaluator(
     const clear = new Set<number | null>(CLEAR_TEXT)
     const isClear = (cell: Cell) => clear.has(cell.port)
     const allowed = traffic.count((cell) => isClear(cell) && cell.decision === 'allowed').rows
-    const open = traffic.count((cell) => isClear(cell) && passesUnenforced(cell)).rows
+    const open = traffic.count((cell) => isClear(cell) && isUnenforced(cell)).rows
     const blocked = traffic.count((cell) => isClear(cell) && cell.decision === 'blocked').rows
     const counts = { allowed, passing_unenforced: open, blocked, inside_one_application: traffic.inside }
     if (allowed + open === 0) {

@@ -1,10 +1,8 @@
+import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import { countOf, percentOf } from '../text/describe-numbers.js'
 import { isProduction } from './exposure.js'
 import type { AssessedWorkload } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Evidence } from './verdict.js'
-
-/** Enforcement modes in which rules actually stop traffic. */
-export const ENFORCING: readonly (string | null)[] = ['selective', 'full']
 
 const LOOKED_AT = 'enforcement modes of managed workloads'
 
@@ -47,8 +45,8 @@ export const flowEnforcement: Evaluator = evaluator(
 function countEnforcement(workloads: readonly AssessedWorkload[]) {
   const managed = workloads.filter((workload) => workload.managed)
   const idle = managed.filter(({ mode }) => mode === 'idle')
-  const enforcing = managed.filter(({ mode }) => ENFORCING.includes(mode))
-  const reporting = managed.filter(({ mode }) => mode !== 'idle' && !ENFORCING.includes(mode))
+  const enforcing = managed.filter(({ mode }) => isEnforcing(mode))
+  const reporting = managed.filter(({ mode }) => mode !== 'idle' && !isEnforcing(mode))
   const offending = [...idle, ...reporting].map(({ name }) => name)
   const evidence: Evidence = {
     counts: {

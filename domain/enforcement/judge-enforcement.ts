@@ -1,4 +1,4 @@
-import type { EnforcementMode } from '../../schemas/pce/words.js'
+import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import { portName } from '../inventory/protocols.js'
 import { directionOf } from '../policy/judge-mode.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'

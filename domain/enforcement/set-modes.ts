@@ -1,4 +1,4 @@
-import type { EnforcementMode } from '../../schemas/pce/words.js'
+import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
 import { mayHaveHappened, reasonOf } from '../inventory/pce-errors.js'
 import { countOf } from '../text/describe-numbers.js'

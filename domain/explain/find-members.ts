@@ -2,7 +2,8 @@ import ipaddr from 'ipaddr.js'
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { Workload } from '../../schemas/pce/workload.js'
 import { pickEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isAddress } from '../inventory/parse-addresses.js'
@@ -11,9 +12,6 @@ import { LAST, classifyAddress, compileIpList, readRange, type Family, type Rang
 import type { End } from '../policy/match-rules.js'
 import { countOf } from '../text/describe-numbers.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
-
-/** How policy is enforced at an end: by a mode, not at all (`none`: it has no VEN), or in a mode that is not known. */
-export type EndMode = EnforcementMode | 'none' | 'unknown'
 
 /** One workload, or a group of addresses that all rules treat alike. */
 export interface Member extends End {

@@ -1,9 +1,11 @@
+import { ENFORCEMENT_MODES, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import { JUDGED_DECISIONS, type JudgedDecision } from '../../schemas/pce/policy-decisions.js'
 import { isEssential } from '../inventory/protocols.js'
 import type { PolicySnapshot, RuleKind } from '../policy/load-snapshot.js'
 import { matchRules, type PolicyObjects, type RuleMatch } from '../policy/match-rules.js'
 import { compileServices } from '../policy/match-services.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from '../policy/three-valued.js'
-import type { EndMode, Member } from './find-members.js'
+import type { Member } from './find-members.js'
 import { listRules, type HeldRule } from './place-rules.js'
 
 /**
@@ -15,10 +17,6 @@ export interface AskedService {
   runs?: PolicyObjects['runs']
 }
 
-/** The possible decisions about a connection, from mildest to strictest. */
-export const DECISIONS = ['allowed', 'potentially_blocked', 'blocked'] as const
-export type Decision = (typeof DECISIONS)[number]
-
 /** What decided at one end: the first of these, in this order, that applies (P50). */
 export type Step = 'not_enforced' | 'override_deny' | 'allow' | 'deny' | 'default'
 
@@ -26,7 +24,7 @@ export type Step = 'not_enforced' | 'override_deny' | 'allow' | 'deny' | 'defaul
 export interface EndVerdict {
   mode: EndMode
   /** The possible outcomes; more than one if the verdict is undecided. */
-  possible: readonly Decision[]
+  possible: readonly JudgedDecision[]
   /** What decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
@@ -40,8 +38,8 @@ export interface ApplyingRule {
 }
 
 export interface PairVerdict {
-  decision: Decision | 'uncertain'
-  possible: readonly Decision[]
+  decision: JudgedDecision | 'uncertain'
+  possible: readonly JudgedDecision[]
   /** The reasons, if the decision is uncertain. */
   undecided: Answer
   source: EndVerdict
@@ -117,14 +115,15 @@ export function createPairJudge(
 
 /** Combines the verdicts of both ends. A connection passes only if both permit it. */
 export function decide(source: EndVerdict, destination: EndVerdict): Pick<PairVerdict, 'decision' | 'possible'> {
-  const possible = DECISIONS.filter((decision) =>
+  const possible = JUDGED_DECISIONS.filter((decision) =>
     source.possible.some((a) => destination.possible.some((b) => harder(a, b) === decision)),
   )
   const [only, ...others] = possible
   return { decision: only !== undefined && others.length === 0 ? only : 'uncertain', possible }
 }
 
-const harder = (a: Decision, b: Decision): Decision => (DECISIONS.indexOf(a) > DECISIONS.indexOf(b) ? a : b)
+const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
+  JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
 
 /** What the rules that are written to one end say about a connection. */
 interface RulesAtEnd {
@@ -141,8 +140,8 @@ interface RulesAtEnd {
 export function judgeEnd(mode: EndMode, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none' || mode === 'idle') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no' }
   if (mode === 'unknown') {
-    const each = (['idle', 'visibility_only', 'selective', 'full'] as const).map((one) => judgeEnd(one, rules))
-    const possible = DECISIONS.filter((decision) => each.some((one) => one.possible.includes(decision)))
+    const each = ENFORCEMENT_MODES.map((one) => judgeEnd(one, rules))
+    const possible = JUDGED_DECISIONS.filter((decision) => each.some((one) => one.possible.includes(decision)))
     if (possible.length === 1) return { mode, possible, step: each.at(-1)?.step ?? null, undecided: 'no' }
     return {
       mode,
@@ -154,7 +153,7 @@ export function judgeEnd(mode: EndMode, rules: RulesAtEnd): EndVerdict {
   const { essential, overridden, allowed, denied } = rules
   const byDefault: Answer = mode === 'selective' ? denied : 'yes'
   const dropped = both(anyOf([overridden, both(not(allowed), byDefault)]), not(essential))
-  const loss: Decision = mode === 'visibility_only' ? 'potentially_blocked' : 'blocked'
+  const loss: JudgedDecision = mode === 'visibility_only' ? 'potentially_blocked' : 'blocked'
   if (isUnknown(dropped)) return { mode, possible: ['allowed', loss], step: null, undecided: dropped }
   return { mode, possible: [dropped === 'yes' ? loss : 'allowed'], step: stepOf(dropped, rules), undecided: 'no' }
 }

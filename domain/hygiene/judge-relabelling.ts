@@ -1,3 +1,4 @@
+import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
@@ -72,9 +73,7 @@ export async function judgeRelabelling(
 }
 
 function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<RelabellingEffect> {
-  const enforced = changes.filter(
-    ({ workload: { managed, mode } }) => managed && (mode === 'full' || mode === 'selective'),
-  )
+  const enforced = changes.filter(({ workload: { managed, mode } }) => managed && isEnforcing(mode))
   const kinds = kindsOf(changes)
   const ruleSets = policy.ruleSets.filter(isInForce)
   const rules = ruleSets.reduce((sum, set) => sum + KINDS.reduce((own, kind) => own + rulesOf(set, kind).length, 0), 0)

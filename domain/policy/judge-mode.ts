@@ -1,4 +1,4 @@
-import type { EnforcementMode } from '../../schemas/pce/workload.js'
+import { allowsByRule, dropsOf, isEnforcing, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import { isEssential } from '../inventory/protocols.js'
 import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
@@ -49,7 +49,7 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
     return (flow, side) => {
       const { source, destination, port, proto, decision } = flow
       // In these modes an end reports a connection as allowed only if its rules allow it (P52).
-      if (decision === 'allowed' && (from === 'visibility_only' || from === 'full')) return 'no'
+      if (decision === 'allowed' && allowsByRule(from)) return 'no'
       const at = side === 'src' ? 'atSource' : 'atDestination'
       const matches = (kind: 'allow' | 'deny' | 'override_deny'): Answer =>
         rules === null ? unread : anyOf(rules[kind](destination).map((match) => match[at](source, port, proto)))
@@ -63,15 +63,9 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
   }
 }
 
-/** How much each mode drops. A mode drops everything that the modes with lower numbers drop (P50). */
-const DROPS: Readonly<Record<EnforcementMode, number>> = { idle: 0, visibility_only: 0, selective: 1, full: 2 }
-
-/** Returns true if a mode drops any traffic. */
-export const isEnforcing = (mode: EnforcementMode): boolean => DROPS[mode] > 0
-
 /** Returns whether a change of mode drops more (stricter), drops less (looser), or makes no difference. */
 export function directionOf({ from, to }: ModeChange): 'stricter' | 'looser' | 'same' {
-  const difference = DROPS[to] - (from === null ? 0 : DROPS[from])
+  const difference = dropsOf(to) - (from === null ? 0 : dropsOf(from))
   return difference > 0 ? 'stricter' : difference < 0 ? 'looser' : 'same'
 }
 

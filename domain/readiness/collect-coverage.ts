@@ -1,10 +1,11 @@
+import { isStopped, readDecision } from '../../schemas/pce/policy-decisions.js'
 import { applicationColumns, type Application } from '../traffic/applications.js'
 import { portColumn, protocolColumn, textColumn, wholeEndColumn, type Column, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
+import { tallyDecisions } from './tally-decisions.js'
 
 /** A draft rule that would allow traffic which is not allowed today, with the amount of that traffic. */
 interface MatchingRule {
@@ -36,10 +37,10 @@ export function collectCoverage(encoder: FlowEncoder) {
       collectUncovered(encoder, side),
     ]
     return {
-      add(row: FlowRow, isStopped: boolean) {
+      add(row: FlowRow, isOpen: boolean) {
         active.add(row)
         drafted.add(row)
-        if (isStopped) uncovered.add(row)
+        if (isOpen) uncovered.add(row)
       },
       result: (own: Application, hasDraft: boolean) => ({
         decisions: active.result(),
@@ -51,15 +52,15 @@ export function collectCoverage(encoder: FlowEncoder) {
 
   return {
     take: (row: FlowRow, path: FlowPath): void => {
-      const isStopped = isUncovered(toDecision(decision.value(decision.code(row))))
+      const isOpen = isStopped(readDecision(decision.value(decision.code(row))))
       overall.active.add(row)
       overall.draft.add(row)
-      paths[path].add(row, isStopped)
+      paths[path].add(row, isOpen)
       if (path === 'intra') {
-        paths.inbound.add(row, isStopped)
-        paths.outbound.add(row, isStopped)
+        paths.inbound.add(row, isOpen)
+        paths.outbound.add(row, isOpen)
       }
-      if (isStopped && toDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
+      if (isOpen && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
     },
     result: (own: Application, hasDraft: boolean) => ({
       inbound: paths.inbound.result(own, hasDraft),
@@ -161,7 +162,7 @@ function fold<K, T extends object>(
     found.set(id, entry)
     entry.flows += rows
     entry.connections += measures.connections
-    if (entry.draft_allowed_connections !== null && toDecision(keys.draft) === 'allowed') {
+    if (entry.draft_allowed_connections !== null && readDecision(keys.draft) === 'allowed') {
       entry.draft_allowed_connections += measures.connections
     }
     more(entry, group)

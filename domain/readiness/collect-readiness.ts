@@ -1,3 +1,4 @@
+import { isStopped, readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
@@ -7,7 +8,7 @@ import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { countWeaklyAllowed, isUncovered, tallyDecisions, toDecision } from './tally-decisions.js'
+import { countWeaklyAllowed, tallyDecisions } from './tally-decisions.js'
 
 /** Number of flows that are listed individually (T20). */
 const LISTED_FLOWS = 20
@@ -85,7 +86,7 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
     result() {
       const seen = new Map<string, Application & { allowed: boolean; stopped: boolean }>()
       for (const { keys } of applications) {
-        const is = toDecision(keys.decision)
+        const is = readDecision(keys.decision)
         if (keys.application === null || is === 'unknown') continue
         const { app, env } = keys.application
         const id = JSON.stringify([app, env])
@@ -118,14 +119,14 @@ function foldEnds(
 ) {
   const found = new Map<FlowEnd, UnlabelledEnd>()
   for (const { keys, rows, measures } of groups) {
-    const decision = toDecision(keys.decision)
+    const decision = readDecision(keys.decision)
     if (decision === 'unknown') continue
     const { end } = keys
     const one = found.get(end) ?? startEnd(end)
     found.set(end, one)
     one.flows += rows
     one.connections += measures.connections
-    if (!isUncovered(decision)) continue
+    if (!isStopped(decision)) continue
     one.uncovered_flows += rows
     one.uncovered_connections += measures.connections
   }
@@ -185,7 +186,7 @@ export function listUncovered(encoder: FlowEncoder) {
   const groupsOf = Object.fromEntries(paths.map(({ path, groups }) => [path, groups]))
   return {
     add(row: FlowRow, path: FlowPath): void {
-      if (isUncovered(toDecision(decision.value(decision.code(row))))) groupsOf[path]?.add(row)
+      if (isStopped(readDecision(decision.value(decision.code(row))))) groupsOf[path]?.add(row)
     },
     /** Returns the `limit` groups with the most connections, and the total number of groups. */
     busiest(limit: number): { rows: UncoveredFlow[]; total: number } {

@@ -1,9 +1,10 @@
 import { PceError } from '../../pce-client/index.js'
+import { readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
-import { ENFORCEMENT_MODES, type EnforcementMode } from '../../schemas/pce/words.js'
+import { isEnforcing, isMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
-import { createModeJudges, directionOf, isEnforcing, type ModeChange } from '../policy/judge-mode.js'
+import { createModeJudges, directionOf, type ModeChange } from '../policy/judge-mode.js'
 import { anyOf, both, isUnknown, unknown, type Answer } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { anything } from '../traffic/applications.js'
@@ -14,7 +15,7 @@ import { groupRows } from '../traffic/group-rows.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
 import { createFlowReader } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
-import { readPolicyInForce, toDecision } from './tally-decisions.js'
+import { readPolicyInForce } from './tally-decisions.js'
 
 /**
  * The change of mode at one end. `isVague` marks an end, such as a virtual service, that stands for workloads which are
@@ -139,7 +140,7 @@ export async function judgeChangedFlows(
   }
 }
 
-const isBlocked = (word: string | null) => toDecision(word) === 'blocked'
+const isBlocked = (word: string | null) => readDecision(word) === 'blocked'
 
 const kept = (effect: ModeEffect): Fate => ({ effect, by: [], undecided: 'no' })
 const STAYS_ALLOWED = kept('stays_allowed')
@@ -220,5 +221,5 @@ function createFateJudge(
 /** Current mode of an end according to its rows; null if nothing is enforced there. */
 function modeOf({ managed, mode }: FlowEnd): EnforcementMode | 'unknown' | null {
   if (!managed) return null
-  return ENFORCEMENT_MODES.find((one) => one === mode) ?? 'unknown'
+  return isMode(mode) ? mode : 'unknown'
 }

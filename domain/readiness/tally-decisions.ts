@@ -1,5 +1,10 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
-import { type PolicyDecision, POLICY_DECISIONS } from '../../schemas/pce/words.js'
+import {
+  JUDGED_DECISIONS,
+  mapDecisions,
+  readDecision,
+  type PolicyDecision,
+} from '../../schemas/pce/policy-decisions.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
@@ -34,7 +39,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
     result() {
       const result = noDecisions()
       for (const { keys, rows, measures } of groups) {
-        const decision = toDecision(keys.decision)
+        const decision = readDecision(keys.decision)
         result.flows[decision] += rows
         result.connections[decision] += measures.connections
       }
@@ -43,25 +48,9 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/**
- * Reduces a PCE decision to its basic value. Draft decisions also name what caused them, which is dropped here (P25).
- * Values that are not recognised become `unknown`.
- */
-export function toDecision(word: string | null): PolicyDecision {
-  const known = POLICY_DECISIONS.find((decision) => decision === word)
-  if (known !== undefined) return known
-  if (word === 'allowed_across_boundary') return 'allowed'
-  if (word?.startsWith('potentially_blocked_by_') === true) return 'potentially_blocked'
-  return word?.startsWith('blocked_by_') === true ? 'blocked' : 'unknown'
-}
-
-/** True if policy blocks, or would block, traffic with this decision. */
-export const isUncovered = (decision: PolicyDecision): boolean =>
-  decision === 'potentially_blocked' || decision === 'blocked'
-
 /** Number of rows or connections that a VEN judged. */
 export const judged = (counts: Record<PolicyDecision, number>): number =>
-  counts.allowed + counts.potentially_blocked + counts.blocked
+  JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], 0)
 
 /** Share of allowed rows among those that were judged, in percent with one decimal; null if none were judged. */
 export function coverage(counts: Record<PolicyDecision, number>): number | null {
@@ -70,7 +59,7 @@ export function coverage(counts: Record<PolicyDecision, number>): number | null 
 }
 
 function noDecisions(): Decisions {
-  const none = () => ({ allowed: 0, potentially_blocked: 0, blocked: 0, unknown: 0 })
+  const none = () => mapDecisions(() => 0)
   return { flows: none(), connections: none() }
 }
 

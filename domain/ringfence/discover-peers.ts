@@ -1,8 +1,9 @@
+import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { classifyAddress } from '../policy/addresses.js'
-import type { EndMode, FlowEffect, FlowVerdict } from './judge-flow.js'
+import type { FlowEffect, FlowVerdict } from './judge-flow.js'
 import {
   anything,
   applicationColumns,
@@ -55,11 +56,9 @@ export interface Discovery {
   reads: { inbound: FlowsRead; outbound: FlowsRead }
 }
 
-const MODES: readonly string[] = ['idle', 'visibility_only', 'selective', 'full']
-
 /** Returns the mode in which an end enforces policy; `none` for addresses and unmanaged workloads. */
 export const modeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
-  workload === null || !managed ? 'none' : MODES.includes(mode ?? '') ? (mode as EndMode) : 'unknown'
+  workload === null || !managed ? 'none' : isMode(mode) ? mode : 'unknown'
 
 /**
  * Reads the traffic to and from an application with every policy decision (T15). Throws what the reader throws.

@@ -1,3 +1,5 @@
+import { isEnforcing, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import { readDecision, type JudgedDecision } from '../../schemas/pce/policy-decisions.js'
 import { isEssential } from '../inventory/protocols.js'
 import { always, anyOf, both, isUnknown, not, settle, unknown, type Answer } from '../policy/three-valued.js'
 import type { RuleAnswers, Versions } from './read-surroundings.js'
@@ -16,9 +18,6 @@ export const FLOW_EFFECTS = [
   'blocked_by_override_deny',
 ] as const
 export type FlowEffect = (typeof FLOW_EFFECTS)[number]
-
-/** Enforcement mode of an end. `none` means that it has no VEN of this PCE, so nothing is enforced there. */
-export type EndMode = 'none' | 'idle' | 'visibility_only' | 'selective' | 'full' | 'unknown'
 
 /** An observed inbound flow and what is known about it. */
 export interface ObservedFlow {
@@ -204,8 +203,9 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
 
 /** What a decision reveals about allow rules at the destination, which depends on the destination's mode. */
 type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
-const NOTHING = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' } as const
-const TOLD: Readonly<Record<EndMode, Readonly<Record<string, Word>>>> = {
+type WordByDecision = Readonly<Record<JudgedDecision, Word>>
+const NOTHING: WordByDecision = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' }
+const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
   visibility_only: { allowed: 'allowed', potentially_blocked: 'not allowed', blocked: 'not allowed' },
   // In full mode the destination itself decides "allowed" or "blocked", so "potentially" must come from the source.
   full: { allowed: 'allowed', potentially_blocked: 'allowed', blocked: 'not allowed' },
@@ -252,7 +252,8 @@ function readTold(
   { byAddress }: Pick<RuleAnswers, 'byAddress'>,
   byRules: Answer,
 ): Answer {
-  const told = TOLD[destination][decision] ?? (TOLD[destination] === NOTHING ? 'nothing' : 'not allowed')
+  const words: Readonly<Record<string, Word | undefined>> = TOLD[destination]
+  const told = words[decision] ?? (TOLD[destination] === NOTHING ? 'nothing' : 'not allowed')
   if (told === 'allowed') return 'yes'
   if (told === 'by rules') return byRules
   if (told === 'nothing') return HIDDEN
@@ -347,10 +348,9 @@ function draftSaysOverride(flow: ObservedFlow): Answer {
 }
 
 const saysOverride = (draft: string | null) => draft?.endsWith('override_deny') === true
-const isEnforcing = (mode: EndMode) => mode === 'selective' || mode === 'full'
 
-/** Reduces a draft decision to the values of `policy_decision`. */
-function wordOf(draft: string | null): string | null {
-  if (draft === null) return null
-  return ['potentially_blocked', 'blocked', 'allowed'].find((word) => draft.startsWith(word)) ?? null
+/** Reduces a draft decision to a value of `policy_decision`; null if the PCE did not decide. */
+function wordOf(draft: string | null): JudgedDecision | null {
+  const word = readDecision(draft)
+  return word === 'unknown' ? null : word
 }

@@ -1,3 +1,4 @@
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
@@ -17,7 +18,7 @@ import {
 } from './discover-peers.js'
 import type { SourceChoice } from './choose-sources.js'
 import type { Existing, Need, Remote } from './find-existing.js'
-import { judgeFlow, type EndMode, type FlowVerdict } from './judge-flow.js'
+import { judgeFlow, type FlowVerdict } from './judge-flow.js'
 import type { RuleAnswers, Surroundings } from './read-surroundings.js'
 import { applicationId, type Application } from '../traffic/applications.js'
 

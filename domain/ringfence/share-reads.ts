@@ -3,7 +3,7 @@ import type { ToolContext } from '../call.js'
 import { collectAppGraph } from '../dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure, type InfrastructureRow } from '../dependency-map/rank-infrastructure.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
-import { KNOWN_DECISIONS } from '../traffic/applications.js'
+import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import { workInTurns } from '../text/pace-work.js'
@@ -87,7 +87,7 @@ async function rankEstate(
 ): Promise<EstateRanking> {
   const encoder = createFlowEncoder(labels)
   const graph = collectAppGraph(encoder)
-  const request = { name: 'mcp-ringfence-estate', window, decisions: KNOWN_DECISIONS }
+  const request = { name: 'mcp-ringfence-estate', window, decisions: JUDGED_DECISIONS }
   const read = await createFlowReader(ctx, encoder, complete)(request, graph.add)
   const { rows } = await workInTurns(rankInfrastructure(graph.finish(), OPTIONS), ctx.signal)
   return { rows, read }

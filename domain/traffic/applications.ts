@@ -1,6 +1,5 @@
 import type { Label } from '../../schemas/pce/label.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
-import type { PolicyDecision } from '../../schemas/pce/words.js'
 import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
@@ -10,9 +9,6 @@ export interface Application {
   app: string
   env: string
 }
-
-/** The decisions that the analysis tools query: all except `unknown`. */
-export const KNOWN_DECISIONS: readonly PolicyDecision[] = ['allowed', 'potentially_blocked', 'blocked']
 
 /** The message of an analysis that found no flows with a known policy decision. */
 export const NO_DECIDED_FLOWS =

@@ -1,3 +1,4 @@
+import { allowsByRule } from '../../schemas/pce/enforcement-modes.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { FlowNode } from '../../schemas/pce/traffic.js'
@@ -237,12 +238,9 @@ function present(text: string | null | undefined): string | null {
   return trimmed === undefined || trimmed === '' ? null : trimmed
 }
 
-/** The modes in which the PCE reports a flow as allowed only if an allow rule permits it. */
-const JUDGED_BY_RULES: readonly (string | null)[] = ['visibility_only', 'full']
-
 /**
  * Returns true if "allowed" between ends in these modes may only mean that no deny rule matched: one end is in
  * selective mode, and the other does not require an allow rule either, because it is idle or has no VEN (null).
  */
 export const mayBeAllowedByDefault = (...modes: readonly (string | null)[]): boolean =>
-  modes.includes('selective') && !modes.some((mode) => JUDGED_BY_RULES.includes(mode))
+  modes.includes('selective') && !modes.some(allowsByRule)

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
-import { MAX_TRAFFIC_ROWS, type PolicyDecision } from '../../schemas/pce/words.js'
+import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'

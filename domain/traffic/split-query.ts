@@ -5,7 +5,7 @@ import type {
   TrafficSelector,
   TrafficServiceFilter,
 } from '../../schemas/pce/traffic.js'
-import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/words.js'
+import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 
 /** A sample of a query's rows, counted by everything the query can be divided by. */

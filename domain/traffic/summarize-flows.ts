@@ -1,3 +1,4 @@
+import { isStopped, POLICY_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import {
   dashed,
   endColumn,
@@ -64,7 +65,7 @@ export function createFlowSummary(
   const external = endColumn(encoder, 'dst', ({ managed, hostname }) =>
     managed && hostname !== null ? null : 'external',
   )
-  const blocked = ['blocked', 'potentially_blocked'].map((decision) => encoder.dictionaries.decision.code(decision))
+  const blocked = POLICY_DECISIONS.filter(isStopped).map((decision) => encoder.dictionaries.decision.code(decision))
 
   const processes = summarizeProcesses(encoder, { to, ...service })
   const toExternal = groupRows({ process, to, ...service })

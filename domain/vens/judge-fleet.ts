@@ -1,3 +1,4 @@
+import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
 import { compareTexts } from '../text/compare-texts.js'
@@ -56,7 +57,6 @@ export interface FleetHealth {
 const COUNTED = ['status', 'health', 'version', 'os', 'mode', 'type'] as const
 const HOUR_MS = 3_600_000
 const UNKNOWN = 'unknown'
-const ENFORCING: ReadonlySet<string | null> = new Set(['selective', 'full'])
 
 /** The data kept for each VEN. Everything else is only counted while the VENs are read. */
 interface Kept extends Omit<VenRow, 'why'> {
@@ -98,7 +98,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
     if (!runs) lists.not_running.push(rowOf(kept, status))
     else if (online === false) lists.offline.push(rowOf(kept, whyOffline(kept)))
     else if (!isApplied) lists.unsynced.push(rowOf(kept, `policy ${sync}`))
-    else if (ENFORCING.has(mode)) enforcing += 1
+    else if (isEnforcing(mode)) enforcing += 1
     if (health === 'error') {
       const errors = found.filter(({ severity }) => severity === 'error')
       lists.in_error.push(rowOf(kept, errors.map(({ means }) => means).join('; ')))
@@ -173,7 +173,7 @@ const whyOffline = ({ silentHours: hours }: Kept): string =>
 
 /** Sorts VENs that should enforce policy first, then those that have been silent longest. */
 const worstFirst = (a: VenRow, b: VenRow): number =>
-  Number(ENFORCING.has(b.enforcement_mode)) - Number(ENFORCING.has(a.enforcement_mode)) ||
+  Number(isEnforcing(b.enforcement_mode)) - Number(isEnforcing(a.enforcement_mode)) ||
   compareTexts(a.last_heartbeat_at ?? '', b.last_heartbeat_at ?? '') ||
   compareTexts(a.name, b.name) ||
   compareTexts(a.href, b.href)
@@ -209,7 +209,7 @@ const newestOf = (versions: readonly string[]): string | undefined =>
 /** Explains what each finding means for enforcement (P78, P104, P105); findings without VENs are left out. */
 function explain(lists: Record<VenList, VenRow[]>, modes: ReadonlyMap<string, number>): string[] {
   const enforced = (rows: readonly VenRow[]) => {
-    const many = rows.filter(({ enforcement_mode: mode }) => ENFORCING.has(mode)).length
+    const many = rows.filter(({ enforcement_mode: mode }) => isEnforcing(mode)).length
     return many === 0 ? '' : ` (${many} in selective or full mode)`
   }
   const say = (rows: readonly VenRow[], state: string, means: string) =>

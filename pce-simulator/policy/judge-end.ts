@@ -1,4 +1,4 @@
-import type { PolicyDecision } from '../../schemas/pce/words.js'
+import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 
 /** The rules that apply to a connection at one of its ends. */

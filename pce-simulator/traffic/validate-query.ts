@@ -1,6 +1,7 @@
 import { isIP } from 'node:net'
 import { Type, type Static, type TProperties } from '@sinclair/typebox'
-import { MAX_TRAFFIC_ROWS, POLICY_DECISIONS } from '../../schemas/pce/words.js'
+import { POLICY_DECISIONS } from '../../schemas/pce/policy-decisions.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { singleOf } from '../kinds/single-kind.js'
 import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { orgSettings } from '../kinds/generic-kinds.js'

@@ -3,7 +3,15 @@ import { curveAcross, curveBetween, thicknessScale } from '../layout/draw-lines.
 import { boundsOf, packInRows, placeBoxes, type Box } from '../layout/place-boxes.js'
 import type { Markup } from '../markup.js'
 import { BOLD, measureText } from '../measure-text.js'
-import { countOf, DECISION_WORDS, shortNumber, type Decision, type Drawing, type Picture } from '../picture.js'
+import {
+  countOf,
+  DECISION_WORDS,
+  DECISIONS,
+  shortNumber,
+  type Decision,
+  type Drawing,
+  type Picture,
+} from '../picture.js'
 import {
   arrowHeads,
   box,
@@ -225,7 +233,8 @@ function drawName(region: Box & { name: string }): Markup {
 }
 
 /** Drawing order of decisions: lines that are not simply allowed are drawn on top of those that are. */
-const BOTTOM_UP: readonly Decision[] = ['allowed', 'unknown', 'potentially_blocked', 'blocked']
+const LAYERS: Readonly<Record<Decision, number>> = { allowed: 0, unknown: 1, potentially_blocked: 2, blocked: 3 }
+const BOTTOM_UP = [...DECISIONS].sort((one, other) => LAYERS[one] - LAYERS[other])
 
 /**
  * Draws a line between two boxes. It meets outside ends on the side facing the groups, so that it does not cross their

@@ -1,4 +1,4 @@
-import { countOf, decisionOf, windowInWords, wholeNumber, type Decision } from '../picture.js'
+import { countOf, decisionOf, DECISIONS, windowInWords, wholeNumber, type Decision } from '../picture.js'
 import type { MovementAnswer } from '../../tools/ringfence/detect-lateral-movement-paths.js'
 
 export interface PathNode {
@@ -74,13 +74,14 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
   return { nodes, edges, paths: paths.map(({ path }) => path), ...describe(answer, isPaths, listed.length) }
 }
 
+/** How open an edge is with each decision, the most open first. */
+const OPENNESS: Readonly<Record<Decision, number>> = { allowed: 0, potentially_blocked: 1, unknown: 2, blocked: 3 }
+const MOST_OPEN_FIRST = [...DECISIONS].sort((one, other) => OPENNESS[one] - OPENNESS[other])
+
 /** Returns why an edge is open: policy allows its traffic, or nothing stops it yet. */
 function openBy(decisions: Readonly<Record<string, number>>): Decision {
   const found = new Set(Object.keys(decisions).map(decisionOf))
-  return (
-    (['allowed', 'potentially_blocked', 'unknown', 'blocked'] as const).find((decision) => found.has(decision)) ??
-    'unknown'
-  )
+  return MOST_OPEN_FIRST.find((decision) => found.has(decision)) ?? 'unknown'
 }
 
 function describe(

@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { ENFORCEMENT_MODES } from './words.js'
+import { ENFORCEMENT_MODES } from './enforcement-modes.js'
 import {
   AnyFields,
   List,

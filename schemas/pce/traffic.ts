@@ -11,7 +11,7 @@ import {
   Reference,
   type Read,
 } from './reference.js'
-import { POLICY_DECISIONS } from './words.js'
+import { POLICY_DECISIONS } from './policy-decisions.js'
 
 /** One condition of a traffic filter, with exactly one field. `fqdn` and `transmission` are for destinations only. */
 export const TrafficSelector = Type.Object({

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { ENFORCEMENT_MODES, type VEN_PROPERTIES } from './words.js'
+import { ENFORCEMENT_MODES } from './enforcement-modes.js'
+import type { VEN_PROPERTIES } from './words.js'
 import { LabelRef } from './label.js'
 import {
   AnyFields,

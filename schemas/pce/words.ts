@@ -3,10 +3,6 @@
  * which are used only for their types in the shipped program and would slow its start if they were loaded.
  */
 
-/** What a VEN does with traffic. */
-export const ENFORCEMENT_MODES = ['idle', 'visibility_only', 'selective', 'full'] as const
-export type EnforcementMode = (typeof ENFORCEMENT_MODES)[number]
-
 /** Name of the built-in IP list that covers every address; it is the same on every PCE. */
 export const ANY_IP_LIST_NAME = 'Any (0.0.0.0/0 and ::/0)'
 
@@ -21,9 +17,6 @@ export const ALL_SERVICES_NAME = 'All Services'
 /** The lists of a service, exactly one of which is in use (P18). */
 export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 export type ServiceList = (typeof SERVICE_LISTS)[number]
-
-export const POLICY_DECISIONS = ['allowed', 'potentially_blocked', 'blocked', 'unknown'] as const
-export type PolicyDecision = (typeof POLICY_DECISIONS)[number]
 
 /** Maximum number of rows that any traffic query returns (P48). */
 export const MAX_TRAFFIC_ROWS = 200_000

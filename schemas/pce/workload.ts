@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Convergence } from './container-cluster.js'
-import { ENFORCEMENT_MODES, type EnforcementMode } from './words.js'
+import { ENFORCEMENT_MODES, type EnforcementMode } from './enforcement-modes.js'
 import { LabelRef } from './label.js'
 import {
   AnyFields,

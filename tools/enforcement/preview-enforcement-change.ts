@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, StringEnum } from '../../schemas/common.js'
-import { ENFORCEMENT_MODES } from '../../schemas/pce/words.js'
+import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-modes.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { WorkloadChoiceInput } from '../../schemas/workload-choice.js'
 import { chooseWorkloads } from '../../domain/enforcement/choose-workloads.js'

@@ -11,6 +11,7 @@ import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { coverageNote } from '../../domain/traffic/read-flows.js'
+import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
@@ -34,7 +35,7 @@ const MOST_MISSES = 3
 /** Maximum number of rules shown with their authors. */
 const MOST_RULES = 50
 
-const VERDICTS = ['allowed', 'potentially_blocked', 'blocked', 'uncertain', 'split'] as const
+const VERDICTS = [...JUDGED_DECISIONS, 'uncertain', 'split'] as const
 const Verdict = (which: string) =>
   Type.Object(
     {

@@ -5,7 +5,7 @@ import { ApplicationReference } from '../../schemas/label-reference.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
-import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
+import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
@@ -91,7 +91,7 @@ export default defineTool({
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS }, (row) => {
+    )({ name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: JUDGED_DECISIONS }, (row) => {
       const isOpen = row.decision !== blocked
       if (isOpen) unlabelled?.add(row)
       const edge = graph.add(row)

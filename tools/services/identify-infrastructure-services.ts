@@ -5,7 +5,7 @@ import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
-import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
+import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { collectAppGraph, collectConsumption } from '../../domain/dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
@@ -80,7 +80,7 @@ export default defineTool({
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS }, (row) => {
+    )({ name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: JUDGED_DECISIONS }, (row) => {
       if (graph.add(row) !== null) between += row.count
       consumption.add(row)
     })

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
-import { KNOWN_DECISIONS } from '../../domain/traffic/applications.js'
+import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createUnlabelledTrafficFinder } from '../../domain/traffic/find-unlabelled.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
@@ -54,7 +54,7 @@ export default defineTool({
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-unmanaged-traffic', window: lookbackWindow(ctx.now(), days), decisions: KNOWN_DECISIONS }, (row) =>
+    )({ name: 'mcp-unmanaged-traffic', window: lookbackWindow(ctx.now(), days), decisions: JUDGED_DECISIONS }, (row) =>
       finder.add(row),
     )
     return showUnlabelled(finder, read, { days, direction, least, limit }, ctx.limits)

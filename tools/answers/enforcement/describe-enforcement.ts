@@ -12,7 +12,7 @@ import {
 } from '../../../domain/enforcement/judge-enforcement.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../../domain/traffic/read-flows.js'
-import type { EnforcementMode } from '../../../schemas/pce/words.js'
+import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcement-modes.js'
 
 /** A requested change of mode and its effect on observed traffic, or the reason why the effect is unknown. */
 export interface Enforcement {
@@ -20,14 +20,6 @@ export interface Enforcement {
   to: EnforcementMode
   days: number
   traffic: EnforcementTraffic | string
-}
-
-/** Explanations of what each mode enforces. */
-export const MODE_MEANINGS: Readonly<Record<EnforcementMode, string>> = {
-  idle: 'idle enforces nothing, and VENs report little of the traffic.',
-  visibility_only: 'visibility_only enforces nothing: what policy would block is only reported.',
-  selective: 'selective blocks only what a deny rule names; what no rule allows still passes.',
-  full: 'full blocks whatever no rule allows, in and out.',
 }
 
 /** Counts workloads by how their mode would change. */
@@ -134,7 +126,7 @@ export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): str
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
   return [
-    MODE_MEANINGS[to],
+    meaningOf(to),
     'A mode takes effect at once, without provisioning.',
     ...(typeof traffic === 'string'
       ? []

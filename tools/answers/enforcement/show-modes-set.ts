@@ -17,7 +17,7 @@ import { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Text, Total } from '../../../schemas/common.js'
 import { DryRunOutput } from '../../../schemas/dry-run.js'
 import { ToolError } from '../../../schemas/errors.js'
-import type { EnforcementMode } from '../../../schemas/pce/words.js'
+import type { EnforcementMode } from '../../../schemas/pce/enforcement-modes.js'
 import { showModeChangesForApproval } from '../approval/show-mode-changes.js'
 import { fitAnswer, rowsWithin } from '../byte-budget.js'
 import {

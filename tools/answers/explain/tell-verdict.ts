@@ -1,6 +1,7 @@
+import type { JudgedDecision } from '../../../schemas/pce/policy-decisions.js'
 import type { Member } from '../../../domain/explain/find-members.js'
 import type { FlowVerdict, JudgedPair } from '../../../domain/explain/judge-members.js'
-import type { ApplyingRule, Decision, EndVerdict, PairVerdict } from '../../../domain/explain/judge-pair.js'
+import type { ApplyingRule, EndVerdict, PairVerdict } from '../../../domain/explain/judge-pair.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import type { RuleKind } from '../../../domain/policy/load-snapshot.js'
@@ -11,7 +12,7 @@ import { countOf } from '../../../domain/text/describe-numbers.js'
 
 /** The verdict on a flow in one version of the policy: one word and a sentence that gives the reason. */
 export interface ToldVerdict {
-  verdict: Decision | 'uncertain' | 'split'
+  verdict: JudgedDecision | 'uncertain' | 'split'
   why: string
 }
 
@@ -91,10 +92,14 @@ export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNam
   return `${tellCause(decision, who, one.cause)}${also}.`
 }
 
-function tellCause(decision: Decision, who: string, cause: string): string {
-  if (decision === 'blocked') return `dropped by ${who}: ${cause}`
-  if (decision === 'potentially_blocked') return `passes for now; ${who} would drop it once enforcing: ${cause}`
-  return `let through by ${who}: ${cause}`
+const CAUSES: Readonly<Record<JudgedDecision, (who: string) => string>> = {
+  allowed: (who) => `let through by ${who}`,
+  potentially_blocked: (who) => `passes for now; ${who} would drop it once enforcing`,
+  blocked: (who) => `dropped by ${who}`,
+}
+
+function tellCause(decision: JudgedDecision, who: string, cause: string): string {
+  return `${CAUSES[decision](who)}: ${cause}`
 }
 
 function causeOf(

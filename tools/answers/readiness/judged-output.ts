@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { DECISION_MEANINGS } from '../../../schemas/traffic-counts.js'
+import { DECISION_MEANINGS, mapDecisions } from '../../../schemas/pce/policy-decisions.js'
 import { Count, Flag, Nullable, StringEnum, Text } from '../../../schemas/common.js'
 
 /** A percentage; null if there is nothing to divide by. */
@@ -7,14 +7,9 @@ export const Percent = (description: string) => Nullable(Type.Number({ descripti
 export const Covered = Percent('Percent of judged rows that are allowed; null: none judged')
 export const CoveredConnections = Percent('The same of connections')
 
-/** The four policy decisions, each with a count. */
+/** The policy decisions, each with a count. */
 export const ByDecision = Type.Object(
-  {
-    allowed: Count(DECISION_MEANINGS.allowed),
-    potentially_blocked: Count(DECISION_MEANINGS.potentially_blocked),
-    blocked: Count(DECISION_MEANINGS.blocked),
-    unknown: Count(DECISION_MEANINGS.unknown),
-  },
+  mapDecisions((word) => Count(DECISION_MEANINGS[word])),
   { description: 'Rows by what the active policy decides' },
 )
 

@@ -1,3 +1,4 @@
+import { isEnforcing } from '../../../schemas/pce/enforcement-modes.js'
 import type { ModeChange } from '../../../domain/policy/judge-mode.js'
 import { type ModeChangeTraffic, MODE_CHANGE_DAYS } from '../../../domain/readiness/judge-mode-change.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
@@ -54,7 +55,7 @@ function warn(
   isTruncated: boolean,
 ): string {
   const { cut, possibly_cut: possibly, blocked } = connections
-  if (to === 'idle' || to === 'visibility_only') {
+  if (!isEnforcing(to)) {
     return `${to} enforces nothing: whatever policy blocks here would pass${blocked > 0 ? `, such as ${countOf(blocked, 'connection')} blocked now` : ''}.`
   }
   if (rows === 0) return `Mode ${to} takes effect at once, and no traffic was seen to judge it by.`

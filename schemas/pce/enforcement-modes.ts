@@ -1,0 +1,67 @@
+/**
+ * What the enforcement modes of a workload are and mean (P50, P52): the one table from which types, lists and questions
+ * follow, so that the compiler finds every place that has to deal with a new mode.
+ */
+interface ModeFacts {
+  /** How much the mode drops. A mode drops everything that the modes with lower numbers drop. */
+  drops: number
+  /** True if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
+  allowsByRule: boolean
+  /** Explains the mode to people. */
+  meaning: string
+}
+
+const TABLE = {
+  idle: {
+    drops: 0,
+    allowsByRule: false,
+    meaning: 'idle enforces nothing, and VENs report little of the traffic.',
+  },
+  visibility_only: {
+    drops: 0,
+    allowsByRule: true,
+    meaning: 'visibility_only enforces nothing: what policy would block is only reported.',
+  },
+  selective: {
+    drops: 1,
+    allowsByRule: false,
+    meaning: 'selective blocks only what a deny rule names; what no rule allows still passes.',
+  },
+  full: { drops: 2, allowsByRule: true, meaning: 'full blocks whatever no rule allows, in and out.' },
+} as const satisfies Record<string, ModeFacts>
+
+/** What a VEN does with traffic. */
+export type EnforcementMode = keyof typeof TABLE
+
+/** The mode of an end of a connection: `none` if it has no VEN of this PCE, `unknown` if the PCE does not tell. */
+export type EndMode = EnforcementMode | 'none' | 'unknown'
+
+const FACTS: Readonly<Record<EnforcementMode, ModeFacts>> = TABLE
+
+/** All modes, in the order in which they are rolled out. */
+export const ENFORCEMENT_MODES = Object.keys(TABLE) as EnforcementMode[] as [EnforcementMode, ...EnforcementMode[]]
+
+/** Returns true if the word is a mode of the PCE. */
+export function isMode(word: string | null | undefined): word is EnforcementMode {
+  return word != null && Object.hasOwn(TABLE, word)
+}
+
+/** Explains what a mode enforces, in a sentence. */
+export function meaningOf(mode: EnforcementMode): string {
+  return FACTS[mode].meaning
+}
+
+/** Returns how much a mode drops, as a rank. */
+export function dropsOf(mode: EnforcementMode): number {
+  return FACTS[mode].drops
+}
+
+/** Returns true if an end in this mode drops any traffic. */
+export function isEnforcing(mode: string | null | undefined): boolean {
+  return isMode(mode) && FACTS[mode].drops > 0
+}
+
+/** Returns true if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
+export function allowsByRule(mode: string | null | undefined): boolean {
+  return isMode(mode) && FACTS[mode].allowsByRule
+}

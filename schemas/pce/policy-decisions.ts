@@ -1,0 +1,101 @@
+/**
+ * What the policy decisions of the PCE are and mean (P25, P52): the one table from which types, lists, orders and parsers
+ * follow, so that the compiler finds every place that has to deal with a new decision.
+ */
+interface DecisionFacts {
+  /** How much the decision stops, from mildest to strictest; null if nobody decided. */
+  strictness: number | null
+  /** Why the traffic passes today: policy allows it, or nobody enforces policy yet. */
+  passes: 'allowed' | 'unenforced' | 'no'
+  /** Explains the decision to people. */
+  meaning: string
+  /** A draft decision that names its cause: the whole word, or its beginning if that ends with `_`. */
+  longForm: string | null
+}
+
+const TABLE = {
+  allowed: {
+    strictness: 0,
+    passes: 'allowed',
+    meaning: 'Allowed by the active policy; for a workload in selective mode maybe only as no deny rule matched',
+    longForm: 'allowed_across_boundary',
+  },
+  potentially_blocked: {
+    strictness: 1,
+    passes: 'unenforced',
+    meaning: 'No rule allows it, and nobody enforces that yet: blocked once the workload does',
+    longForm: 'potentially_blocked_by_',
+  },
+  blocked: {
+    strictness: 2,
+    passes: 'no',
+    meaning: 'Blocked by a workload that enforces',
+    longForm: 'blocked_by_',
+  },
+  unknown: {
+    strictness: null,
+    passes: 'unenforced',
+    meaning: 'Nobody decided, as on idle workloads: in no total and no percentage of what is allowed',
+    longForm: null,
+  },
+} as const satisfies Record<string, DecisionFacts>
+
+export type PolicyDecision = keyof typeof TABLE
+
+/** A decision that somebody made. */
+export type JudgedDecision = {
+  [Word in PolicyDecision]: (typeof TABLE)[Word]['strictness'] extends null ? never : Word
+}[PolicyDecision]
+
+const FACTS: Readonly<Record<PolicyDecision, DecisionFacts>> = TABLE
+
+/** All decisions, in the order in which they are shown. */
+export const POLICY_DECISIONS = Object.keys(TABLE) as PolicyDecision[] as [PolicyDecision, ...PolicyDecision[]]
+
+/** The decisions that somebody made, from mildest to strictest. */
+export const JUDGED_DECISIONS: readonly JudgedDecision[] = POLICY_DECISIONS.filter(isJudged).sort(
+  (one, other) => TABLE[one].strictness - TABLE[other].strictness,
+)
+
+/** Explanations of the decisions. */
+export const DECISION_MEANINGS = mapDecisions((word) => FACTS[word].meaning)
+
+/** Builds an object that has a field for each decision. */
+export function mapDecisions<Value>(valueOf: (word: PolicyDecision) => Value): Record<PolicyDecision, Value> {
+  return Object.fromEntries(POLICY_DECISIONS.map((word) => [word, valueOf(word)])) as Record<PolicyDecision, Value>
+}
+
+/** True if the word is a decision in its short form. */
+export function isDecision(word: string): word is PolicyDecision {
+  return Object.hasOwn(TABLE, word)
+}
+
+/** True if somebody made this decision. */
+export function isJudged(word: PolicyDecision): word is JudgedDecision {
+  return FACTS[word].strictness !== null
+}
+
+/** True if policy blocks, or would block, traffic with this decision. */
+export function isStopped(word: PolicyDecision): boolean {
+  return (FACTS[word].strictness ?? 0) > 0
+}
+
+/** True if traffic with this decision passes only because nobody enforces policy yet, or nobody decided. */
+export function passesUnenforced(word: string): boolean {
+  return isDecision(word) && FACTS[word].passes === 'unenforced'
+}
+
+/**
+ * Reads a decision of the PCE, active or draft. Draft decisions may also name their cause, which is dropped here (P25).
+ * Words that are not recognised are `unknown`.
+ */
+export function readDecision(word: string | null): PolicyDecision {
+  return (
+    (word !== null && POLICY_DECISIONS.find((known) => word === known || isLongForm(word, FACTS[known]))) || 'unknown'
+  )
+}
+
+function isLongForm(word: string, { longForm }: DecisionFacts): boolean {
+  if (longForm === null) return false
+  return longForm.endsWith('_') ? word.startsWith(longForm) : word === longForm
+}
