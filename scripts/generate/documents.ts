@@ -11,6 +11,7 @@ import { findUntestedCommands } from '../docs/find-commands.js'
 import { replaceSection } from '../docs/markdown.js'
 import { renderInstallButtons } from '../docs/render-buttons.js'
 import { parseFolder } from '../docs/read-interfaces.js'
+import { renderDecisionIndex } from '../docs/render-decisions.js'
 import { renderClientSections } from '../docs/render-client.js'
 import { renderErrorTables } from '../docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../docs/render-environment.js'
@@ -27,6 +28,7 @@ const README = 'README.md'
 const CLIENT_PAGE = 'docs/pce-client.md'
 const CONFIGURATION_PAGE = 'docs/configuration.md'
 const OPERATIONS_PAGE = 'docs/operations.md'
+const DECISIONS_PAGE = 'docs/decisions.md'
 const SKILL_FOLDER = 'skills'
 const NOT_OURS = new Set(['node_modules', 'dist', 'test-artifacts', 'snapshots'])
 
@@ -66,6 +68,10 @@ function render(): Map<string, string> {
       ),
     ],
     [OPERATIONS_PAGE, replaceSection(read(OPERATIONS_PAGE), 'errors', renderErrorTables(ERROR_TABLE))],
+    [
+      DECISIONS_PAGE,
+      replaceSection(read(DECISIONS_PAGE), 'decisions-by-subject', renderDecisionIndex(read(DECISIONS_PAGE))),
+    ],
     ['server.json', renderServerJson(project)],
     ['deploy/claude-desktop/manifest.json', renderManifest(project)],
     ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],

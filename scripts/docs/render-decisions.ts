@@ -1,0 +1,58 @@
+/** The subjects of docs/decisions.md, each with the numbers of its decisions. */
+const SUBJECTS: Readonly<Record<string, string>> = {
+  'Tools and their lists': 'D1 D5 D61 D78 D83 D100 D101 D121 D122 D123 D124 D131 D168 D169',
+  Answers: 'D2 D3 D4 D79 D93 D94 D96 D97 D115 D170 D175 D188 D209 D214',
+  'MCP over stdio and HTTP': 'D6 D7 D9 D12 D43 D80 D147 D148 D157 D158 D159 D171 D172 D211 D212 D215',
+  Identity: 'D13 D14 D15 D16 D17 D44 D45 D46 D82 D110 D203 D204',
+  Confirmation: 'D19 D20 D21 D75 D76 D77 D141 D143 D144 D145 D146 D149 D153 D154 D155 D156 D185 D219 D220',
+  'Configuration and start': 'D8 D10 D11 D86 D103 D112 D113 D164 D198',
+  'PCE client': 'D18 D22 D23 D47 D48 D70 D71 D72 D73 D74 D84 D85 D104 D132 D174',
+  'Judging policy': 'D28 D90 D91 D92 D118 D173 D178 D180 D181 D184 D206',
+  'Rules and changes': 'D98 D119 D176 D177 D179 D182 D183 D186 D187 D189 D190 D191 D192 D207 D210 D216',
+  Traffic: 'D136 D137 D138',
+  'State and secrets': 'D24 D39 D40 D41 D42 D105 D111 D139 D140 D142 D165 D166 D213',
+  'Audit, logs and metrics': 'D25 D27 D81 D109 D160 D161 D162 D163 D167 D217',
+  'Knowledge and pictures': 'D126 D127 D128 D129 D193 D194 D195 D196',
+  'Rooms, build and suite': 'D51 D52 D53 D54 D55 D56 D57 D58 D59 D60 D106 D107 D108 D116 D197 D218 D221',
+  'Deployment and releases': 'D150 D151 D152 D199 D200 D201 D202',
+}
+const HEADING = /^### (D\d+)\. (.+)$/gm
+
+/**
+ * The index by subject of docs/decisions.md, a line for each subject, with a link to each entry.
+ *
+ * @param page text of the page. Throws Error for an entry that stands under no subject or under two, for one that is not on the page, and
+ *   for entries out of order.
+ */
+export function renderDecisionIndex(page: string): string {
+  const titles = new Map([...page.matchAll(HEADING)].map(([, number, title]) => [number!, title!]))
+  const indexed = Object.values(SUBJECTS).flatMap((numbers) => numbers.split(' '))
+  const faults = [
+    ...[...titles.keys()].filter((number) => !indexed.includes(number)).map((number) => `${number} has no subject`),
+    ...indexed.filter((number) => !titles.has(number)).map((number) => `there is no ${number}`),
+    ...indexed.filter((number, at) => indexed.indexOf(number) !== at).map((number) => `${number} has two subjects`),
+    ...[...titles.keys()]
+      .map((number) => Number(number.slice(1)))
+      .filter((number, at, all) => at > 0 && number < all[at - 1]!)
+      .map((number) => `D${number} stands after a higher number`),
+  ]
+  if (faults.length > 0) throw new Error(`docs/decisions.md, scripts/docs/render-decisions.ts: ${faults.join('; ')}`)
+  return Object.entries(SUBJECTS)
+    .map(
+      ([subject, numbers]) =>
+        `- **${subject}**: ${numbers
+          .split(' ')
+          .map((n) => linkTo(n, titles.get(n)!))
+          .join(' · ')}`,
+    )
+    .join('\n')
+}
+
+/** The anchor as GitHub derives it from a heading: in lower case, without punctuation, blanks as hyphens. */
+function linkTo(number: string, title: string): string {
+  const anchor = `${number}. ${title}`
+    .toLowerCase()
+    .replaceAll(/[^\p{L}\p{N} _-]/gu, '')
+    .replaceAll(' ', '-')
+  return `[${number} ${title}](#${anchor})`
+}
