@@ -1,5 +1,5 @@
 /**
- * `npm run providers`: rebuilds provider-ranges.json from the publishers' feeds and from the facts entered by hand, and prints
+ * `node --import tsx scripts/provider-ranges.ts`: rebuilds provider-ranges.json from the publishers' feeds and from the facts entered by hand, and prints
  * what changed. Where there is no internet, `--from DIR` reads the feeds from files (named in provider-ranges/feeds.ts); `--to
  * FILE` writes another file. If one feed cannot be read or believed, nothing is written.
  */

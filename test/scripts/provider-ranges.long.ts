@@ -1,4 +1,4 @@
-/** `npm run providers`: from the publishers' feeds to the table of provider ranges, or to an error and no change. */
+/** `node --import tsx scripts/provider-ranges.ts`: from the publishers' feeds to the table of provider ranges, or to an error and no change. */
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'

@@ -32,7 +32,7 @@ export interface ProviderRanges {
   ranges: readonly string[]
 }
 
-/** The path of the table below the source folder or dist. The file is written by `npm run providers`. */
+/** The path of the table below the source folder or dist. The file is written by `node --import tsx scripts/provider-ranges.ts`. */
 export const PROVIDER_RANGES_FILE = 'domain/traffic/providers/provider-ranges.json'
 
 /**
