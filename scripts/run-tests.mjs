@@ -74,8 +74,11 @@ function bytesOf(names) {
 async function runGroup(title, names) {
   const started = Date.now()
   const run = t.spawn(
-    process.execPath,
+    'env',
     [
+      // tap adds a preload that follows every process into the ones it starts; what the tests start must run as it does without them.
+      `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
+      process.execPath,
       // Room for what a test throws away (in MB): the collector would run all the time in the little that Node.js gives it.
       ...['--enable-source-maps', '--max-semi-space-size=64', '--single-threaded-gc'],
       suite.compiled(join(root, 'scripts/suite/run-files.ts')),
@@ -90,8 +93,6 @@ async function runGroup(title, names) {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
         ...process.env,
-        // tap would measure coverage in every process, which takes half as long again; `npm run coverage` has c8 do it.
-        _TAPJS_PROCESSINFO_COVERAGE_: '0',
         SVC_MCP_SUITE_FOLDER: suite.folder,
         FILE_LIMIT: limitMs,
         TEST_FILES: JSON.stringify(urlsOf(names)),
