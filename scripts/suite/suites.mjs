@@ -42,7 +42,6 @@ export const SUITES = {
     'test/auth/whole-app.test.ts',
     'test/contract/authenticated.test.ts',
     'test/contract/readiness.test.ts',
-    'test/metrics/metrics.test.ts',
     'test/setup',
     'test/state/promises.test.ts',
   ],
