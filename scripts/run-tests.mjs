@@ -30,7 +30,12 @@ const files = asked.length === 0 ? listTests(join(root, 'test')) : asked.flatMap
 console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 'file' : 'files'}`)
 const limitMs = Number(values.timeout) * 1000
 const suite = await compileSuite(root)
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, () => process.exit(1))
+for (const signal of ['SIGINT', 'SIGTERM']) {
+  process.once(signal, () => {
+    console.error(`Ended by ${signal}`)
+    process.exit(1)
+  })
+}
 
 t.register()
 t.setTimeout(0)
