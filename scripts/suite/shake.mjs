@@ -27,7 +27,8 @@ function nextDelay() {
 function delayMethod(object, name) {
   const original = object[name]
   function delayed(...args) {
-    const delay = nextDelay()
+    // Node.js writes standard streams at once, and programs that say something and exit rely on that.
+    const delay = this?._isStdio === true ? 0 : nextDelay()
     if (delay === 0) return original.apply(this, args)
     sleep(() => original.apply(this, args), delay)
   }
