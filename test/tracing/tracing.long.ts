@@ -201,7 +201,7 @@ t.test('what makes metrics and traces is loaded only where it is asked for', asy
   const names = ['stdio', 'http', 'worker']
   const { metafile } = await build({
     absWorkingDir: process.cwd(),
-    entryPoints: names.map((name) => `${name}.ts`),
+    entryPoints: names.map((name) => `programs/${name}.ts`),
     outdir: 'dist',
     bundle: true,
     splitting: true,
