@@ -289,7 +289,7 @@ const LIBRARIES = {
   commander: ['^programs/(draw|http|commands/demo)\\.ts$', '^pce-simulator/pce-sim\\.ts$'],
   'csv-parse': ['^domain/'],
   'd3-force': ['^pictures/layout/'],
-  'fast-jwt': ['^plugins/auth/(?!index\\.ts$)'],
+  'fast-jwt': ['^plugins/auth/(?!index\\.ts$)', '^plugins/confirm/token-seal\\.ts$'],
   'fastest-levenshtein': ['^config/', '^domain/', '^plugins/dispatcher/(?!index\\.ts$)'],
   fastify: [DOORS, PART_DOORS, '^programs/app\\.ts$', '^programs/http\\.ts$', SIMULATOR],
   'fastify-plugin': [DOORS],

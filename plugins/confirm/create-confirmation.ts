@@ -9,12 +9,14 @@ import { byToken } from './by-token.js'
 import { confirmCall, type Way } from './life.js'
 import { paramsHash } from './params-hash.js'
 import { createRequestStates } from './request-states.js'
-import { createTokens, type Tokens } from './tokens.js'
+import type { Tokens, TokensOptions } from './tokens.js'
 
 /** Where people log in: they confirm by a token, or on a page where `config.approval` says so. */
 interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
+  /** Handed in, because the JWT library behind it must not be what stdio loads. */
+  createTokens: (options: TokensOptions) => Tokens
 }
 
 /** Where nobody logs in: the client of the process asks its person by a form. */
@@ -53,7 +55,7 @@ export function createConfirmation(options: ServerOptions | ClientOptions): Conf
   const states = createRequestStates({ keys: config, audience, usedTokens, now })
   const { approval } = config
   if (approval === undefined) {
-    const tokens = createTokens({ config, audience, usedTokens, challenges, now })
+    const tokens = options.createTokens({ config, audience, usedTokens, challenges, now })
     return { ...confirmBy(byToken(tokens, `${publicUrl}/confirm`)), states, tokens, close: nothing }
   }
   const service = createApprovals({ ...options, config: { ...config, approval }, rows: state.approvals })

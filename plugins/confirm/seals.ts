@@ -58,32 +58,15 @@ export function createSeal(
 export const parseSealed = <Value>(text: string | null): Value | null =>
   text === null ? null : (JSON.parse(text) as Value)
 
-/**
- * The seal of confirm tokens, which travel through clients: a compact JWT (HS256) whose `typ` says that it is one and nothing else (RFC 8725,
- * 3.11). Its header can only be one of ours, so it is compared and never parsed: no token chooses its own algorithm or key.
- */
-export function createTokenSeal(masters: MasterKeys) {
-  const keys = mastersOf(masters).map((master) => ({
-    header: encode({ alg: 'HS256', typ: 'confirm+jwt', kid: derive(master, `${LABELS.token} kid`, 8).toString('hex') }),
-    secret: derive(master, LABELS.token, 32),
-  }))
-  return {
-    sign(claims: object): string {
-      const { header, secret } = keys[0]!
-      const text = `${header}.${encode(claims)}`
-      return `${text}.${codeOf(secret, text).toString('base64url')}`
-    },
-    /** The claims of a token that one of our keys signed, spelled exactly as it was signed; null for everything else. */
-    verify(token: string): unknown {
-      const [header, claims = '', code = '', ...more] = token.split('.')
-      const key = keys.find((one) => one.header === header)
-      if (key === undefined || more.length > 0) return null
-      const given = Buffer.from(code, 'base64url')
-      // The last character has bits that mean nothing, and a second spelling of a token must not pass for another one (RFC 4648, 3.5).
-      if (given.toString('base64url') !== code || !isCode(given, key.secret, `${key.header}.${claims}`)) return null
-      return JSON.parse(Buffer.from(claims, 'base64url').toString('utf8'))
-    },
-  }
+/** A key of confirm tokens, with the name that tokens give it: a fingerprint that says nothing about the key. */
+export interface TokenKey {
+  kid: string
+  secret: Buffer
 }
 
-const encode = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url')
+/** The keys of confirm tokens: the first one signs, all are recognised. */
+export const deriveTokenKeys = (masters: MasterKeys): TokenKey[] =>
+  mastersOf(masters).map((master) => ({
+    kid: derive(master, `${LABELS.token} kid`, 8).toString('hex'),
+    secret: derive(master, LABELS.token, 32),
+  }))

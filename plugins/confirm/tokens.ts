@@ -9,7 +9,8 @@ import type { Challenges, UsedTokens } from '../../schemas/state.js'
 import { attempt } from './attempt.js'
 import { digest, keyOf } from './confirmed-call.js'
 import { redeem, type Redemption, type Yes } from './life.js'
-import { createSeal, createTokenSeal } from './seals.js'
+import { createSeal } from './seals.js'
+import { createTokenSeal } from './token-seal.js'
 
 /** A token whose signature is ours, for this call and this caller. It may have expired, or been used. */
 export interface SignedToken {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { type Confirmation, createConfirmation } from '../../plugins/confirm/create-confirmation.js'
+import { createTokens } from '../../plugins/confirm/tokens.js'
 import { connectPce, type CurrentCall } from '../../plugins/context/connect-pce.js'
 import { watchKey, type KeyWatch } from '../../plugins/context/watch-key.js'
 import {
@@ -117,6 +118,7 @@ export async function composeAuthenticated(
       config: config.confirm,
       audience,
       state,
+      createTokens,
       roleOf,
       tools,
       audit: auditRoute,
