@@ -401,10 +401,22 @@ t.test('splitting a JSON array', async (t) => {
     }
   }
 
+  // Some of these commas stand where a batch has just ended.
+  const row = JSON.stringify({ text: 'x'.repeat(8000) })
+  const passing = Array.from({ length: 70 }, (_, count) => count + 1).filter((count) => {
+    try {
+      return split(`[${`${row},`.repeat(count)}]`, 65_536).length > 0
+    } catch {
+      return false
+    }
+  })
+  t.same(passing, [], 'no number of rows may end with a comma')
+
   const malformed = [
     '',
     '  ',
     '{}',
+    `[${'0,'.repeat(20_000)}]`,
     'null',
     '[',
     '[1',
@@ -421,7 +433,7 @@ t.test('splitting a JSON array', async (t) => {
     '<html>',
   ]
   for (const text of malformed)
-    t.throws(() => split(text, 3), { name: 'PceError', code: 'invalid_response' }, `refuses ${text}`)
+    t.throws(() => split(text, 3), { name: 'PceError', code: 'invalid_response' }, `refuses ${text.slice(0, 20)}`)
   const endless = new JsonArraySplitter()
   const piece = Buffer.alloc(1024 * 1024, 'x')
   endless.push(Buffer.from('["'))
