@@ -3,7 +3,7 @@
  * of test files side by side, shows what failed, and ends with the line `N passed, N failed`. `--help` lists the options.
  */
 import { existsSync, readdirSync, statSync } from 'node:fs'
-import { dirname, join, relative, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { report } from '@tapjs/reporter'
@@ -17,8 +17,8 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE or FOLDER ...]]
   --jobs=N           processes that run files side by side (3)
   --suite=NAME       also the files of a suite: ${Object.keys(SUITES).join(', ')}
 `
-/** Test files of a room that share a process, which loads tap, the packages and the sources once. */
-const FILES_PER_PROCESS = 12
+/** Processes that the quick files share, for each that runs at a time: more than one, so that the last ones end together. */
+const PROCESSES_PER_JOB = 2
 /** In which tap itself ends a file that only waits, and says where it stood. */
 const GRACE_SECONDS = 5
 
@@ -45,39 +45,31 @@ t.on('complete', ({ ok }) => {
   const failed = ok && pass > 0 ? 0 : Math.max(1, fail)
   process.once('exit', () => console.log(`\n${pass} passed, ${failed} failed`))
 })
-// What each process runs, to be named when it dies.
-const running = new Map()
-t.on('spawn', (spawned) =>
-  spawned.on('process', (child) => child.on('message', ({ file }) => file && running.set(spawned, file))),
-)
 await report('min', t)
-for (const [name, group] of groupFiles(files)) void runGroup(name, group)
+for (const [index, group] of groupFiles(files).entries()) void runGroup(`process ${index + 1}`, group)
 
-/** Rooms in the order of their weight: the suite ends with the last process, and a long one that starts last would be alone. */
+/**
+ * What the processes run. The quick files share a few processes, because each loads tap, the packages and the sources, which takes
+ * longer than most files; dealt out by weight, so that all end at about the same time. A slow file has a process for itself.
+ */
 function groupFiles(names) {
-  const rooms = new Map()
-  for (const name of [...new Set(names)].sort()) {
-    // The long suites are of a few minutes a file, and need nothing of each other.
-    const key = name.endsWith('.test.ts') ? dirname(name) : name
-    rooms.set(key, [...(rooms.get(key) ?? []), name])
+  const all = [...new Set(names)].map((name) => [name]).sort((one, other) => bytesOf(other) - bytesOf(one))
+  const quick = all.filter(([name]) => name.endsWith('.test.ts'))
+  const shared = Array.from({ length: Math.min(quick.length, PROCESSES_PER_JOB * t.jobs) }, () => [])
+  for (const [name] of quick) {
+    const lightest = shared.reduce((one, other) => (bytesOf(other) < bytesOf(one) ? other : one))
+    lightest.push(name)
   }
-  return [...rooms]
-    .flatMap(([room, all]) => {
-      const parts = Math.ceil(all.length / FILES_PER_PROCESS)
-      return Array.from({ length: parts }, (_, part) => {
-        const title = parts === 1 ? room : `${room} (${part + 1} of ${parts})`
-        return [title, all.filter((_name, index) => index % parts === part)]
-      })
-    })
-    .sort(([, one], [, other]) => bytesOf(other) - bytesOf(one))
+  return [...all.filter(([name]) => !name.endsWith('.test.ts')), ...shared]
 }
 
 function bytesOf(names) {
   return names.reduce((sum, name) => sum + statSync(join(root, name)).size, 0)
 }
 
+/** Runs files in a process of their own, and tells each as it ends. */
 async function runGroup(title, names) {
-  const started = Date.now()
+  const left = new Set(names)
   const run = t.spawn(
     'env',
     [
@@ -107,12 +99,20 @@ async function runGroup(title, names) {
     },
     title,
   )
-  const { ok } = await run
-  const seconds = ((Date.now() - started) / 1000).toFixed(1)
-  const { pass } = run.subtest.counts
+  run.subtest.parser.on('child', (file) =>
+    file.on('complete', ({ ok, pass, count, time }) => {
+      left.delete(file.name)
+      tell(ok && count > 0, file.name, `${(time / 1000).toFixed(1).padStart(6)} s  ${pass} passed`)
+    }),
+  )
+  await run
   const { signal } = run.subtest.options
-  console.log(`${ok ? 'ok    ' : 'FAILED'}  ${title.padEnd(45)} ${seconds.padStart(6)} s  ${pass} passed`)
-  if (signal) console.log(`        ${signal} ended the process while ${running.get(run.subtest)} ran`)
+  if (signal) console.log(`        ${signal} ended its process`)
+  for (const file of left) tell(false, file, 'not run, because its process had ended')
+}
+
+function tell(ok, file, words) {
+  console.log(`${ok ? 'ok    ' : 'FAILED'}  ${file.padEnd(50)} ${words}`)
 }
 
 function urlsOf(names) {

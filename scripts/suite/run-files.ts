@@ -10,7 +10,6 @@ const timeout = Number(process.env.FILE_LIMIT)
 
 process.once('disconnect', () => process.exit(1))
 for (const { name, url } of files) {
-  process.send!({ file: name })
   const results = await t.test(name, { timeout }, (test) => loadInto(test, url))
   if (results?.count === 0) t.fail(`${name} asserts nothing`)
 }

@@ -30,7 +30,6 @@ t.test('the runner', async (t) => {
     node_modules: t.fixture('symlink', join(ROOT, 'node_modules')),
     scripts: { suite: {} },
     test: {
-      // Files of a folder share a process, so each that ends it has a folder of its own.
       good: {
         'good.test.ts': test("t.beforeEach(() => { throw new Error('of this file alone') })\nt.ok(1); t.ok(2)"),
         'last.test.ts': test("t.test('ok', async (t) => { t.ok(1) })"),
@@ -41,7 +40,11 @@ t.test('the runner', async (t) => {
       empty: { 'empty.test.ts': test('') },
       throws: { 'throws.test.ts': test("t.ok(1)\nthrow new Error('thrown')") },
       exits: { 'exits.test.ts': test('t.ok(1)\nprocess.exit(0)') },
-      dies: { 'dies.test.ts': test("t.ok(1)\nprocess.kill(process.pid, 'SIGKILL')") },
+      dies: {
+        'apart.test.ts': test(`t.ok(1) ${' '.repeat(200)}`),
+        'dies.test.ts': test("t.ok(1)\nprocess.kill(process.pid, 'SIGKILL')"),
+        'next.test.ts': test('t.ok(1)'),
+      },
       hangs: { 'hangs.test.ts': test("t.test('never', () => new Promise((resolve) => setTimeout(resolve, 600_000)))") },
       'notes.md': '',
     },
@@ -56,31 +59,48 @@ t.test('the runner', async (t) => {
       cwd: dir,
       encoding: 'utf8',
     })
-    const told = [...stdout.matchAll(/^(ok|FAILED) +(test\/[\w./]+)/gm)].map(
-      ([, verdict, name]) => `${verdict} ${name}`,
+    const told = [...stdout.matchAll(/^(ok|FAILED) +(test\/[\w./]+) +(.*)$/gm)].map(([, verdict, name, words]) =>
+      [verdict, name!.slice('test/'.length), words!.replace(/^[\d.]+ s {2}/, '')].join(' '),
     )
     return { status, told: told.sort(), last: stdout.trimEnd().split('\n').at(-1), stdout, stderr }
   }
 
-  const all = run('--timeout=5', '--jobs=2')
+  const all = run('test/good', 'test/bad', 'test/empty', 'test/throws')
   t.equal(all.status, 1)
   t.same(all.told, [
-    ...['bad', 'dies', 'empty', 'exits', 'hangs', 'throws'].map((name) => `FAILED test/${name}`),
-    'ok test/good',
+    'FAILED bad/bad.test.ts 0 passed',
+    'FAILED empty/empty.test.ts 0 passed',
+    'FAILED throws/throws.test.ts 1 passed',
+    ...['good', 'last', 'open'].map((name) => `ok good/${name}.test.ts ${name === 'good' ? 2 : 1} passed`),
   ])
   for (const words of [
     /bad\.test\.ts > one is two[^]*-2\n +\+1[^]*test\/bad\/bad\.test\.ts:3:3/,
-    /SIGKILL ended the process while test\/dies\/dies\.test\.ts ran/,
     /test\/empty\/empty\.test\.ts asserts nothing/,
-    /test\/exits\/exits\.test\.ts > test unfinished/,
-    /test\/hangs\/hangs\.test\.ts > never > timeout!/,
     /test\/throws\/throws\.test\.ts > thrown/,
   ])
     t.ok(words.test(all.stdout), String(words))
-  t.match(all.last, /^\d+ passed, [6-9] failed$/)
+  t.match(all.last, /^\d+ passed, [3-6] failed$/)
+
+  // Two processes for one job: the largest file in one, the others in the other.
+  const dies = run('--jobs=1', 'test/dies')
+  t.same(dies.told, [
+    'FAILED dies/dies.test.ts 1 passed',
+    'FAILED dies/next.test.ts not run, because its process had ended',
+    'ok dies/apart.test.ts 1 passed',
+  ])
+  t.match(dies.stdout, /dies\.test\.ts.*\n +SIGKILL ended its process\n/)
+  const exits = run('test/exits')
+  t.same(exits.told, ['FAILED exits/exits.test.ts 1 passed'])
+  t.match(exits.stdout, /exits\.test\.ts > test unfinished/)
+  const hangs = run('--timeout=1', 'test/hangs')
+  t.same([hangs.status, hangs.told], [1, ['FAILED hangs/hangs.test.ts 0 passed']])
+  t.match(hangs.stdout, /hangs\.test\.ts > never > timeout!/)
 
   const some = run('test/good/last.test.ts', 'test/good/other.long.ts')
-  t.same([some.status, some.told, some.last], [0, ['ok test/good', 'ok test/good/other.long.ts'], '2 passed, 0 failed'])
+  t.same(
+    [some.status, some.told, some.last],
+    [0, ['ok good/last.test.ts 1 passed', 'ok good/other.long.ts 1 passed'], '2 passed, 0 failed'],
+  )
 
   const missing = run('test/gone.test.ts')
   t.same([missing.status, missing.last, missing.stderr], [1, '0 passed, 1 failed', 'There is no test/gone.test.ts\n'])
