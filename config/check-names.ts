@@ -2,12 +2,12 @@ import { SECRETS } from './read-secrets.js'
 import { isPlaceholder, placeholderIn, withoutLogin, type Environment, type Findings } from './read-values.js'
 import { isKnown, misspelt, triedFor, VARIABLES } from './variables.js'
 
-/** Names that are ours by their beginning, in whatever letters. */
+/** Matches names with our prefixes, in upper or lower case. */
 const OURS = /^(?:MCP|PCE)_/i
 
 /**
- * Finds the variables that nothing reads: what is nearly a known name is a fault, since the setting that was meant would be missing, and
- * everything else a warning, since platforms set variables of their own (Kubernetes: PCE_SERVICE_HOST).
+ * Finds variables that nothing reads. A name that almost matches a known one is a fault, since the intended setting
+ * would be missing. Any other is a warning, since platforms set variables of their own (Kubernetes: PCE_SERVICE_HOST).
  */
 export function checkNames(env: Environment, { faults, warnings }: Findings): void {
   const unknown = Object.keys(env).filter((name) => env[name] && OURS.test(name) && !isKnown(name))
@@ -35,7 +35,7 @@ function remedyOf(name: string, meant: string): string {
 const QUOTES = ["''", '""', '``', '“”', '‘’', '„“', '«»']
 
 /**
- * The environment without the quotes that stand around whole values, each of which is a fault: `docker --env-file`, a pod's manifest or a
+ * Strips the quotes around whole values and reports each as a fault: `docker --env-file`, a pod's manifest or a
  * client's settings pass them on as part of the value.
  */
 export function checkQuotes(env: Environment, { faults }: Findings): Environment {
@@ -55,10 +55,13 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
   return { ...env, ...Object.fromEntries(quoted.map(([name, value]) => [name, value!.slice(1, -1)])) }
 }
 
-/** What a client puts there when it passes on a field of its form that was left blank (manifests of bundles: `${user_config.name}`). */
+/**
+ * Matches what a client passes on for a field of its form that was left blank (bundle manifests:
+ * `${user_config.name}`).
+ */
 const BLANK_FIELD = /^\s*\$\{user_config\.[\w-]+\}\s*$/
 
-/** The environment without the fields of a client's form that were left blank, which are not set; a warning names them. */
+/** Unsets the fields that were left blank in a client's form, and names them in a warning. */
 export function leaveOutBlankFields(env: Environment, { warnings }: Findings): Environment {
   const blank = Object.keys(env).filter((name) => isKnown(name) && BLANK_FIELD.test(env[name] ?? ''))
   if (blank.length === 0) return env
@@ -68,12 +71,12 @@ export function leaveOutBlankFields(env: Environment, { warnings }: Findings): E
   return Object.fromEntries(Object.entries(env).filter(([name]) => !blank.includes(name)))
 }
 
-/** Values that are compared or sent as they are, so that whitespace at their ends, which nobody sees, would count. */
+/** These values are compared or sent verbatim, so invisible whitespace at either end would change their meaning. */
 const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
 
 /**
- * Faults for values that begin or end with whitespace, have a control character in them or are placeholders; values themselves are never
- * told.
+ * Reports values that begin or end with whitespace, contain a control character or are placeholders. A message never
+ * contains the value itself.
  */
 export function checkLiterals(env: Environment, { faults }: Findings): void {
   for (const name of LITERAL) {
@@ -103,6 +106,6 @@ const UNREAD = {
   shared: withFiles([...VARIABLES.perUser, ...VARIABLES.stdio]),
 }
 
-/** Variables that are set and that this mode does not read. */
+/** Lists the variables that are set although this mode does not read them. */
 export const unreadIn = (mode: keyof typeof UNREAD, env: Environment): string[] =>
   Object.keys(env).filter((name) => UNREAD[mode].has(name) && env[name])

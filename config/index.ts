@@ -26,27 +26,30 @@ import {
   type StdioConfig,
 } from '../schemas/config.js'
 
-/** The variables that were given, and what was found while they were collected. */
+/** The variables of the process, with the faults and warnings that came up while they were collected. */
 export interface Given extends Findings {
   readonly env: Environment
 }
 
 /**
- * The environment of the process over that of a `.env` file in the working directory, where there is one. The only place that
- * reads either; what is secret does not stay in the environment, where diagnostics and child processes would find it. With
- * `hasForm`, a field that was left blank in a client's form leaves what the file says.
+ * Merges the process environment over a `.env` file in the working directory, if there is one. Nothing else reads
+ * either. Secrets are deleted from `process.env`, where diagnostics and child processes would find them. With
+ * `hasForm`, a field that was left blank in a client's form falls back to the value in the file.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
   const given = hasForm ? leaveOutBlankFields(process.env, file) : process.env
   const set = Object.entries(given).filter(([, value]) => value !== '')
   for (const name of SECRETS) delete process.env[name]
-  // Read from there by libraries, and not by us.
+  // OpenTelemetry's libraries read these from `process.env` themselves.
   for (const [name, value] of Object.entries(file.env)) if (name.startsWith('OTEL_')) process.env[name] ||= value
   return { ...file, env: { ...file.env, ...Object.fromEntries(set) } }
 }
 
-/** Takes what may be a password for the collector out of the environment, once the libraries have read it. */
+/**
+ * Deletes the collector's headers, which may contain a password, from the environment once the libraries have read
+ * them.
+ */
 export function forgetCollectorHeaders(): void {
   for (const name of COLLECTOR_HEADERS) delete process.env[name]
 }
@@ -68,20 +71,23 @@ function readLocalFile(): Given {
   }
 }
 
-/** What the command lines of both programs say of the tools that are offered. */
+/** The command-line options of both programs that choose the tools on offer. */
 export interface OfferFlags {
   readOnly?: boolean
   toolsets?: string
 }
 
-/** The environment with these options as if they were its variables. They win over it, and neither can turn read-only off for the other. */
+/**
+ * Applies the command-line options as if they were variables. They win over the environment, but neither side can turn
+ * off the other's read-only mode.
+ */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
   ...(readOnly === true && { MCP_READ_ONLY: '1' }),
   ...(toolsets !== undefined && { MCP_TOOLSETS: toolsets }),
 })
 
-/** The files that the variables name. */
+/** Lists the files that the variables name. */
 export const pathsIn = (env: Environment): { variable: string; path: string }[] =>
   Object.entries(env).flatMap(([variable, path]) =>
     path && /_(FILE|PATH)$/.test(variable) && isKnown(variable) ? [{ variable, path }] : [],
@@ -90,20 +96,20 @@ export const pathsIn = (env: Environment): { variable: string; path: string }[] 
 const readText = (path: string) => readWhole(path).toString('utf8')
 
 export interface ReadOptions<C extends Config> {
-  /** For secrets in files: returns the text or throws what node:fs throws. */
+  /** Reads a secret from a file; replaced in tests. Throws what node:fs throws. */
   readFile?: (path: string) => string
-  /** What was found while the environment was collected. */
+  /** The faults and warnings from collecting the environment. */
   found?: Findings
   /**
-   * What else would stop a server with this configuration, or should be known of it, so that it is told together with everything else.
-   * Settings that have a fault of their own are at their defaults, or empty.
+   * Looks for further faults and warnings, such as unreadable files, so that the operator gets them together with the
+   * faults of the settings. Settings with a fault of their own are passed as their defaults, or empty.
    */
   check?: (config: C) => Partial<Findings>
 }
 
 /**
- * The configuration of one program, or StartupError with everything that is wrong with it. What the startup gates of HTTP find comes
- * first, in the order of D8.
+ * Reads the configuration of one program. Throws a StartupError that lists everything wrong with it; the faults of the
+ * HTTP startup gates come first, in the order of D8.
  */
 export function readConfig(transport: 'stdio', env: Environment, options?: ReadOptions<StdioConfig>): StdioConfig
 export function readConfig(
@@ -122,8 +128,8 @@ export function readConfig(
 }
 
 /**
- * Where the state of the servers with these settings is: a command that works on it needs no key, and can be run by whoever may
- * read the file or knows the URL of the database. Throws StartupError.
+ * Finds where servers with these settings keep their state. It requires no encryption key: a command that works on the
+ * state can be run by anyone who can read the file or knows the URL of the database. Throws StartupError.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})
@@ -177,7 +183,7 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
     const gates = mode === null ? [unknownMode(bare.env)] : []
     return finish(gates, reading, readInsecure(reading, listen), options)
   }
-  // Where the mode is not known, what every mode needs is still told.
+  // An unknown mode is treated as shared, so that the faults that every mode can have are still reported.
   const assumed = mode ?? 'shared'
   const secrets = new Set([
     ...SECRETS_OF[assumed],
@@ -190,14 +196,17 @@ function readHttp(given: Environment, listen: ListenOptions, options: ReadOption
   return finish(gates, { ...reading, warnings }, readAuthenticated({ ...reading, warnings: [] }, assumed, listen), {})
 }
 
-/** Looks at the variables as such: at their names, at the quotes around their values, and at what only seems to be set. */
+/**
+ * Checks the variables before their values are interpreted: unknown names, quotes around values, and literals with
+ * stray whitespace.
+ */
 function begin(given: Environment, { found }: Pick<ReadOptions<never>, 'found'>): Reading {
   const findings = { faults: [...(found?.faults ?? [])], warnings: [...(found?.warnings ?? [])] }
   checkNames(given, findings)
   return { env: checkQuotes(given, findings), ...findings }
 }
 
-/** Adds the secrets of the mode that are in files. */
+/** Adds the mode's secrets that are stored in files. */
 function readFiles(
   reading: Reading,
   secrets: readonly SecretName[],
@@ -208,7 +217,7 @@ function readFiles(
   return { ...reading, env }
 }
 
-/** Throws StartupError with every fault. */
+/** Returns the configuration, or throws a StartupError with every fault. */
 function finish<C extends Config>(
   gates: readonly Fault[],
   { faults, warnings }: Reading,

@@ -3,7 +3,7 @@ import type { Fault } from '../schemas/config.js'
 import type { Environment } from './read-values.js'
 import { isKnown } from './variables.js'
 
-/** What a `.env` file says, and what is wrong with it. No text here holds a value. */
+/** The variables of a `.env` file, and what is wrong with it. Messages never contain a value. */
 export interface DotEnv {
   variables: Environment
   faults: Fault[]
@@ -15,9 +15,9 @@ const ENTRY = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/
 const OUR_NAME = /\b(?:(?:MCP|PCE)_[A-Z_]+|API_(?:KEY|SECRET))\b/
 
 /**
- * Reads a `.env` file entry by entry, since Node's parser takes a line that is no entry for the beginning of the next name, which is lost
- * with it. The folder may be another program's, which may have written there what it likes: in a file without variables of ours nothing is
- * a fault.
+ * Reads a `.env` file entry by entry. Node's own parser takes a malformed line for the beginning of the next name, and
+ * so loses that entry too. The folder may belong to another program, so a file without any of our variables causes
+ * warnings, but no faults.
  */
 export function readDotEnv(bytes: Uint8Array): DotEnv {
   const { text, encoding } = decode(bytes)
@@ -32,11 +32,14 @@ export function readDotEnv(bytes: Uint8Array): DotEnv {
   return { variables, faults: [], warnings: faults.map(({ problem }) => `${problem}: it was skipped.`) }
 }
 
-/** The encoding is null where it is no text at all. The mark that some editors put at the beginning (BOM) is not part of the text. */
+/**
+ * Decodes a file. `encoding` is null for bytes that are not text. A byte order mark at the beginning is not part of the
+ * text.
+ */
 function decode(bytes: Uint8Array): { text: string; encoding: 'UTF-8' | 'UTF-16' | null } {
   const [first, second] = bytes
   const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
-  // Without a mark: one of the two bytes of an English letter is zero.
+  // Without a byte order mark, UTF-16 shows by the zero byte in every English letter.
   if (isMarked || (bytes.length > 1 && (first === 0) !== (second === 0))) {
     const isBigEndian = first === 0xfe || first === 0
     return { text: new TextDecoder(isBigEndian ? 'utf-16be' : 'utf-16le').decode(bytes), encoding: 'UTF-16' }

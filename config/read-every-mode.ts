@@ -14,7 +14,7 @@ import {
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
 
-/** What both programs read. */
+/** Reads the settings that both programs have. */
 export function readCommon(reading: Reading) {
   const { env, warnings } = reading
   const limits: Limits = {
@@ -45,7 +45,10 @@ export function readCommon(reading: Reading) {
 const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_ENDPOINT']
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
 
-/** Whether spans are sent somewhere. Where, and everything else of them, OpenTelemetry's libraries read from the environment themselves. */
+/**
+ * Decides whether tracing is on. OpenTelemetry's libraries read everything else about it, such as the endpoint, from
+ * the environment themselves.
+ */
 function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return {}
   const name = ENDPOINTS.find((one) => env[one])
@@ -64,10 +67,12 @@ function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
   return { tracing: true }
 }
 
-/** It stands in every log line, so it is short and has nothing that a log would have to escape. */
+/**
+ * A replica id appears in every log line, so it must be short and free of characters that a log would have to escape.
+ */
 const REPLICA = /^[!#-[\]-~]{1,128}$/
 
-/** What this process is called in the audit log, the log and its traces. */
+/** Reads the name of this process in the audit log, the log and its traces. */
 export function readReplica({ env, faults }: Reading): { replicaId?: string } {
   const { MCP_REPLICA_ID: replicaId } = env
   if (!replicaId) return {}
@@ -79,7 +84,7 @@ export function readReplica({ env, faults }: Reading): { replicaId?: string } {
   return {}
 }
 
-/** Which tools are offered (D121); their names are checked against the tools at start-up. */
+/** Reads which tools are offered (D121). The names are checked against the existing tools at start-up. */
 function readOffer(reading: Reading): OfferConfig {
   const toolsets = readNames(reading, 'MCP_TOOLSETS')
   const tools = readNames(reading, 'MCP_TOOLS')
@@ -92,7 +97,10 @@ function readOffer(reading: Reading): OfferConfig {
   }
 }
 
-/** A list that says nothing where it is set is a fault: who narrows the offer must not get all of it by a slip. */
+/**
+ * Reads a list of names. A variable that is set but lists nothing is a fault: an operator who wants to narrow the offer
+ * must not offer everything by mistake.
+ */
 function readNames(reading: Reading, name: string): string[] | undefined {
   if (!reading.env[name]) return undefined
   const names = [...new Set(readList(reading, name))]
@@ -104,7 +112,10 @@ function readNames(reading: Reading, name: string): string[] | undefined {
   return undefined
 }
 
-/** One caller has all places here; the authenticated modes share them out. */
+/**
+ * Reads the limits of heavy calls. A single caller may use all places here; the authenticated modes divide them among
+ * callers.
+ */
 function readHeavy(reading: Reading): HeavyConfig {
   const max = readInteger(reading, 'MCP_HEAVY_CALLS', { min: 1, max: 64, otherwise: 4 })
   const queue = readInteger(reading, 'MCP_HEAVY_QUEUE', { min: 0, max: 1000, otherwise: 16 })
@@ -112,18 +123,22 @@ function readHeavy(reading: Reading): HeavyConfig {
   return { max, perCaller: max, queue, queuePerCaller: queue, memoryMb }
 }
 
-/** The tools of MCP_CONFIRM_TOOLS, each once; undefined for none. */
+/** The tools of MCP_CONFIRM_TOOLS without duplicates; undefined if there are none. */
 export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | undefined {
   const tools = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
   return tools.length > 0 ? tools : undefined
 }
 
-/** What asks for confirmations where nothing could ask for them: whoever sets it relies on them. */
+/**
+ * Variables that ask for confirmations. Where nothing can ask, they are faults, because an operator who sets one relies
+ * on it.
+ */
 const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
 
 /**
- * Refuses variables that ask for confirmations which there are none of here, because nobody logs in: every tool would run when it is called
- * (D149). `instead`: what to do.
+ * Refuses variables that ask for confirmations in a mode without a login. Nobody could be asked there, so every tool
+ * would run as soon as it is called (D149).
+ * @param instead the remedy for the operator.
  */
 export function refuseConfirmation(
   { env, faults }: Reading,
@@ -140,7 +155,7 @@ export function refuseConfirmation(
   }
 }
 
-/** The PCE of the environment. That PCE_HOST, API_KEY or API_SECRET is missing is a fault of the caller's to tell. */
+/** Reads the PCE of the environment. The caller must report a missing PCE_HOST, API_KEY or API_SECRET. */
 export function readPce(reading: Reading): PceFromEnvironment {
   const { env, warnings } = reading
   const port = readPcePort(reading)
@@ -156,7 +171,7 @@ export function readPce(reading: Reading): PceFromEnvironment {
   }
 }
 
-/** How a PCE is reached in any mode, with anyone's key (D10). */
+/** Reads how a PCE is reached, which is the same in every mode and for every key (D10). */
 export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl' | 'bounds'> {
   const { env, faults, warnings } = reading
   const verify = readSwitch(reading, 'PCE_TLS_VERIFY', true)
@@ -194,7 +209,7 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
 
 const DEFAULT_PORT = 443
 
-/** A port in the address counts when PCE_PORT is not set, and must agree with it when it is. */
+/** Reads the port of the PCE. A port in PCE_HOST is used if PCE_PORT is not set, and must equal it otherwise. */
 function readPcePort(reading: Reading): string {
   const { env, faults } = reading
   const written = readPceHost(reading)
@@ -211,7 +226,7 @@ function readPcePort(reading: Reading): string {
   return String(port)
 }
 
-/** Checks the address of the PCE; returns the port in it. */
+/** Checks PCE_HOST and returns the port in it, if any. */
 function readPceHost({ env, faults, warnings }: Reading): number | undefined {
   const address = env.PCE_HOST ?? ''
   if (address.trim() === '' || isPlaceholder(address)) return undefined

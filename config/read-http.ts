@@ -38,13 +38,14 @@ import {
 
 const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE']
 const PCE_MODES = ['per_user', 'shared'] as const satisfies readonly PceMode[]
-/** RFC 6749, 3.3: one scope-token. */
+/** Matches one scope-token (RFC 6749, 3.3). */
 const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const MOST_PER_MINUTE = 1_000_000
 
 /**
- * What the startup gates of HTTP without MCP_DEV_INSECURE=1 find, in their order (S16, D8): where it listens, the OAuth variables, the
- * mode, the variables it needs, the keys. Each `problem` is in the specification's words.
+ * Finds the faults of the HTTP startup gates, unless MCP_DEV_INSECURE=1, in the order of S16 and D8: the listening
+ * address, the OAuth variables, the mode, the variables that the mode requires, the keys. Each `problem` uses the words
+ * of the specification.
  */
 export function findAtGates(env: Environment, mode: PceMode | null, { host, socket }: ListenOptions): Fault[] {
   const faults: Fault[] = []
@@ -78,7 +79,10 @@ export function findAtGates(env: Environment, mode: PceMode | null, { host, sock
 const REMEDY_OF_OAUTH =
   'They say who may log in: docs/identity-providers has their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
-/** No login at all is configured: whoever tries the server out has not heard of the mode for that. */
+/**
+ * Chooses the remedy for a server without any login configured. Its operator is probably trying it out and does not
+ * know MCP_DEV_INSECURE yet.
+ */
 function remedyWithoutMode(env: Environment): string {
   const trying = 'To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production'
   if (!env.PCE_HOST) return `${trying}; otherwise docs/authenticated-http.md says what they are.`
@@ -97,25 +101,25 @@ function findMissingPce(env: Environment): Fault[] {
   ]
 }
 
-/** D11. */
+/** The fault for an unknown MCP_PCE_MODE (D11). */
 export const unknownMode = ({ MCP_PCE_MODE: named = '' }: Environment): Fault => ({
   problem: `MCP_PCE_MODE '${named}' is unknown: use ${PCE_MODES.join(' or ')}`,
   remedy: 'per_user: every user has a PCE key; shared: one PCE key from the environment serves everybody.',
 })
 
-/** Null for a mode that does not exist (D11). */
+/** Reads the PCE mode, or null if there is no such mode (D11). */
 export function readMode(env: Environment): PceMode | null {
   const named = env.MCP_PCE_MODE || 'per_user'
   return PCE_MODES.find((known) => known === named) ?? null
 }
 
-/** Where the state file of a mode is, and the variable that says so. */
+/** The path of the mode's state file, and the variable that sets it. */
 export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileConfig, 'path' | 'variable'> =>
   mode === 'shared'
     ? { path: env.MCP_STATE_PATH || './data/state.db', variable: 'MCP_STATE_PATH' }
     : { path: env.MCP_KEYSTORE_PATH || './data/keystore.db', variable: 'MCP_KEYSTORE_PATH' }
 
-/** HTTP for development, without authentication. */
+/** Reads the configuration of HTTP for development, without authentication. */
 export function readInsecure(reading: Reading, listen: ListenOptions): InsecureHttpConfig {
   const { env, faults, warnings } = reading
   const toldElsewhere = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', ...(readMode(env) === null ? ['MCP_PCE_MODE'] : [])]
@@ -142,7 +146,10 @@ export function readInsecure(reading: Reading, listen: ListenOptions): InsecureH
   }
 }
 
-/** HTTP with bearer tokens. What is missing stays empty: `findAtGates` tells it. */
+/**
+ * Reads the configuration of HTTP with bearer tokens. Missing values stay empty here, because `findAtGates` reports
+ * them.
+ */
 export function readAuthenticated(
   reading: Reading,
   mode: PceMode,
@@ -219,11 +226,14 @@ export function readAuthenticated(
 
 const OF_LOGIN = /^MCP_OAUTH_CLIENT_(ID|SECRET)(_FILE)?$/
 
-/** Whether people approve calls after a login with a browser, so that the client of that login is read in every mode. */
+/**
+ * Whether people approve calls in a browser. They log in for that, so the OAuth client of the browser login is then
+ * read in every mode.
+ */
 export const needsApproval = ({ MCP_APPROVAL: method }: Environment): boolean =>
   method !== undefined && method !== 'token' && APPROVAL_METHODS.some((known) => known === method)
 
-/** How calls wait for a person; undefined where a token is enough. */
+/** Reads how people approve calls; undefined if a confirm token is enough. */
 function readApproval(reading: Reading): ApprovalConfig | undefined {
   const { env, faults, warnings } = reading
   const method = readChoice(reading, 'MCP_APPROVAL', APPROVAL_METHODS, 'token')
@@ -244,7 +254,7 @@ function readApproval(reading: Reading): ApprovalConfig | undefined {
   return { method, ttlSeconds, maxAgeSeconds }
 }
 
-/** Calls would wait for nobody. */
+/** Warns if approvals are configured but nobody could give one. */
 function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefined, roles: RoleMapping): void {
   if (approval?.method !== 'two-person' || roles.groups.admin.length > 0 || roles.otherwise === 'admin') return
   warnings.push(
@@ -252,7 +262,9 @@ function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefi
   )
 }
 
-/** Where clients would look for the server if its own routes were part of its address. */
+/**
+ * Matches a public URL that wrongly includes one of the server's own routes, which clients would then append once more.
+ */
 const OWN_ROUTE = /\/(mcp|setup|confirm|approve)\/*$/
 
 function checkPublicUrl(reading: Reading): void {
@@ -268,7 +280,10 @@ function checkPublicUrl(reading: Reading): void {
   })
 }
 
-/** As `readCommon`, with places for heavy calls that no caller can take all of, and with callers who have roles. */
+/**
+ * Reads the common settings of the authenticated modes: those of `readCommon`, a share of the heavy calls for each
+ * caller, and roles.
+ */
 function readShared(reading: Reading) {
   const { heavy, offer, ...common } = readCommon(reading)
   const perCaller = readInteger(reading, 'MCP_HEAVY_CALLS_PER_CALLER', { min: 1, max: 64, otherwise: 2 })
@@ -279,7 +294,7 @@ function readShared(reading: Reading) {
   }
 }
 
-/** Warnings for operators whose users may register any host. */
+/** Warnings for operators whose users may register any host as their PCE. */
 function warnOfAnyHost(env: Environment): string[] {
   const proxied =
     'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the host names users register, so it must refuse internal addresses itself.'
@@ -314,7 +329,7 @@ function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): num
   return metricsPort
 }
 
-/** How access tokens are checked; the URLs are checked elsewhere. */
+/** Reads how access tokens are checked. Their URLs are checked elsewhere. */
 function readOAuth(reading: Reading): OAuthConfig {
   const { env, faults } = reading
   const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || 'svc-mcp.use'
@@ -343,7 +358,7 @@ function readOAuth(reading: Reading): OAuthConfig {
   }
 }
 
-/** A text that a claim of every token is compared with, exactly; empty where it is not set. */
+/** Reads a value that a claim of every token must equal exactly; empty if it is not set. */
 function readClaim({ env, faults }: Reading, name: string, claim: string): string {
   const value = env[name] ?? ''
   if (isPlaceholder(value)) faults.push(placeholderIn(name))
@@ -355,7 +370,7 @@ function readClaim({ env, faults }: Reading, name: string, claim: string): strin
   return value
 }
 
-/** Roles by group. A mapping that nobody can match is allowed, with a warning. */
+/** Reads which groups have which role. A mapping that matches nobody is allowed, with a warning. */
 function readRoles(reading: Reading): RoleMapping {
   const { env, warnings } = reading
   const listOf = (role: Role) => readList(reading, `MCP_ROLE_GROUPS_${role.toUpperCase()}`)
@@ -382,11 +397,11 @@ function readRates(reading: Reading): RateLimits {
 
 const REGISTER = 'register-pce-credentials'
 
-/** Whether users can register a PCE key through their assistant, whatever the toolsets are (D122). */
+/** Whether users can register a PCE key through their assistant. The choice of toolsets does not affect that (D122). */
 const isRegisteringOffered = ({ readOnly, tools, excluded }: OfferConfig) =>
   readOnly !== true && (tools?.includes(REGISTER) ?? true) && excluded?.includes(REGISTER) !== true
 
-/** The client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. */
+/** Reads the OAuth client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. */
 function readLogin({ env, faults }: Reading): BrowserLoginConfig | undefined {
   const { MCP_OAUTH_CLIENT_ID: clientId, MCP_OAUTH_CLIENT_SECRET: clientSecret } = env
   if (clientId) return { clientId, ...(clientSecret && { clientSecret }) }

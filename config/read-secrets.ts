@@ -1,7 +1,10 @@
 import { inWords, type PceMode } from '../schemas/config.js'
 import type { Environment, Findings, Reading } from './read-values.js'
 
-/** Variables that may also come from a file, the way container platforms provide secrets: NAME_FILE holds the path. */
+/**
+ * Variables that can also be stored in a file, as container platforms provide secrets: NAME_FILE is the path of the
+ * file.
+ */
 export const SECRETS = [
   'API_KEY',
   'API_SECRET',
@@ -11,12 +14,12 @@ export const SECRETS = [
   'MCP_CONFIRM_HMAC_KEY_PREVIOUS',
   'MCP_OAUTH_CLIENT_SECRET',
   'MCP_STATE_URL',
-  // It may name a user and a password.
+  // The URL of a proxy may contain a user name and a password.
   'PCE_PROXY_URL',
 ] as const
 export type SecretName = (typeof SECRETS)[number]
 
-/** The secrets that each mode reads; files for others are not opened. */
+/** The secrets of each mode. Files for other secrets are not opened. */
 export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> = {
   environment: ['API_KEY', 'API_SECRET', 'PCE_PROXY_URL'],
   shared: [
@@ -39,8 +42,9 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
 }
 
 /**
- * The environment with every secret of `names` that a NAME_FILE points to. The file may end in one line break. A fault where both NAME and
- * NAME_FILE are set, or the file cannot be read or is empty; never with its content.
+ * Adds every secret of `names` whose NAME_FILE is set to the environment. One line break at the end of the file is
+ * ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or unreadable. A fault never
+ * contains the secret.
  *
  * @param readFile returns the text of a file or throws what node:fs throws.
  */
@@ -62,13 +66,13 @@ export function readSecretFiles(
       continue
     }
     const value = readSecretFile(`${name}_FILE '${path}'`, path, readFile, faults)
-    // What is there but cannot be used is not missing as well.
+    // A secret whose file is unusable must not be reported as missing too.
     found[name] = value ?? UNREADABLE
   }
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
 }
 
-/** Stands for a secret whose file has a fault of its own. */
+/** A placeholder for a secret whose file has already been reported. */
 const UNREADABLE = '\0'
 
 function readSecretFile(
@@ -95,7 +99,10 @@ function readSecretFile(
 
 const MAKE_KEY = 'openssl rand -base64 32'
 
-/** Strict base64 of 32 bytes (S21). The value itself is never part of a message. Zeros where it is missing or has a fault. */
+/**
+ * Reads a key: strict base64 of 32 bytes (S21). Returns zeros if it is missing or malformed. A message never contains
+ * the value itself.
+ */
 export function readKey({ env, faults }: Reading, name: string): Buffer {
   const value = env[name] ?? ''
   const bytes = Buffer.from(value, 'base64')
@@ -113,7 +120,7 @@ export function readKey({ env, faults }: Reading, name: string): Buffer {
   return Buffer.alloc(32)
 }
 
-/** What a key looks like that is none, in words that do not tell any of it. */
+/** Describes a malformed key by its form alone, without revealing any of it. */
 function describeKey(value: string, name: string): string {
   const make = name.endsWith('_PREVIOUS') ? 'set the key that was in use before' : `make one with ${MAKE_KEY}`
   const rewrite = `write the same bytes in base64, or ${make}`
@@ -125,7 +132,7 @@ function describeKey(value: string, name: string): string {
   return `It has ${value.length} characters, and such a key has 44: ${make}`
 }
 
-/** The key that was in use before: absent where the variable is not set. That it equals `current` is a fault. */
+/** Reads the key that was in use before; undefined if the variable is not set. It must differ from `current`. */
 export function readPreviousKey(reading: Reading, name: string, current: Buffer): Buffer | undefined {
   if (!reading.env[name]) return undefined
   const previous = readKey(reading, name)

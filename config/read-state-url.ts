@@ -3,12 +3,12 @@ import { isLoopback, isPlaceholder, placeholderIn, readChoice, readInteger, type
 
 const EXAMPLE = 'MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full'
 const DEFAULT_PORT = 5432
-/** What of libpq's parameters is read; anything else could change where a connection goes, or how safe it is. */
+/** The libpq parameters that are supported. Any other could change where a connection goes, or how secure it is. */
 const PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host'] as const
 
 /**
- * Where the state is, if not in a file: MCP_STATE_URL, a connection URI of PostgreSQL (libpq, 32.1.1.2). Undefined where it is not set or
- * has a fault. No message has any of its value in it but the host and names of parameters.
+ * Reads MCP_STATE_URL, a connection URI of PostgreSQL (libpq, 32.1.1.2), for servers that keep their state in a
+ * database. Undefined if it is not set or has a fault. Messages contain the host and parameter names at most.
  */
 export function readDatabase(reading: Reading): DatabaseConfig | undefined {
   const { env, faults } = reading
@@ -37,11 +37,12 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
     faults.push({ problem: `MCP_STATE_URL ${what}`, remedy })
     return undefined
   }
-  // The file it comes from has a fault of its own.
+  // The fault of the secret's file has already been reported.
   if (value === '\0') return undefined
   if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
   const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)
-  // An @ after the host is one of the password, and what looks like the host or a parameter is more of it.
+  // An @ after the host is an unescaped one in the password; what then looks like the host or a parameter is part of
+  // the password.
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '' || /@/.test(url.pathname + url.search))
     return refuse(
       'must be a PostgreSQL URL',

@@ -1,28 +1,30 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Fault, TrustedProxies } from '../schemas/config.js'
 
-/** Variables by name. An empty value counts as unset: compose files and shells leave those behind. */
+/** Variables by name. An empty value counts as unset, because compose files and shells leave empty values behind. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-/** What is wrong with the settings, as far as they have been read, and what the operator should know about them. */
+/** The faults found in the settings so far, and warnings for the operator. */
 export interface Findings {
   readonly faults: Fault[]
   readonly warnings: string[]
 }
 
-/** The settings while they are read: a reader that cannot use a value adds a fault and goes on with the default. */
+/**
+ * The state of reading the settings. A function that cannot use a value adds a fault and continues with the default.
+ */
 export interface Reading extends Findings {
   readonly env: Environment
 }
 
-/** A value for a message: in quotes, with what cannot be seen in it escaped, and not too long. */
+/** Formats a value for a message: quoted, shortened, and with invisible characters escaped. */
 export const shown = (value: string): string => JSON.stringify(value.length > 100 ? `${value.slice(0, 99)}…` : value)
 
-/** What may be a URL, without the user name and the password that may be in it. */
+/** Removes the user name and password from a text that may be a URL. */
 export const withoutLogin = (value: string): string => value.replace(/^.*@/s, '…@')
 const shownUrl = (value: string) => shown(withoutLogin(value))
 
-/** What examples and configuration files have where a value belongs: `${NAME}`, `<your key>`, `api_…`. */
+/** Whether a value is a placeholder from an example or configuration file: `${NAME}`, `<your key>`, `api_…`. */
 export const isPlaceholder = (value: string): boolean => /\$\{[^}]*\}|^<[^<>]*>$|…/.test(value)
 
 export const placeholderIn = (name: string): Fault => ({
@@ -30,7 +32,10 @@ export const placeholderIn = (name: string): Fault => ({
   remedy: 'Write the value itself: shells and compose files replace names in ${…}, this server does not.',
 })
 
-/** A whole number from `min` to `max`. `isOff`: a variable that is not set is not `otherwise`, which is then an example alone. */
+/**
+ * Reads a whole number from `min` to `max`. With `isOff`, an unset variable turns the feature off, and `otherwise` is
+ * only an example for the message.
+ */
 export function readInteger(
   { env, faults }: Reading,
   name: string,
@@ -49,7 +54,7 @@ export function readInteger(
   return otherwise
 }
 
-/** 1 and true, 0 and false; the same for every switch. */
+/** Reads a switch: 1 or true, 0 or false. */
 export function readSwitch({ env, faults }: Reading, name: string, otherwise: boolean): boolean {
   const value = env[name]?.trim().toLowerCase()
   if (!value) return otherwise
@@ -60,7 +65,7 @@ export function readSwitch({ env, faults }: Reading, name: string, otherwise: bo
   return otherwise
 }
 
-/** One of `choices`, exactly. */
+/** Reads a value that must equal one of `choices` exactly. */
 export function readChoice<Choice extends string, Otherwise>(
   { env, faults }: Reading,
   name: string,
@@ -80,19 +85,19 @@ export function readChoice<Choice extends string, Otherwise>(
   return otherwise
 }
 
-/** Those of `names` that are not set, or set to whitespace only, in their order. */
+/** Lists the variables of `names` that are unset or only whitespace, in the given order. */
 export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
 
-/** Where an authorization server describes itself: neither its issuer nor its keys. */
+/** Matches a discovery URL of an authorization server, which people confuse with its issuer or the URL of its keys. */
 const DISCOVERY = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\b/
 
-/** URLs that carry identity are https, or http on loopback (D14). A variable that is not set is no business of this. */
+/** Requires https for URLs that carry identity, or http on loopback (D14). An unset variable is accepted. */
 export function checkUrl({ env, faults }: Reading, name: string): void {
   const value = env[name] ?? ''
   if (value.trim() === '') return
   if (isPlaceholder(value)) return void faults.push(placeholderIn(name))
   const fault = (problem: string, remedy: string) => void faults.push({ problem: `${name} ${problem}`, remedy })
-  // A URL parser forgives what a comparison with a token's claim does not.
+  // A URL parser tolerates whitespace, but the exact comparison with a token's claim does not.
   if (/[\s\p{Cc}]/u.test(value))
     return fault('must not contain whitespace', `It is ${shownUrl(value)}: leave out spaces and line breaks.`)
   const url = URL.canParse(value) ? new URL(value) : null
@@ -123,17 +128,17 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   MCP_OAUTH_JWKS_URL: 'login.example.com/keys',
 }
 
-/** Whether an address to listen on, or the host of a URL, is this machine and nothing else. */
+/** Whether a listening address or the host of a URL can only mean this machine. */
 export function isLoopback(host: string): boolean {
   const name = host.toLowerCase().replace(/^\[(.*)\]$/, '$1')
   return name === 'localhost' || name === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name)
 }
 
-/** A comma-separated list; entries are trimmed, empty ones dropped. */
+/** Reads a comma-separated list. Entries are trimmed, and empty ones dropped. */
 export const readList = ({ env }: Pick<Reading, 'env'>, name: string): string[] =>
   (env[name] ?? '').split(',').flatMap((entry) => entry.trim() || [])
 
-/** A comma-separated list of hosts, each with or without a port. URLs and everything else are faults, one for each entry. */
+/** Reads a comma-separated list of hosts, each with or without a port. Each URL or other invalid entry is a fault. */
 export function readHosts(reading: Reading, name: string): string[] {
   return readList(reading, name).filter((host) => {
     if (isIPv6(host) || (!/[\s/\\?#@*]/.test(host) && URL.canParse(`http://${host}`))) return true
@@ -150,13 +155,13 @@ export function readHosts(reading: Reading, name: string): string[] {
 
 const EXAMPLE_HOSTS: Readonly<Record<string, string>> = { MCP_ALLOWED_PCE_HOSTS: 'pce.example.com' }
 
-/** The host that a URL names, for an example. */
+/** Extracts the host of a URL, to be used in an example. */
 function hostIn(text: string): string {
   const written = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? text : `https://${text}`
   return (URL.canParse(written) && new URL(written).host) || 'mcp.example.com'
 }
 
-/** A comma-separated list of addresses, networks and the word `unix`; undefined where it is not set. */
+/** Reads a comma-separated list of addresses, networks and the word `unix`; undefined if it is not set. */
 export function readProxies(reading: Reading, name: string): TrustedProxies | undefined {
   const entries = readList(reading, name)
   if (entries.length === 0) return undefined
@@ -175,7 +180,7 @@ function readNetwork({ faults }: Reading, entry: string, name: string): { addres
     })
     return []
   }
-  // Whoever connects could then claim to be anyone.
+  // A network that contains every address would let any client claim any address.
   if (prefix === 0) {
     faults.push({
       problem: `${name} must not trust every address: '${entry}'`,

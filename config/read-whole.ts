@@ -1,12 +1,12 @@
 import { closeSync, constants, openSync, readFileSync, readSync, statSync } from 'node:fs'
 
-/** How long a pipe may take to say something: milliseconds. */
+/** How long to wait for the first bytes from a pipe, in milliseconds. */
 const PATIENCE_MS = 5000
 const PAUSE_MS = 20
 
 /**
- * The content of a file, or of a pipe, as shells and password managers hand secrets over. Reading a pipe that nobody writes to would never
- * end. Throws what node:fs throws; ETIMEDOUT for such a pipe.
+ * Reads a whole file or a pipe (shells and password managers pass secrets through pipes). Waiting for a pipe without a
+ * writer would never end, so that throws ETIMEDOUT. Also throws what node:fs throws.
  */
 export function readWhole(path: string, patienceMs = PATIENCE_MS): Buffer {
   return statSync(path).isFIFO() ? readPipe(path, patienceMs) : readFileSync(path)
@@ -21,7 +21,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
     for (;;) {
       const piece = Buffer.alloc(65_536)
       const length = readSome(pipe, piece)
-      // Nothing before the first bytes: nobody has opened its other end yet.
+      // An empty read before any data means that no writer has opened the pipe yet.
       if (length === 0 && pieces.length > 0) return Buffer.concat(pieces)
       if (length !== null && length > 0) pieces.push(piece.subarray(0, length))
       else if (performance.now() > deadline) throw Object.assign(new Error('nothing came'), { code: 'ETIMEDOUT' })
@@ -32,7 +32,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
   }
 }
 
-/** Null where there is a writer that has not written yet. */
+/** Returns null if there is a writer that has not written yet. */
 function readSome(pipe: number, piece: Buffer): number | null {
   try {
     return readSync(pipe, piece)

@@ -1,7 +1,7 @@
 import { distance } from 'fastest-levenshtein'
 import { SECRETS } from './read-secrets.js'
 
-/** Every variable by who reads it, as docs/configuration.md has it. */
+/** Every variable, grouped by the modes that read it, as in docs/configuration.md. */
 export const VARIABLES = {
   everywhere: [
     'PCE_HOST',
@@ -86,19 +86,19 @@ export const VARIABLES = {
 const NAMES: readonly string[] = Object.values(VARIABLES).flat()
 const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `${name}_FILE`)])
 
-/** Whether some program reads a variable of this name, in some mode. */
+/** Whether any program reads a variable of this name in any mode. */
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
-/** Letters that may be wrong in a name which is still taken for a misspelt one; fewer in short names. */
+/** How many letters may differ for a name to count as misspelt. Short names allow fewer. */
 const MOST_WRONG = 2
 const PREFIX = 4
 
-/** Kubernetes sets such variables for every service, whose name they begin with: PCE_SERVICE_HOST, PCE_PORT_443_TCP_ADDR. */
+/** Matches the variables that Kubernetes sets for every service, such as PCE_SERVICE_HOST and PCE_PORT_443_TCP_ADDR. */
 const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)$/
 
 /**
- * The known name that a name which nothing reads nearly is: in other letters, misspelt, or with a `_FILE` that this variable does not
- * have. Null for any other, which may be a platform's.
+ * Finds the known name that was probably meant: in other letter case, misspelt, or with a `_FILE` suffix that this
+ * variable does not support. Null for other names, which may belong to a platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
@@ -115,7 +115,10 @@ export function misspelt(name: string): string | null {
   return near[0]?.known ?? null
 }
 
-/** Two letters that have changed places count as one. */
+/**
+ * How many letters of the name may be wrong. Names with the same letters in another order are always compared, since
+ * swapping two letters changes both places.
+ */
 function mostWrong(known: string, name: string): number {
   const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)
   return isShuffled ? MOST_WRONG : Math.min(MOST_WRONG, Math.floor((known.length - PREFIX) / 3))
@@ -123,7 +126,7 @@ function mostWrong(known: string, name: string): number {
 
 const lettersOf = (name: string) => [...name].sort().join('')
 
-/** Names that people try because other programs have them. */
+/** Names that people try because other programs use them, with our equivalents. */
 const TRIED: Readonly<Record<string, string>> = {
   MCP_HOST: '--host',
   MCP_PORT: '--port',
@@ -146,7 +149,7 @@ const TRIED: Readonly<Record<string, string>> = {
   MCP_POSTGRES_URL: 'MCP_STATE_URL',
 }
 
-/** What may have been meant by a name that nothing reads and that is no misspelt one: what does that here, or undefined. */
+/** Suggests what to use instead of an unknown name that is not misspelt; undefined if nothing matches. */
 export function triedFor(name: string): string | undefined {
   const longer = NAMES.filter((known) => known.startsWith(`${name}_`))
   return TRIED[name] ?? (longer.length === 1 ? longer[0] : undefined)
