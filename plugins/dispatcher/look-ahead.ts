@@ -4,7 +4,10 @@ import { convert } from '../errors/convert.js'
 import type { ValidSubject } from './admit-call.js'
 import { previewDryRun, takesDryRun } from './preview-call.js'
 
-/** Finds the digest of what the call would do now. A tool without a shorter way makes its whole preview for that. */
+/**
+ * Computes the digest of what the call would do now, which a consent is bound to. A tool without `boundTo` makes its
+ * whole preview for that.
+ */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined
     ? (await preview({ tool, args, context })).boundTo
@@ -13,15 +16,16 @@ export const findBinding = async ({ tool, args, context }: ValidSubject): Promis
 /** Makes the tool's own preview, or for a tool without one its dry run (D77). */
 async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'args' | 'context'>): Promise<Preview> {
   if (tool.preview !== undefined) return tool.preview(args as never, context as never)
-  // Such a tool would run here; every tool that may ask for confirmation has one of the two.
+  // Without a dry run the handler would execute the call. Every tool that can require confirmation has a preview or a
+  // dry run.
   if (!takesDryRun(tool)) throw new Error(`${tool.name} cannot show what it would do`)
   const answer = await tool.handler({ ...args, dry_run: true } as never, context as never)
   return previewDryRun(answer as Record<string, unknown>, args['dry_run'] === true)
 }
 
 /**
- * Previews what the call would do, with the digest that a consent is bound to. Where the preview fails, nothing can be shown or agreed to, and
- * the outlook says why. Throws only when the client has gone.
+ * Previews what the call would do, with the digest that a consent is bound to. If the preview fails, nothing can be
+ * shown or agreed to, and the outlook says why. Throws only if the client has disconnected.
  */
 export async function look(subject: ValidSubject): Promise<Outlook> {
   const { context } = subject

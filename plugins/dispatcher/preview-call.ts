@@ -11,10 +11,16 @@ export const takesDryRun = ({ input }: Pick<AnyTool, 'input'>): boolean => 'dry_
 /** Upper bounds that keep a summary at a few kilobytes. */
 const MOST_LISTED = 10
 const LONGEST_TEXT = 600
-/** The fields of a dry run that say what would be written. The others may change by themselves, such as counts of connections (D75). */
+/**
+ * The fields of a dry run's answer that define what would be written, so they go into the digest. Other fields, such as
+ * counts of connections, may change on their own (D75).
+ */
 const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
 
-/** Makes the preview of a tool that has none of its own from its dry run (D77). `isDryRun` says that the call asked for no more than that. */
+/**
+ * Makes the preview of a tool from its dry run, for tools without a preview of their own (D77). `isDryRun` is true if
+ * the call itself only asked for a dry run.
+ */
 export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean): Preview {
   const { message, previous, effect } = answer
   const [requests, warnings] = [listOf(answer['requests']), listOf(answer['warnings'])]
@@ -44,7 +50,7 @@ export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean
 
 const CHANGES: Record<string, ShownObject['change']> = { POST: 'create', PUT: 'update', DELETE: 'delete' }
 
-/** Shows a request of a dry run as the object that it changes; `previous` is what it replaces, where that is known. */
+/** Shows a request of a dry run as the object that it changes. `previous` is the state that it replaces, if known. */
 function showRequest(request: unknown, previous: unknown): ShownObject {
   const { method = '', path = '', body } = request as { method?: string; path?: string; body?: unknown }
   const [before, after] = [fieldsOf(previous), fieldsOf(body)]
@@ -69,7 +75,7 @@ const fieldsOf = (value: unknown): Record<string, unknown> => {
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-/** Returns a short value as it is, and of a longer one the beginning of its text. */
+/** Shortens a value for display: a short one stays as it is, a longer one is cut to the beginning of its text. */
 function shorten(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
   return text.length <= LONGEST_TEXT ? value : clipText(text, LONGEST_TEXT)

@@ -5,28 +5,34 @@ import type { InnerCall, InnerResult } from './eras.js'
 import type { Asking, CalledTool, Elicit, RequestPorts, Said } from './ports.js'
 import { invalidParams } from './rpc-failure.js'
 
-/** One run of a tool, with what a person has said to it before. */
+/** Runs the tool once, given what the person has answered so far. */
 type Run = (said: Said) => Promise<CalledTool>
 
-/** The answer of the tool, or a question that its client has to put first. */
+/** The tool's answer, or a question that the client must put to the person first. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
 
-/** The name of our one question in `inputRequests`. */
+/** The key of our only question in `inputRequests`. */
 const QUESTION = 'approval'
-/** The name of the one field of the form. */
+/** The name of the form's only field. */
 const FIELD = 'confirm'
-/** Upper bound for how often one call asks, so that a client that never answers clearly does not go on for ever. */
+/**
+ * The maximum number of questions for one call, so that a client that never answers clearly does not go on for ever.
+ */
 const MOST_ROUNDS = 5
-/** Milliseconds that a repeated call waits for the decision on a page: less than the minute after which common clients give up. */
+/**
+ * How long a repeated call waits for the decision on a page, in milliseconds. Common clients give up after a minute, so
+ * it is less than that.
+ */
 const WAIT_MS = 45_000
 
 /**
- * Runs a tool, and asks the person at the client where the gate wants that (D157): by a form where it is they who have to agree, and otherwise
- * by the address of the page where people approve. A client of 2026-07-28 gets the question as the result and repeats the call with the
- * answer; a client with a connection (stdio) is asked while the call waits. Where the client can do neither, the refusal of the gate says what
- * to do. A no goes to the dispatcher as well, which writes it down (D172).
+ * Runs a tool, and asks the person at the client if the confirmation gate requires it (D157): with a form if that
+ * person has to agree, otherwise with the address of the approval page. A client of 2026-07-28 receives the question as
+ * the result and repeats the call with the answer; a client with a connection (stdio) is asked while the call waits.
+ * For a client that supports neither, the gate's refusal says what to do. A "no" is passed to the dispatcher too, which
+ * records it (D172).
  *
- * Rejects with RpcFailure -32602 for a `requestState` that is not of this call, or was used.
+ * Rejects with RpcFailure -32602 for a `requestState` that belongs to another call or has been used.
  */
 export async function runAsking(
   call: InnerCall,
@@ -60,7 +66,7 @@ export async function runAsking(
   if (result.ok || round >= MOST_ROUNDS) return result
   const { error } = result
   if (error.ask !== undefined && elicit !== undefined) return askNow(error, { elicit, run, rounds: MOST_ROUNDS })
-  // A person who has just been sent to the page, and has not decided, knows where it is.
+  // The person was just sent to the page and has not decided yet, so asking again would add nothing.
   if (answer === 'yes' && error.code === 'approval_pending') return result
   const question = questionOf(error, call)
   if (question === null) return result
@@ -71,7 +77,7 @@ export async function runAsking(
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
   const args = (call.params?.arguments ?? {}) as Record<string, unknown>
-  // Some clients put a confirm token into `_meta`, which is no part of what is hashed (D19).
+  // Some clients put a confirm token into `_meta`, which the hash of the arguments leaves out (D19).
   const { _meta: _token, ...own } = args
   const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
   if (state !== null) return state
@@ -85,12 +91,15 @@ const factsOf = (call: InnerCall, paramsHash: string, { owner }: Asking): Reques
   paramsHash,
 })
 
-/** Reads an answer; null for anything else, which is asked about again (MCP multi round-trip requests, "Error Handling"). */
+/**
+ * Reads an answer. Returns null for anything malformed, so that the question is asked again (MCP multi round-trip
+ * requests, "Error Handling").
+ */
 function readAnswer(response: unknown): 'yes' | 'no' | null {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: unknown }
   if (action === 'decline' || action === 'cancel') return 'no'
   if (action !== 'accept') return null
-  // The answer about a page has no content, and a form that says no is an answer.
+  // An accepted link to a page has no content. A submitted form can still contain a "no".
   const said = (content as Record<string, unknown> | undefined)?.[FIELD]
   return said === undefined || said === true ? 'yes' : 'no'
 }
@@ -100,7 +109,10 @@ interface Question {
   state: { boundTo?: string; approvalId?: string }
 }
 
-/** Makes the question for the person; null where the error asks nothing, or asks in a way that this client does not know. */
+/**
+ * Builds the question for the person. Returns null if the error asks nothing, or asks in a way that this client does
+ * not support.
+ */
 function questionOf({ ask, details }: ServiceError, { canAsk }: InnerCall): Question | null {
   if (ask !== undefined && canAsk.form)
     return {
@@ -122,7 +134,7 @@ const formOf = (message: string) => ({
   },
 })
 
-/** Asks while the call waits, and again where what the call would do has changed in the meantime. */
+/** Asks while the call waits, and asks again if what the call would do has changed in the meantime. */
 async function askNow(
   refusal: ServiceError,
   { elicit, run, rounds }: { elicit: Elicit; run: Run; rounds: number },
@@ -140,14 +152,14 @@ async function askNow(
   return { ok: false, error }
 }
 
-/** Reads the answer to a form, which is a yes only where the field says so. */
+/** Reads the answer to a form. Only an explicit true in the field counts as a yes. */
 function readForm(response: unknown): 'yes' | 'no' | null {
   const answer = readAnswer(response)
   const { content } = (response ?? {}) as { content?: Record<string, unknown> }
   return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
 }
 
-/** The refusal for a client that could have asked, and did not. */
+/** The refusal for a client that could have asked its person but did not. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
   ...error,
   hint: 'The client has not asked its person. Call again once they want to be asked.',

@@ -16,15 +16,15 @@ import { renderChange } from './render-change.js'
 import { renderPicture } from './render-picture.js'
 import { showStored } from './render-value.js'
 
-/** What everything on these pages needs of whoever looks at them. */
+/** What every approval page needs to know about the person who views it. */
 export interface Reader {
   identity: Identity
   role: Role | null
   csrfToken: string
   basePath: string
-  /** Of the form that ends the login. */
+  /** The path that the logout form posts to. */
   logoutPath: string
-  /** This page, without the base path: where the next login leads back to. */
+  /** The path of this page without the base path; the next login returns to it. */
   ownPath: string
   /** Milliseconds since the epoch. */
   now: number
@@ -34,16 +34,19 @@ interface ApprovalPage extends Reader {
   approval: AskedApproval
   part: Exclude<ApprovalPart, 'nobody'>
   method: PersonMethod
-  /** Where it is, for somebody else to be sent to. */
+  /** The full address of the page, which can be sent to another person. */
   address: string
-  /** Where to log in again first; null where the login is recent enough to decide. */
+  /** The path of the login if it must be repeated before deciding; null if the last login is recent enough. */
   loginAgainPath: string | null
   notice: Notice | null
-  /** A note that was too long. */
+  /** A rejected note that was too long, with the error; null if none was entered. */
   entered: { note: string; error: string } | null
 }
 
-/** One request, to be decided or with what has become of it. Everything about it is what was stored when it was asked. */
+/**
+ * Renders the page of one request, either to be decided or with its outcome. Everything on it was stored when the
+ * request was made.
+ */
 export function renderApprovalPage(page: ApprovalPage): string {
   const { approval, part, notice, entered } = page
   const { request, state } = approval
@@ -72,7 +75,7 @@ export function renderApprovalPage(page: ApprovalPage): string {
   })
 }
 
-/** The form behind the button of the bar. */
+/** The hidden form that the logout button submits. */
 export const renderLogout = ({ logoutPath, ownPath, csrfToken }: Reader): string =>
   html`<form id="logout-form" method="post" action="${logoutPath}" hidden>
     <input type="hidden" name="${CSRF_FIELD}" value="${csrfToken}" />
@@ -88,11 +91,14 @@ const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: str
   expired: { title: 'Expired', kind: 'plain' },
 }
 
-/** How a person is called on these pages. Their name is what a provider says; the subject is what counts. */
+/**
+ * Renders the name of a person. The name is only what the identity provider says, so the subject, which identifies
+ * them, is shown too.
+ */
 export function renderWho({ sub, iss, name }: Pick<Identity, 'sub' | 'iss' | 'name'>, reader: Identity): string {
   const isReader = sub === reader.sub && iss === reader.iss
   const account = name === undefined || name === sub ? '' : html` (<bdi>${showName(sub)}</bdi>)`
-  // Two providers may have the same subject; the pages know people of one issuer.
+  // Two providers can have the same subject, so the issuer is named if it is not the reader's own.
   const elsewhere = iss === reader.iss ? '' : html`, logged in at <bdi>${showName(iss)}</bdi>`
   return html`<b><bdi>${showName(name ?? sub)}</bdi></b
     >!${account}!${elsewhere}${isReader ? ' – you' : ''}`
@@ -140,7 +146,7 @@ function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): st
   </section>`
 }
 
-/** What became of it; takes the focus, since it is what the person has come for. */
+/** Renders the outcome of the request. It takes the focus, because it is what the person has come for. */
 function renderOutcome({ approval, identity, now, notice }: ApprovalPage): string {
   const { decision, request, state } = approval
   const { kind } = STATES[state]
@@ -188,7 +194,10 @@ function explainState({ state, decision }: AskedApproval, expiresAt: number, now
   }
 }
 
-/** Whoever asked in two-person mode, or may not call the tool any more: the decision is somebody else's. */
+/**
+ * Renders the page for a person who may not decide: the one who asked, in two-person mode, or one whose role does not
+ * allow the tool.
+ */
 function renderWatching({ method, address }: ApprovalPage): string {
   const why =
     method === 'two-person'

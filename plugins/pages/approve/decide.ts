@@ -2,14 +2,14 @@ import { LONGEST_NOTE, type AskedApproval } from '../../../schemas/approvals.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { Notice } from '../layout/page-layout.js'
 
-/** What a person has sent: their verdict, or a note that is too long, with what to say of it. */
+/** The submitted verdict, or a note that is too long together with its error message. */
 type ReadDecision = { verdict: 'approved' | 'denied'; note?: string } | { note: string; error: string }
 
 const VERDICTS: Readonly<Record<string, 'approved' | 'denied'>> = { approve: 'approved', deny: 'denied' }
 
 /**
- * Reads the form of a decision. A note becomes one line. Throws ToolError `invalid_argument` for a form that is not the page's: neither of
- * its buttons, or both.
+ * Reads the submitted form, and turns the note into a single line. Throws ToolError `invalid_argument` unless exactly
+ * one of the page's two buttons was pressed.
  */
 export function readDecision(body: unknown): ReadDecision {
   const { verdict: pressed, note: written = '' } = (body ?? {}) as Record<string, unknown>
@@ -25,11 +25,14 @@ export function readDecision(body: unknown): ReadDecision {
   return { verdict, ...(note !== '' && { note }) }
 }
 
-/** Whether somebody has to log in again before they decide. Times in milliseconds since the epoch; nobody knows when: they have to. */
+/**
+ * Whether the person must log in again before deciding. An unknown login time counts as too old. Times are milliseconds
+ * since the epoch.
+ */
 export const wantsLogin = (authenticatedAt: number | undefined, maxAgeSeconds: number, now: number): boolean =>
   maxAgeSeconds > 0 && (authenticatedAt === undefined || now - authenticatedAt > maxAgeSeconds * 1000)
 
-/** What the page says to somebody who came too late; null where theirs is the decision that stands. */
+/** The notice for a person whose decision came too late; null if their decision is the one that stands. */
 export function noticeOfDecision(
   won: boolean,
   verdict: 'approved' | 'denied',

@@ -1,18 +1,18 @@
 /**
- * Says where something is left out. Stored texts are encoded, so nothing but this can put the mark into a page: whether any of a rendered part
- * is missing can be told by it.
+ * Marks a place where something is left out. Stored texts are HTML-encoded, so only this function can put the mark into
+ * a page, and `isCut` can search for it.
  */
 export const leftOutMark = (words: string): string => `<span class="cut">${words}</span>`
 export const isCut = (rendered: string): boolean => rendered.includes('<span class="cut">')
 
-/** Bytes of HTML that may still be written. */
+/** How many bytes of HTML may still be written. */
 export interface Room {
   left: number
 }
 
 /**
- * Pieces of HTML for the first items, at most `most` of them and until the room is used up, and how many items are left out. The last
- * piece may take more than there was left, so a piece has to be bounded itself.
+ * Renders the first items, at most `most` of them and until the room is used up, and counts the items left out. The
+ * last piece may exceed the room, so `render` must limit the size of each piece itself.
  */
 export function fit<Item>(
   items: readonly Item[],

@@ -20,8 +20,8 @@ interface Shown {
 }
 
 /**
- * `/approve` and `/approve/{id}`: where a person sees what a call would do, and says yes or no (D153 to D156). Nothing is read here from a
- * PCE, and nobody is anybody who has not logged in with this browser.
+ * `/approve` and `/approve/{id}`: the pages where a person sees what a call would do, and approves or denies it (D153
+ * to D156). They never query a PCE, and only show something to people who have logged in with this browser.
  */
 export default function approve(app: FastifyInstance, options: Options, done: () => void): void {
   const { desk, maxAgeSeconds, publicUrl, porter } = options
@@ -55,7 +55,9 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
   porter.refuseOtherMethods({ '/approve': READ, '/approve/:id': [...READ, 'POST'] })
   done()
 
-  /** Rejects with the same ToolError for what there is not and for what this person is nothing to. */
+  /**
+   * Finds the request. Rejects with the same ToolError whether it does not exist or is none of this person's business.
+   */
   async function find(request: FastifyRequest): Promise<AskedApproval> {
     const id = idOf(request)
     const approval = isApprovalId(id) ? await desk.find(id) : null
@@ -134,7 +136,7 @@ const LOG_IN_FIRST: Notice = {
   text: 'Log in again first, at the end of this page. Your note was not kept.',
 }
 
-/** Of the page that a request is for, without the base path. */
+/** The path of the requested page, without the base path. */
 function pathOf(request: FastifyRequest): string {
   const id = idOf(request)
   return isApprovalId(id) ? `/approve/${id}` : '/approve'

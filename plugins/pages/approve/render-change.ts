@@ -4,16 +4,19 @@ import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
 import { fit, isCut, leftOutMark, type Room } from './fit.js'
 import { renderValue, showStored } from './render-value.js'
 
-/** Objects that are shown, and bytes of HTML: for one field, the fields and the parts of one object, all objects, every other list. */
+/**
+ * Upper bounds of the page: the number of objects, and bytes of HTML for a field, for an object's fields and parts, for
+ * all objects, and for any other list.
+ */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
-/** Beyond this number objects that open nothing are folded. */
+/** If there are more objects than this, those that open no traffic are folded. */
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
 const LONGEST_NAME = 300
 const MOST_KINDS = 12
 
-/** What is to be read first comes first; in one group the order stays. */
+/** Groups of objects in the order in which a person should read them, the riskiest first. */
 const EFFECTS: readonly { effect: ShownEffect | undefined; title: string; badge: string; kind: string }[] = [
   { effect: 'widening', title: 'Opens more', badge: '▲ opens more', kind: 'bad' },
   { effect: 'mixed', title: 'Opens some and closes some', badge: '▲▼ opens and closes', kind: 'bad' },
@@ -33,7 +36,10 @@ const DEEDS: Readonly<Record<ShownObject['change'], string>> = {
   unknown: 'Touched',
 }
 
-/** What a call would change, as a part of a page: everything that was stored of it, within bounds, and what was left out. */
+/**
+ * Renders what a call would change as a part of the page: everything that was stored about it, within bounds, with
+ * marks where something was left out.
+ */
 export function renderChange(shown: ShownCall): string {
   const folds = shown.objects.length > MOST_UNFOLDED
   const room: Room = { left: BYTES.objects }
@@ -107,7 +113,7 @@ function renderTotals(shown: ShownCall): string {
       </dl>`
 }
 
-/** How many of which kind, where all of them are there to be counted. */
+/** Counts the objects of each kind, or gives only the total if not all objects were stored. */
 function countKinds({ objects, objects_total: total }: ShownCall): string {
   if (objects.length < total) return String(total)
   const counts = new Map<string, number>()
@@ -131,7 +137,7 @@ function renderDraft({ first_edit: first, last_edit: last, by }: NonNullable<Sho
 
 const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' })
 
-/** The PCE writes times; what is none stays as it is. */
+/** Formats a time of the PCE. A text that is not a time stays as it is. */
 function showTime(time: string): string {
   const at = Date.parse(time)
   return Number.isNaN(at) ? showStored(time, LONGEST_NAME) : `${WHEN.format(at)} UTC`
@@ -142,7 +148,7 @@ function renderBadge(effect: ShownEffect): string {
   return html`<span class="badge ${kind}" title="${MEANINGS[effect]}">${badge}</span>`
 }
 
-/** Whoever decides must know that there is more than they see. */
+/** Warns the person who decides that the page does not show everything. */
 function renderCut(
   { truncated }: ShownCall,
   { count, left, isCutInside }: { count: number; left: number; isCutInside: boolean },
@@ -178,7 +184,7 @@ const renderPart = (part: ShownObject): string =>
     !${renderInside(part, BYTES.list, renderBarePart)}
   </li>`
 
-/** What stands below the title of an object; its parts, in so many bytes, are rendered by `renderBelow`. */
+/** Renders everything below an object's title. `renderBelow` renders its parts, within `bytes` bytes. */
 function renderInside(object: ShownObject, bytes: number, renderBelow: (part: ShownObject) => string): string {
   const inside = fit(object.fields, { left: BYTES.fields }, renderField)
   const below = fit(object.parts ?? [], { left: bytes }, renderBelow)
@@ -193,7 +199,7 @@ function renderInside(object: ShownObject, bytes: number, renderBelow: (part: Sh
   !${leftOut(below.omitted, 'more parts')}`
 }
 
-/** What is nested deeper than a rule of a rule set. */
+/** Renders a part without its own parts, for anything nested deeper than a rule of a rule set. */
 function renderBarePart(part: ShownObject): string {
   const inside = fit(part.fields, { left: BYTES.field }, renderField)
   return html`<li>
@@ -234,7 +240,7 @@ function renderNotes(object: ShownObject): string {
 
 const renderFieldList = (fields: string) => (fields === '' ? '' : html`<dl class="changes">!${fields}</dl>`)
 
-/** A field with what goes (−) and what comes (+). Of two lists, what is in both is counted and folded. */
+/** Renders a field with its old (−) and new (+) value. Entries that are in both of two lists are counted and folded. */
 function renderField({ path, before, after }: ShownField): string {
   return html`<div>
     <dt>${showStored(path, LONGEST_NAME)}</dt>
@@ -284,7 +290,7 @@ function renderLines(mark: 'goes' | 'comes', items: readonly unknown[], room: Ro
     : lines + html`<dd class="stays">!${leftOut(omitted, mark === 'goes' ? 'more that go' : 'more that come')}</dd>`
 }
 
-/** The signs are for the eye, the words for those who listen. */
+/** Renders one value. The signs are for sighted readers, the hidden words for screen readers. */
 const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
   html`<dd class="${mark}">
     <span class="sign" aria-hidden="true">${mark === 'goes' ? '−' : '+'}</span
@@ -331,7 +337,7 @@ const renderName = (name: string | undefined, href: string | undefined) =>
     href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`,
   ].join(' ')
 
-/** What a tool says that has no objects to show. */
+/** Renders the facts of a tool that has no objects to show. */
 function renderFacts({ facts = {} }: ShownCall): string {
   const entries = Object.entries(facts)
   if (entries.length === 0) return ''

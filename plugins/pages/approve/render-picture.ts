@@ -7,16 +7,17 @@ import { readShownRingfences } from '../../../pictures/facts/ringfence-facts.js'
 import { renderInline } from '../../../pictures/page/render-svg.js'
 import type { ShownCall } from '../../../schemas/approvals.js'
 
-/** Bytes of HTML: the change in words has the rest of the page. */
+/** The maximum size of the drawing in bytes of HTML; the rest of the page is for the change in words. */
 const MOST_BYTES = 200_000
 
 /**
- * What a call would do to policy as a drawing, without script or style of its own; empty for a call that changes none, and for a drawing that
- * would be too large. Everything in it is in words below it, so a narrow window goes without.
+ * Draws what a call would do to policy, without script or style of its own. Empty for a call that does not change
+ * policy, and for a drawing that would be too large. The text below the drawing says the same, so a narrow window can
+ * hide it.
  */
 export function renderPicture(shown: ShownCall): string {
   if (!shown.objects.some(({ effect }) => effect !== undefined)) return ''
-  // As every text of the page: what hides is undone and done again, so that nothing hides (D155).
+  // Names are unescaped and escaped again, as on the rest of the page, so that no hidden character remains (D155).
   const safe = makeSafe(readEscapes(shown))
   const ringfences = readShownRingfences(safe)
   const picture = ringfences === null ? drawChange(readShownChanges(safe)) : drawRingfence(ringfences)

@@ -3,8 +3,8 @@ import { clipText, escapeText, unescapeText } from '../../../domain/text/escape-
 import { leftOutMark } from './fit.js'
 
 /**
- * A text of a request as it was stored, with its hidden characters as visible escapes already: they stay as they are, and a character that
- * should be hidden and is not becomes one. It still has to be encoded.
+ * Prepares a stored text for display. Its hidden characters are already visible escapes, which stay; a character that
+ * should have been escaped is escaped now. The result must still be HTML-encoded.
  */
 export const showStored = (text: string, most = Infinity): string => {
   const bare = unescapeText(text)
@@ -17,15 +17,16 @@ const MOST_MEMBERS = 40
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: 'UDP', 58: 'ICMPv6' }
 
-/** Characters of JSON: of a larger value the beginning is shown. */
+/** The maximum length of a value's JSON, in characters. Only the beginning of a longer one is shown. */
 const LARGEST_VALUE = 4000
 
 /**
- * A JSON value in words, as at most some 20 KB of HTML. What the PCE names by an href is shown by its name, with the href beside it.
+ * Renders a JSON value in words, as at most some 20 KB of HTML. An object that the PCE identifies by an href is shown
+ * by its name, with the href beside it.
  */
 export function renderValue(value: unknown): string {
   const json = JSON.stringify(value) ?? ''
-  // A text is bounded by itself.
+  // A plain string is shortened when it is rendered.
   return typeof value === 'string' || json.length <= LARGEST_VALUE ? render(value, DEEPEST) : text(json)
 }
 
@@ -53,7 +54,7 @@ function renderList(list: readonly unknown[], depth: number): string {
 function renderObject(object: Record<string, unknown>, depth: number): string {
   const { href, name, key, value, ...rest } = object
   const isNamed = typeof href === 'string'
-  // A label is named by its key and value.
+  // A label has no name, so its key and value identify it.
   const title = typeof key === 'string' && typeof value === 'string' ? `${key}: ${value}` : name
   const others = Object.entries(isNamed ? rest : object)
   if (!isNamed && others.length === 1) return renderOnly(others[0] as [string, unknown], depth)
@@ -65,7 +66,7 @@ function renderObject(object: Record<string, unknown>, depth: number): string {
   return `${named}${html`<code class="href">${showStored(href, LONGEST_TEXT)}</code>`}${detail}`
 }
 
-/** An object that is there for the sake of one member, such as `{"label": {…}}`. */
+/** Renders an object with a single member, such as `{"label": {…}}`. */
 function renderOnly([member, inner]: [string, unknown], depth: number): string {
   if (member === 'actors' && inner === 'ams') return 'all workloads <bdi>(ams)</bdi>'
   return typeof inner === 'object' && inner !== null

@@ -16,7 +16,7 @@ interface WaitingPage extends Reader {
 
 const LONGEST_SUMMARY = 300
 
-/** What waits for this person, and what they wait for. */
+/** Renders the requests that wait for this person, and the person's own requests that wait for others. */
 export function renderWaitingPage(page: WaitingPage): string {
   const { total, approvals, method } = page
   const open = approvals.filter(({ approval }) => approval.state === 'pending')
