@@ -30,21 +30,21 @@ import type { AnyTool } from '../tools/define.js'
 
 interface AppDeps extends AppBasis {
   tools: readonly AnyTool[]
-  /** What worker threads load to run heavy tools; absent, they run in this thread. */
+  /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
-  /** Where audit entries go when no file is configured. */
+  /** The destination of audit entries if no audit file is configured. */
   auditStream?: Writable
   /** Milliseconds since the epoch. */
   now?: () => number
   timers?: McpOptions['timers']
 }
 
-/** How often one person may have the browser form try their PCE. */
+/** How often one person may test PCE credentials with the browser form, per minute. */
 const PCE_TRIES_PER_MINUTE = 10
 
 /**
- * The HTTP server in the mode of its configuration. Rejects with StartupError for what the configuration promises and the machine
- * does not have.
+ * Builds the HTTP server for the configured mode. Rejects with StartupError if the machine lacks something that the
+ * configuration requires.
  */
 export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<FastifyInstance> {
   const observed = { ...deps, ...(await openObservers(config, deps.log)) }
@@ -53,12 +53,15 @@ export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<Fasti
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** Answers for the metrics, on a listener of its own (`metricsPlace`), and is closed with this one. Null where they are off. */
+    /**
+     * Serves the metrics on a listener of its own (`metricsPlace`), and is closed together with this instance. Null if
+     * metrics are off.
+     */
     metricsServer: FastifyInstance | null
   }
 }
 
-/** Where the metrics are: where the server is, but never on a socket, which has no port. */
+/** The address of the metrics: the same host as the server, or loopback if the server listens on a Unix socket. */
 export const metricsPlace = ({ http }: HttpConfig): HttpListen => {
   const { socket, ...listen } = http
   return { ...listen, port: http.metricsPort ?? 0, ...(socket !== undefined && { host: '127.0.0.1' }) }
@@ -107,8 +110,9 @@ async function buildInsecure(config: InsecureHttpConfig, deps: ObservedDeps): Pr
   return app
 }
 
-// The pipeline, in order: a request to a secured route passes the guards, then the token check, then the caller's limits; the
-// caller's context is opened once the body has been read. Public routes are registered apart, so no list of exempt paths is kept.
+// Builds the pipeline in order: a request to a secured route passes the guards, the token check, and then the caller's
+// limits. The caller's context is opened once the body has been read. Public routes are registered separately, so there
+// is no list of exempt paths to maintain.
 async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: ObservedDeps): Promise<FastifyInstance> {
   let app: FastifyInstance | null = null
   const composed = await composeAuthenticated(config, { ...deps, listensAt: () => addressOf(app) })
@@ -121,13 +125,13 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   const checks = [{ name: 'signing keys', run: checkKeys }, ...composed.checks]
   app = await createApp(config, deps, checks, composed.key?.problem)
   app.addHook('onClose', () => composed.close())
-  // Beside the start, which it neither delays nor stops.
+  // The check of the shared PCE key runs in the background, so it neither delays nor prevents the start.
   app.addHook('onListen', () => void composed.key?.check())
   await app.register(dispatcher, composed.dispatcher)
   await app.register(rateLimits)
   const { meter, tracing, now } = deps
   await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(now && { now }), ...(meter && { meter }) })
-  // One bound and one limit for everything that a caller does, by whichever route.
+  // These limits are shared by everything a caller does, on whichever route.
   const inAll = placesFor(config)
   readFigures(deps.meter, inAll, composed)
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
@@ -189,8 +193,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
 }
 
 /**
- * A limit that holds over all replicas for callers who are known; strangers are counted by each replica, so that they do not load the
- * database, and so is everybody while that does not answer.
+ * Applies a caller's rate limit across all replicas. Unknown callers are counted by each replica, so that they cannot
+ * load the database; so is everybody while the database does not answer.
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
@@ -205,10 +209,10 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
   }
 }
 
-/** The requests in flight on all routes. */
+/** The limit of requests in flight on all routes together, with its counter. */
 const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
 
-/** Tells the metrics where the figures are that nobody tells of by themselves. */
+/** Registers the gauges that are read when metrics are collected, rather than reported as events. */
 function readFigures(
   meter: Observers['meter'],
   { counts }: ReturnType<typeof placesFor>,
@@ -234,7 +238,10 @@ interface PagesRouteOptions {
   charge: Limit
 }
 
-/** The pages for people. They have their own login, so they are outside the secured routes, behind the same guards. */
+/**
+ * Registers the pages for people. They have their own login, so they are outside the secured routes, but behind the
+ * same guards.
+ */
 async function registerPages(
   app: FastifyInstance,
   { config, composed, inAll, perCaller, charge }: PagesRouteOptions,
@@ -244,7 +251,7 @@ async function registerPages(
   const { admissions } = composed.state
   await app.register(inFlight, inAll)
   await app.register(inFlight, { ...perCaller, hook: 'preParsing' })
-  // Their requests are counted by the pages, which know which of them cost something.
+  // The pages count their requests themselves, because only some of them cost anything.
   if (admissions)
     await app.register(admission, {
       admissions,
@@ -279,7 +286,7 @@ async function registerPages(
   })
 }
 
-/** Of the form where users register their PCE key. */
+/** Assembles the options of the form where users register their PCE key. */
 function setupOptions(
   app: FastifyInstance,
   config: PerUserConfig,
@@ -295,7 +302,7 @@ function setupOptions(
     allowInsecureTls: config.userPce.allowInsecureTls,
     authenticate: async (request, reply) => app.authenticate(request, reply),
     callTool: async (name, args, identity, request) => {
-      // What a form starts is finished; nothing can cancel it.
+      // A call that was started by a form always runs to its end, so this signal is never aborted.
       const { signal } = new AbortController()
       const call = {
         name,
@@ -309,7 +316,8 @@ function setupOptions(
         client: request.headers['user-agent'],
         clientAddress: addressOfClient(request),
       })
-      // The offer is for assistants: whoever is at the form registers a PCE key there, also where no tool may write.
+      // The operator's offer restricts assistants. A person at the form can register a PCE key even if no tool may
+      // write.
       const work = app.dispatcher.dispatch(call, { ...callerContext, offer: undefined })
       request.heldPlaces?.keepUntil(work)
       return work
@@ -331,19 +339,22 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** Who has been authenticated, by whichever route. */
+/** The authenticated identity of a request, by token or by browser session. */
 const identityOf = ({ identity, visit }: FastifyRequest): Owner | undefined => identity ?? visit?.identity
 
-/** The same as an owner; null for strangers. */
+/** The identity of a request as an owner; null if it is unknown. */
 function knownCaller(request: FastifyRequest): Owner | null {
   const known = identityOf(request)
   return known === undefined ? null : { iss: known.iss, sub: known.sub }
 }
 
-/** By identity: the one of a token that is remembered is the same object at every request. */
+/**
+ * Remembers the key of each identity. A remembered token yields the same identity object for every request, so it works
+ * as the key of a WeakMap.
+ */
 const callerKeys = new WeakMap<Owner, string>()
 
-/** The caller of a request. Strangers at a public page count as one for each network address. */
+/** The key under which a request is counted. Unknown callers of a public page are counted by network address. */
 function callerOf(request: FastifyRequest): string {
   const identity = identityOf(request)
   if (identity === undefined) return keyOf(nobodyAt(request))
@@ -355,17 +366,20 @@ function callerOf(request: FastifyRequest): string {
 const nobodyAt = ({ clientNetwork }: FastifyRequest): Owner => ({ iss: '', sub: clientNetwork })
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** Slow headers or a slow body must not hold a connection: milliseconds. */
+/** Timeouts in milliseconds, so that slow headers or a slow body cannot hold a connection. */
 const TIMEOUTS = { headers: 10_000, request: 30_000, keepAlive: 75_000, silence: 120_000, checkEvery: 5_000 }
-/** How long the end waits for the last spans to be sent: milliseconds. */
+/** How long the shutdown waits for the last spans to be sent, in milliseconds. */
 const LAST_SPANS_MS = 1000
-/** How long a connection stays open for the client to read a refusal that ends it: milliseconds. */
+/** How long a connection stays open for the client to read the refusal that ends it, in milliseconds. */
 const LINGER_MS = 1000
 const MOST_CONNECTIONS = 2000
 const MOST_REQUESTS_PER_CONNECTION = 1000
-/** All headers together: an access token with some two hundred groups is that long. */
+/** The maximum size of all headers together, in bytes. An access token with some two hundred groups needs that much. */
 const LARGEST_HEADERS = 32 * 1024
-/** A body that is too large is still read to its end and dropped if it announces at most this length: bytes. */
+/**
+ * The largest announced length, in bytes, of a rejected body that is still read and dropped to keep the connection
+ * usable.
+ */
 const MOST_DROPPED = 4 * 1024 * 1024
 
 interface Watched extends Observers {
@@ -378,7 +392,7 @@ interface AppBasis {
   isDraining?: () => boolean
 }
 
-/** What all modes share: how requests come in, and what is public. */
+/** Creates the parts that all modes share: how requests are received, and the public routes. */
 async function createApp(
   { http }: HttpConfig,
   { log, isDraining = () => false, tracing, meter, metricsServer }: AppBasis & Watched,
@@ -387,7 +401,7 @@ async function createApp(
 ): Promise<FastifyInstance> {
   const app = await createServer(http, log, isDraining)
   app.decorate('metricsServer', metricsServer)
-  // Closed in the opposite order: until the last call is over there is something to see.
+  // Hooks run in reverse order, so the metrics stay available until the last call has ended.
   app.addHook('onClose', () => metricsServer?.close())
   if (tracing !== undefined) {
     app.addHook('onClose', () => tracing.close())
@@ -402,7 +416,9 @@ async function createApp(
   return app
 }
 
-/** A listener with bounds for slow and broken clients, whose answers to what no route has taken are ours as well. */
+/**
+ * Creates a listener that limits slow and broken clients, and gives our own answers to requests that match no route.
+ */
 async function createServer(
   http: HttpListen,
   log: FastifyBaseLogger,
@@ -420,10 +436,10 @@ async function createServer(
       headersTimeout: TIMEOUTS.headers,
       connectionsCheckingInterval: TIMEOUTS.checkEvery,
       maxHeaderSize: LARGEST_HEADERS,
-      // Node's own refusal would carry no request id; the guard has one.
+      // Node's own refusal would carry no request id, so the origin guard refuses missing hosts instead.
       requireHostHeader: false,
     },
-    // Requests that are running when the process must stop are finished, not refused.
+    // Requests that are already running when the process must stop are finished, not refused.
     return503OnClosing: false,
     frameworkErrors(error, request, reply) {
       void answerHttpError(error, request, reply.headers(app.securityHeaders).header(REQUEST_ID_HEADER, request.id))
@@ -431,12 +447,13 @@ async function createServer(
     clientErrorHandler(error: NodeJS.ErrnoException, socket) {
       if (!socket.writable) return void socket.destroy()
       socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
-      // At once, the answer could be lost; never, and a client that goes on sending would keep its place for ever.
+      // Closing the connection at once could lose the answer; leaving it open would let a client that keeps sending
+      // occupy it for ever.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })
   app.server.maxConnections = MOST_CONNECTIONS
-  // An unknown expectation may be ignored (RFC 9110, 10.1.1), and Node's own 417 would carry no request id.
+  // An unknown Expect header may be ignored (RFC 9110, 10.1.1), and Node's own 417 would carry no request id.
   app.server.on('checkExpectation', (request, response) => app.server.emit('request', request, response))
 
   let isClosing = false
@@ -445,9 +462,10 @@ async function createServer(
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    // A client that keeps connections open, above all a proxy, then sends its next request to another process.
+    // Clients that keep connections open, proxies above all, then send their next request to another process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
-    // If the connection were closed on the rest of a refused body, a proxy that is still sending would lose the answer.
+    // A proxy that is still sending the body would lose the answer if the connection were closed, so short bodies are
+    // read to the end.
     else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
       reply.removeHeader('connection')
     done(null, payload)

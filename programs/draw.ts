@@ -1,4 +1,4 @@
-/** `svc-mcp draw`: calls the tool of a picture as the server would, and writes what it answers as a drawing. */
+/** `svc-mcp draw`: calls the tool behind a picture as the server would, and writes its answer as a drawing. */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open, rename, rm, stat } from 'node:fs/promises'
@@ -19,9 +19,9 @@ import { readPackage } from './process/read-package.js'
 import { inWords, type StdioConfig } from '../schemas/config.js'
 import { tools } from '../tools/index.js'
 
-/** Bytes of an answer that nobody's model reads: as much as any answer may have. */
+/** The response budget in bytes. No model reads these answers, so it is the largest that any answer may have. */
 const BUDGET = 800_000
-/** Of a change: more than anybody looks at in a picture. */
+/** The maximum number of pages of a change; nobody studies more in one picture. */
 const MOST_PAGES = 5
 const DAY_MS = 86_400_000
 
@@ -36,13 +36,13 @@ The file is .html (to look around in: zoom, search, switches, and the facts as t
 nothing beside it. The PCE is that of the environment or of a .env file, as for svc-mcp itself; nothing is changed there: a ringfence is a
 dry run.`
 
-/** A failure that is told in one line. */
+/** A failure that is reported in one line. */
 class DrawError extends Error {}
 
 /**
- * Runs the command and resolves with the code to exit with. Rejects with StartupError for what is wrong with the settings.
+ * Runs the command and resolves with its exit code. Rejects with StartupError if the settings are wrong.
  *
- * @param worker what worker threads load: this module may lie in another folder than its program.
+ * @param worker the module that worker threads load; this file may be in another folder than the program.
  */
 export async function draw(args: readonly string[], worker: URL): Promise<number> {
   const run = (kind: PictureKind, options: RunOptions, given: object) => drawOne(kind, options, given, worker)
@@ -80,7 +80,7 @@ export async function draw(args: readonly string[], worker: URL): Promise<number
     await program.parseAsync([...args], { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has said what it found, and gives the code that goes with it.
+    // Commander has already printed the error, and sets the matching exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     if (!(error instanceof DrawError)) throw error
     process.stderr.write(`svc-mcp draw: ${error.message}\n`)
@@ -186,10 +186,12 @@ async function renderPage(picture: Picture): Promise<string> {
   })
 }
 
-/** The pages of a tool's answer, called as the server would call it. Rejects with DrawError where the tool refuses. */
+/**
+ * Fetches all pages of a tool's answer, called as the server would call it. Rejects with DrawError if the tool refuses.
+ */
 async function ask(tool: string, args: Record<string, unknown>, worker: URL): Promise<object[]> {
   const config = await readSettings()
-  // Who sits at the shell sees the outcome itself.
+  // The person at the shell sees the outcome, so messages at level `info` are unnecessary.
   const log = createLogger(config.logLevel === 'info' ? 'warn' : config.logLevel)
   for (const warning of config.warnings) alwaysSaid(log).warn(warning)
   const composed = composeUnauthenticated(config, { tools, log, worker })
@@ -230,7 +232,10 @@ async function ask(tool: string, args: Record<string, unknown>, worker: URL): Pr
   }
 }
 
-/** Those of the server, for a person: what assistants are offered, and what asks them, is not for the shell (D121). */
+/**
+ * Reads the server's settings for use at a shell. Restrictions and confirmations for assistants do not apply to a
+ * person there (D121).
+ */
 async function readSettings(): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()
   await checkPathsAnswer(pathsIn(env))
@@ -242,20 +247,20 @@ async function readSettings(): Promise<StdioConfig> {
   return { ...own, limits: { ...own.limits, responseBudgetBytes: BUDGET } }
 }
 
-/** Before the PCE is asked, which may take minutes. */
+/** Checks the target before the PCE is queried, which may take minutes. */
 async function checkTarget(path: string, force: boolean): Promise<void> {
   const folder = await stat(dirname(path)).catch(() => null)
   if (folder === null || !folder.isDirectory()) throw new DrawError(`--output: there is no folder ${dirname(path)}`)
   if (existsSync(path) && !force) throw new DrawError(`--output: ${path} exists; --force replaces it`)
 }
 
-/** Whole or not at all. */
+/** Writes the file completely or not at all. */
 async function write(path: string, text: string, force: boolean): Promise<void> {
   const scratch = join(dirname(path), `.${randomUUID()}.unfinished`)
   try {
     const file = await open(scratch, 'wx')
     await file.writeFile(text).finally(() => file.close())
-    // It may have been made meanwhile.
+    // The target may have been created in the meantime.
     await checkTarget(path, force)
     await rename(scratch, path)
   } catch (error) {
@@ -270,7 +275,7 @@ function readOutput(text: string): string {
   return text
 }
 
-/** Reads a whole number within bounds, which are those of the tool's argument. */
+/** Parses a whole number within the bounds of the tool's argument. */
 const readWhole =
   (least: number, most: number) =>
   (text: string): number => {

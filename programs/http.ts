@@ -41,23 +41,26 @@ import {
 } from '../schemas/config.js'
 import { tools } from '../tools/index.js'
 
-/** After the signal new work is still accepted while /readyz says no, so that a load balancer can turn away first. */
+/**
+ * How long new requests are still accepted after the signal while /readyz already fails, so that a load balancer can
+ * react first.
+ */
 const LAME_DUCK_MS = 500
-/** How long a connection that was accepted just before listening ended has to send its request. */
+/** How long a connection that was accepted just before the server stopped listening has to send its request. */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
 /** How long calls that are aborted at the end of the drain have to answer, and the last answers to be sent. */
 const LAST_WORDS_MS = 1500
-/** Between the end of all this and the forced exit. A container is killed 30 seconds after the signal. */
+/** The reserve between these waits and the forced exit. Containers are usually killed 30 seconds after the signal. */
 const SPARE_MS = 750
 
-/** Where it listens by default. */
+/** The default listening address. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
-/** What of them is asked for where, and which setting says so. */
+/** How the metrics listener is announced: its path, and the setting of its port. */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
-/** What worker threads load. */
+/** The module that worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
 
 const BANNER =
@@ -72,7 +75,7 @@ The configuration comes from the environment and from a .env file in the working
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
-/** For what is said before the configuration is read, and by commands. */
+/** Logs what happens before the configuration is read, and what commands report. */
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
@@ -153,7 +156,10 @@ try {
   await refuseStart(startLog, error, 'svc-mcp-http --help shows what each mode needs')
 }
 
-/** What commander says of a command line. An unknown command is a word too many to it, since there is something to do without one. */
+/**
+ * Shortens commander's error messages. Commander reports an unknown command as an excess argument, because the program
+ * also runs without a command.
+ */
 function inOneLine(text: string): string {
   return text
     .trim()
@@ -162,7 +168,10 @@ function inOneLine(text: string): string {
     .replace(/^too many arguments\. Expected 0 .*$/, `there is no command '${program.args[0]}'`)
 }
 
-/** Rejects with StartupError for everything that is wrong, also with the machine as far as `check` finds it. */
+/**
+ * Reads the configuration. Rejects with a StartupError that lists every fault, including those of the machine that
+ * `check` finds.
+ */
 async function readSettings(
   listen: ListenOptions,
   flags: OfferFlags = {},
@@ -173,7 +182,7 @@ async function readSettings(
   return readConfig('http', withFlags(env, flags), listen, { found, ...(check && { check }) })
 }
 
-/** Says what was done. Throws StartupError when there is nothing to rewrap. */
+/** Runs `rewrap-keystore` and logs the result. Throws StartupError if there is nothing to rewrap. */
 async function rewrap(): Promise<void> {
   const config = await readSettings(LOOPBACK)
   if (config.mode !== 'per_user')
@@ -184,7 +193,9 @@ async function rewrap(): Promise<void> {
   report(await rewrapKeystore(config))
 }
 
-/** With these variables in place of those of the environment. Rejects with StartupError. */
+/**
+ * Reads where the state is, with the `given` variables replacing those of the environment. Rejects with StartupError.
+ */
 async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
   const { env, ...found } = readEnvironment()
   const { MCP_STATE_URL_FILE: file, ...others } = env
@@ -194,7 +205,7 @@ async function readState(given: Record<string, string> = {}): Promise<StateFileC
   return readStateFile(all, found)
 }
 
-/** Throws StartupError where no database is configured. */
+/** Returns the configured database. Throws StartupError if there is none. */
 function requireDatabase({ database }: StateFileConfig): DatabaseConfig {
   if (database !== undefined) return database
   throw new StartupError({
@@ -203,7 +214,7 @@ function requireDatabase({ database }: StateFileConfig): DatabaseConfig {
   })
 }
 
-/** Throws StartupError where it is not known whose records to remove, or they cannot be. */
+/** Runs `forget-user`. Throws StartupError if the issuer is unknown or the records cannot be removed. */
 async function forget(sub: string, { issuer }: { issuer?: string }): Promise<void> {
   const config = await readState()
   const iss = issuer ?? config.issuer
@@ -221,30 +232,30 @@ function nameOfUser(): string {
   try {
     return userInfo().username
   } catch {
-    // The user of a container may have a number only.
+    // A user of a container may have no name, only a number.
     return String(process.geteuid?.())
   }
 }
 
-/** What a command has done, as lines of the log; the exit code says whether all of it. */
+/** Logs what a command has done. The exit code says whether it completed. */
 function report({ ok, lines }: CommandReport): void {
   for (const { level, text } of lines) startLog[level](text)
   if (!ok) process.exitCode = 1
 }
 
-/** Node.js takes an empty one, as an unset variable of a shell leaves it, for every address. */
+/** Refuses an empty host, as an unset shell variable leaves it: Node.js would listen on every address. */
 function readHost(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** An empty one, as an unset variable of a shell leaves it, would offer everything. */
+/** Refuses an empty value, as an unset shell variable leaves it: it would offer every toolset. */
 function readToolsets(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** An empty one, as an unset variable of a shell leaves it, would be the working folder. */
+/** Refuses an empty path, as an unset shell variable leaves it: it would mean the working directory. */
 function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
@@ -257,14 +268,15 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
-  // V8 learns at the start, when everything that is made stays, to make such things in the old generation. Later the same lines serve
-  // requests: what they make there keeps the whole of its request from being freed until the next major collection.
+  // During the start all objects survive, from which V8 learns to allocate them in the old generation at once
+  // (pretenuring). The same code later serves requests, and an object of a request in the old generation keeps the
+  // whole request in memory until the next major collection.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
   const { name, version } = readPackage()
   starting.info({ version, node: process.version, mode: config.mode }, `${name} ${version} is starting`)
-  // Before what may still go wrong, which one of them may explain.
+  // Warnings come first, because one of them may explain a failure that follows.
   if (config.mode === 'insecure') starting.warn(BANNER)
   for (const warning of config.warnings) starting.warn(warning)
   let isDraining = false
@@ -289,7 +301,7 @@ async function serve(config: HttpConfig): Promise<void> {
       isDraining = true
       await withdraw()
       await drain(app, closeSilent, isTold ? DRAIN_MS : 0)
-      // `err` may be anything, even undefined; the exit code must still say that something failed.
+      // `err` can be anything, even undefined, so a separate error makes the exit code non-zero.
       if (!isTold) throw new Error('stopped after an unexpected error')
     },
   )
@@ -302,7 +314,7 @@ async function serve(config: HttpConfig): Promise<void> {
   starting.info({ version }, `${name} ${version} is listening on ${listening.where}`)
 }
 
-/** Finishes running calls. Throws Error, so that the process exits 1, when some had to be cut off. */
+/** Waits for running calls to finish. Throws Error if some had to be aborted, so that the process exits with 1. */
 async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds: number): Promise<void> {
   if (milliseconds > 0) await wait(LAME_DUCK_MS)
   const closed = app.close()

@@ -34,16 +34,19 @@ import { StartupError, type StdioConfig } from '../schemas/config.js'
 import type { Tracing } from '../schemas/tracing.js'
 import { tools } from '../tools/index.js'
 
-/** A client that has closed our input expects the end within 2 seconds: time for running calls to finish, in milliseconds. */
+/**
+ * How long running calls have to finish, in milliseconds. A client that closes our input expects the process to end
+ * within 2 seconds.
+ */
 const FINISH_MS = 1200
-/** What calls that are aborted then have left to say so and to be audited. */
+/** How long aborted calls then have to answer and to be audited, in milliseconds. */
 const LAST_WORDS_MS = 300
-/** What the last spans have then, where there is tracing. */
+/** How long the last spans then have to be sent, if tracing is on, in milliseconds. */
 const LAST_SPANS_MS = 200
 
-/** What worker threads load. */
+/** The module that worker threads load. */
 const WORKER = new URL('./worker.js', import.meta.url)
-/** What the demonstration starts. */
+/** The programs that the demonstration starts. */
 const PROGRAMS = {
   stdio: new URL('./stdio.js', import.meta.url),
   http: new URL('./http.js', import.meta.url),
@@ -76,14 +79,14 @@ const OPTIONS = {
   toolsets: { type: 'string' },
 } as const
 
-/** What comes after the name of the program, beside options. */
+/** The commands of the program, besides options. */
 const COMMANDS = ['doctor'] as const
 
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  // Loaded by nobody else: a client waits for the server.
+  // These modules are only loaded for their commands, because a client is waiting for the server to start.
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)
@@ -99,7 +102,7 @@ try {
   await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
 }
 
-/** Loaded when it is asked for: whoever starts the server waits for nothing that only people need. */
+/** Runs the doctor. Its module is loaded on demand, so that it does not delay the start of the server. */
 async function examine(flags: OfferFlags): Promise<number> {
   const { runDoctor } = await import('./commands/doctor.js')
   return runDoctor({
@@ -109,7 +112,7 @@ async function examine(flags: OfferFlags): Promise<number> {
   })
 }
 
-/** Rejects with StartupError for everything that is wrong. */
+/** Reads the configuration. Rejects with a StartupError that lists every fault. */
 async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment({ hasForm: true })
   await checkPathsAnswer(pathsIn(env))
@@ -122,14 +125,17 @@ async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
   })
 }
 
-/** Null when the command line asked for words instead of a server. Throws StartupError for options and commands that do not exist. */
+/**
+ * Parses the command line. Returns null if it only asked for help or the version. Throws StartupError for unknown
+ * options and commands.
+ */
 function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | undefined }) | null {
   const { values, positionals } = parseOptions()
   const { help, version, toolsets, 'read-only': readOnly } = values
   if (help === true) process.stdout.write(HELP)
   else if (version === true) process.stdout.write(`${readPackage().version}\n`)
   if (help === true || version === true) return null
-  // As an unset variable of a shell leaves it: it would offer everything.
+  // An unset shell variable leaves an empty value, which would offer every toolset.
   if (toolsets?.trim() === '')
     throw new StartupError({ problem: '--toolsets must not be empty', remedy: 'Name toolsets, or leave it out.' })
   const [named, ...rest] = positionals
@@ -171,7 +177,7 @@ async function serve(config: StdioConfig): Promise<void> {
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {
-      // What a request says of its client is of this request; what a handshake said is of those that come after it.
+      // Client details in a request apply to that request alone; those of a handshake apply to all later requests.
       return dispatcher.dispatch(
         call,
         client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },
@@ -194,12 +200,12 @@ async function serve(config: StdioConfig): Promise<void> {
   })
   process.stdin.on('end', () => void closer.close())
   process.stdin.on('error', () => void closer.close())
-  // Nobody reads the answers any more. What changes the PCE is still finished.
+  // Nobody reads the answers any more, but calls that change the PCE are still finished.
   process.stdout.on('error', () => void closer.close())
   await server.connect(transport)
 }
 
-/** What spans are made with; undefined where none are wanted. */
+/** Opens tracing; undefined if it is off. */
 async function traced(
   config: StdioConfig,
   log: Parameters<typeof openTracing>[0]['log'],
@@ -211,10 +217,10 @@ async function traced(
 }
 
 async function finish(dispatcher: Dispatcher): Promise<void> {
-  // Requests that arrived together with the end are on their way to the dispatcher.
+  // Requests that arrived together with the end of input are still on their way to the dispatcher.
   await nextTurn()
   await endCalls(dispatcher, { finish: FINISH_MS, lastWords: LAST_WORDS_MS })
-  // The last answers are on their way to the output.
+  // The last answers are still on their way to the output.
   await nextTurn()
   if (process.stdout.writableLength > 0)
     await Promise.race([new Promise((sent) => process.stdout.write('', sent)), wait(100)])

@@ -10,12 +10,12 @@ import { blankLine, tell } from './demo/print.js'
 import { startServer, startSimulator, type Stay } from './demo/start-programs.js'
 import { tellStory } from './demo/story.js'
 
-/** The programs that the demonstration starts: files beside the one that runs it. */
+/** The programs that the demonstration starts. They are files next to the one that runs it. */
 export interface DemoPrograms {
   stdio: URL
   http: URL
   simulator: URL
-  /** The stdio program as a client is told of it: a path that stays when a new version is installed. */
+  /** The path of the stdio program that is printed for MCP clients. It stays valid when a new version is installed. */
   named: string
 }
 
@@ -24,9 +24,9 @@ interface Options {
   port: number
 }
 
-/** One run, and what it leaves to clear away. */
+/** One run of the demonstration, with what must be cleaned up afterwards. */
 interface Run extends Stay {
-  /** Path that the story prints; null until there is one. */
+  /** The path of the picture that the story prints; null until it has been drawn. */
   picture: string | null
 }
 
@@ -38,8 +38,8 @@ No PCE and no settings are needed: what the environment or a .env file says of a
 alone, without a login.`
 
 /**
- * `svc-mcp demo`: a simulated PCE, the HTTP server and an MCP client that works them, printed as a story. Resolves with the code to exit
- * with: after the story where `--once` says so, otherwise at Ctrl-C.
+ * Runs `svc-mcp demo`: starts a simulated PCE, the HTTP server and an MCP client, and prints their conversation as a
+ * story. Resolves with the exit code: with `--once` after the story, otherwise at Ctrl-C.
  */
 export async function runDemo(args: readonly string[], programs: DemoPrograms): Promise<number> {
   const program = new Command('svc-mcp demo')
@@ -54,7 +54,7 @@ export async function runDemo(args: readonly string[], programs: DemoPrograms): 
     const options = program.parse([...args], { from: 'user' }).opts<Options>()
     return await play(options, programs)
   } catch (error) {
-    // Commander has said what it found, and gives the code that goes with it.
+    // Commander has already printed the error, and sets the matching exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     process.stderr.write(`svc-mcp demo: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1
@@ -67,14 +67,14 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
       throw new Error(`${fileURLToPath(program)} is not here: a clone has it after npm run build, an image never`)
   const stop = new AbortController()
   const end = () => stop.abort()
-  // Not once: npm and the terminal both send Ctrl-C on.
+  // The handlers stay registered, because npm and the terminal can both deliver the same Ctrl-C.
   for (const signal of SIGNALS) process.on(signal, end)
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // Whoever read it has seen enough: svc-mcp demo | head
+    // The reader closed the pipe early, as in `svc-mcp demo | head`.
     if (error.code !== 'EPIPE') throw error
     end()
   })
-  // Children run here: a .env file of the folder that the demo was started in belongs to another PCE.
+  // Children run in a folder of their own, because a .env file in the current folder belongs to another PCE.
   const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-demo-'))
   const run: Run = { folder, signal: stop.signal, started: [], picture: null }
   try {
@@ -86,18 +86,24 @@ async function play({ once, port }: Options, programs: DemoPrograms): Promise<nu
   }
 }
 
-/** Removes the folder; of one whose picture people were shown the path of, everything else. */
+/**
+ * Removes the folder. If people were shown the path of a picture in it, the picture is kept and everything else
+ * removed.
+ */
 function clear({ folder, picture }: Run): void {
   if (picture === null || !existsSync(picture)) return rmSync(folder, { recursive: true, force: true })
   for (const file of readdirSync(folder))
     if (file !== basename(picture)) rmSync(join(folder, file), { recursive: true, force: true })
 }
 
-/** Resolves with 0 when somebody wants the end. */
+/** Resolves with 0 when the demonstration is to end. */
 const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 
-/** Puts what it starts and draws into `run` at once, so that it can be cleared away whatever happens. */
+/**
+ * Performs the demonstration. Everything it starts or draws is recorded in `run` at once, so that it is cleaned up
+ * whatever happens.
+ */
 async function perform({ once, port }: Options, programs: DemoPrograms, run: Run): Promise<number> {
   const { folder, signal } = run
   const { workloads, flows } = ESTATE

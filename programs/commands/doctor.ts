@@ -8,46 +8,49 @@ import { connectPce } from '../../plugins/context/connect-pce.js'
 import { type PceFromEnvironment, StartupError, type StdioConfig } from '../../schemas/config.js'
 import { connectionHint } from '../../schemas/errors.js'
 
-/** What one check has found. */
+/** The result of one check. */
 interface Finding {
   check: 'configuration' | 'address' | 'connection' | 'certificate' | 'PCE' | 'credentials' | 'organisation' | 'clock'
-  /** skipped: another check that failed comes before it, or there is nothing of the kind to check. */
+  /** `skipped` means that an earlier check failed, or that there was nothing to check. */
   state: 'ok' | 'warning' | 'failed' | 'skipped'
   found: string
-  /** What to do. */
+  /** What the operator should do. */
   remedy?: string
 }
 
-/** Where a PCE of these settings is. */
+/** The address of the configured PCE. */
 interface Place {
   host: string
   port: number
   isTls: boolean
 }
 
-/** Of one step on the network: milliseconds. */
+/** Timeout of one network step, in milliseconds. */
 const PATIENCE_MS = 5000
-/** Of one question to the PCE, with everything that leads to it: milliseconds. */
+/** Timeout of one request to the PCE, including connecting and retries, in milliseconds. */
 const ANSWER_MS = 15_000
-/** A certificate that ends within this time is worth a word: 30 days. */
+/** A certificate that expires within this time causes a warning: 30 days. */
 const SOON_MS = 30 * 24 * 60 * 60 * 1000
-/** Seconds. Beyond it times of events and windows of traffic queries are off, and so are tokens over HTTP. */
+/**
+ * The largest tolerated difference of the clocks, in seconds. Beyond it, event times and traffic windows are wrong, and
+ * tokens over HTTP are rejected.
+ */
 const LARGEST_SKEW = 30
 
 export interface DoctorPorts {
-  /** Throws or rejects with StartupError. */
+  /** Reads the settings. Throws or rejects with StartupError. */
   readSettings: () => Promise<Pick<StdioConfig, 'pce' | 'warnings'>>
-  /** Takes whole lines of the report. */
+  /** Writes whole lines of the report. */
   write: (text: string) => void
-  /** The program and what runs it, for the first line. */
+  /** The first line of the report: the program, its version and that of Node.js. */
   heading: string
   /** Milliseconds since the epoch. */
   now?: () => number
 }
 
 /**
- * `svc-mcp doctor`: checks the settings and the PCE behind them, and writes a line for each finding as it comes, with what to do below it.
- * Resolves with the exit status: 0 where everything that matters works, 1 where something failed.
+ * Runs `svc-mcp doctor`: checks the settings and the PCE behind them, and writes each finding as soon as it is known,
+ * with its remedy below. Resolves with the exit code: 0 if everything essential works, 1 if something failed.
  */
 export async function runDoctor({ readSettings, write, heading, now }: DoctorPorts): Promise<number> {
   write(`${heading}\n\n`)
@@ -89,9 +92,9 @@ async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.no
 }
 
 /**
- * Looks for what keeps a client of these settings from its PCE, in the order in which one rests on another: address, connection, certificate,
- * the PCE behind it, key, organisation, clock. Only reads; sends two requests. Never rejects for anything that a setting, the
- * network or the PCE is to blame for.
+ * Examines the path to the PCE in the order in which the steps depend on each other: address, connection, certificate,
+ * the PCE itself, key, organisation, clock. It only reads, with two requests. Problems with the settings, the network
+ * or the PCE become findings; the generator never throws for them.
  *
  * @param now milliseconds since the epoch.
  */
@@ -120,11 +123,11 @@ async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGen
   }
 }
 
-/** What is wrong with a configuration, each fault on its own. */
+/** Turns each fault of the configuration into a finding. */
 const findingsOf = ({ faults }: StartupError): Finding[] =>
   faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
 
-/** Nothing that comes after it can be checked. */
+/** Thrown if a failed step makes all later checks impossible. */
 class Unreachable extends Error {
   constructor(readonly finding: Finding) {
     super(finding.found)
@@ -137,7 +140,7 @@ function placeOf({ origin }: PceClient): Place {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80), isTls }
 }
 
-/** The steps below HTTP, each on its own. Throws Unreachable. */
+/** Checks each step below HTTP separately. Throws Unreachable. */
 async function* examineWay({ tls, proxyUrl }: PceFromEnvironment, place: Place): AsyncGenerator<Finding> {
   if (proxyUrl !== undefined) {
     yield { check: 'connection', state: 'skipped', found: `goes through the proxy ${new URL(proxyUrl).host}` }
@@ -175,11 +178,11 @@ const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoExcepti
       hintOf({ reason: code, message: '' }) ?? 'Check PCE_HOST and PCE_PORT, and what is between here and the PCE.',
   })
 
-/** "Nothing was changed" is for those who wanted a change. */
+/** The client's hint starts with "Nothing was changed", which is irrelevant for a check. */
 const hintOf = (error: { reason?: string; message: string }) =>
   connectionHint(error)?.replace(/^Nothing was changed\. /, '')
 
-/** Rejects with what the socket says, or ETIMEDOUT. */
+/** Connects to the address. Rejects with the socket's error, or with ETIMEDOUT. */
 async function open({ host, port }: Place): Promise<Socket> {
   const socket = connectTcp({ host, port })
   return waitFor(socket, 'connect')
@@ -195,7 +198,10 @@ async function waitFor<S extends Socket>(socket: S, event: string): Promise<S> {
   }
 }
 
-/** Who the PCE says it is, and until when. Throws Unreachable where the server of these settings would not talk to it. */
+/**
+ * Reports whom the certificate names and when it expires. Throws Unreachable if a server with these settings would
+ * reject it.
+ */
 async function examineCertificate(place: Place, settings: PceFromEnvironment['tls']): Promise<Finding> {
   const { verify, caFile, clientCertFile, clientKeyFile } = settings
   const read = (file: string | undefined) => (file === undefined ? undefined : readFileSync(file))
@@ -206,7 +212,7 @@ async function examineCertificate(place: Place, settings: PceFromEnvironment['tl
     ca: read(caFile),
     cert: read(clientCertFile),
     key: read(clientKeyFile ?? clientCertFile),
-    // Looked at below, so that what is wrong with it can be told with what it says.
+    // Verification is done below, so that the report can name both the fault and the certificate.
     rejectUnauthorized: false,
   })
   const { authorizationError: flaw, certificate } = await lookAt(socket)
@@ -225,7 +231,7 @@ async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string |
     throw unreachable('certificate', error, 'no TLS can be spoken there')
   })
   const certificate = socket.getPeerCertificate()
-  // An Error by its type; a code or an Error by what Node.js does.
+  // The type declares an Error, but Node.js may also set a code as a string.
   const flaw = socket.authorizationError as Error | string | null | undefined
   socket.destroy()
   return {
@@ -241,7 +247,7 @@ function describeCertificate({ subject, issuer }: PeerCertificate): string {
   return by === undefined ? name : `${name}, issued by ${by}`
 }
 
-/** Names of certificates come from outside, and are printed on a terminal. */
+/** Makes a name from a certificate safe to print, since it comes from outside and could steer the terminal. */
 const plain = (name: string | string[] | undefined) => [name].flat()[0]?.replace(/\p{C}/gu, '\uFFFD').slice(0, 100)
 
 function judgeEnd(about: string, { valid_to: end }: PeerCertificate): Finding {
@@ -253,7 +259,7 @@ function judgeEnd(about: string, { valid_to: end }: PeerCertificate): Finding {
   return { check: 'certificate', state: 'warning', found, remedy }
 }
 
-/** What the PCE says: two questions, of which the first needs no key. */
+/** Checks the PCE with two requests, the first of which needs no key. */
 async function* examineAnswers(client: PceClient, now: () => number): AsyncGenerator<Finding> {
   const options = { totalTimeoutMs: ANSWER_MS }
   const first = await ask(() => client.get('product_version', { ...options, includeOrg: false }))
@@ -335,7 +341,7 @@ function* judgeAccess(answer: PceResponse | PceError, orgId: string): Generator<
 function judgeClock({ headers }: PceResponse, asked: number): Finding {
   const theirs = Date.parse(String(headers.date))
   if (Number.isNaN(theirs)) return { check: 'clock', state: 'skipped', found: 'the PCE does not tell its time' }
-  // Theirs is cut to the second.
+  // The PCE's time is truncated to the second, so half a second is added.
   const ahead = Math.round((asked - (theirs + 500)) / 1000)
   if (Math.abs(ahead) <= LARGEST_SKEW) return { check: 'clock', state: 'ok', found: 'as the clock of the PCE' }
   const found = `this machine is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the PCE`

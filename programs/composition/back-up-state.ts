@@ -4,8 +4,8 @@ import { SCHEMA_VERSION } from '../../storage/state/tables.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**
- * The command `svc-mcp-http backup-state FILE`: a copy of the state file, made while servers run. Throws StartupError where there is
- * none, or `target` exists or cannot be written.
+ * Runs `svc-mcp-http backup-state FILE`: copies the state file while servers may be running. Throws StartupError if
+ * there is no state file, or if `target` exists or cannot be written.
  */
 export function backUpStateFile(config: StateFileConfig, target: string): CommandReport {
   if (config.database !== undefined)

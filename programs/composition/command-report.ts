@@ -1,20 +1,26 @@
 import { lstatSync } from 'node:fs'
 import { StartupError, type StateFileConfig } from '../../schemas/config.js'
 
-/** What a command has to say to the operator, as lines of the log. `ok` false: it stopped half-way and may be run again. */
+/**
+ * What a command reports to the operator, as lines of the log. `ok` is false if it stopped half-way and can be run
+ * again.
+ */
 export interface CommandReport {
   lines: { level: 'info' | 'warn' | 'error'; text: string }[]
   ok: boolean
 }
 
-/** The lines of a report, and what adds one. */
+/** Collects the lines of a report. */
 export function collectLines() {
   const lines: CommandReport['lines'] = []
   const say = (level: 'info' | 'warn' | 'error', text: string) => void lines.push({ level, text })
   return { lines, say }
 }
 
-/** A command works on the state that servers use, and makes none. Throws StartupError where there is no file to `verb`. */
+/**
+ * Requires an existing state file, because a command never creates one. Throws a StartupError that says what could not
+ * be done (`verb`).
+ */
 export function requireState(
   { path, variable, database }: Pick<StateFileConfig, 'path' | 'variable' | 'database'>,
   verb: string,

@@ -41,19 +41,19 @@ import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
-/** Where the callers' PCEs come from in one of the two modes. */
+/** Where callers' PCEs come from; each of the two authenticated modes has its own source. */
 interface PceSource {
   state: State
   find: FindPce
-  /** What `no_pce_credentials` says where there are none. */
+  /** Refuses a call with `no_pce_credentials` if the caller has no PCE. */
   gate: CallerGate
-  /** The one key of shared mode. */
+  /** Watches the single PCE key of shared mode. */
   key?: KeyWatch
   readonly close: () => void
 }
 
 interface AuthenticatedParts extends ServerParts {
-  /** Where this server listens, once it does: a PCE cannot be there. */
+  /** The address on which this server listens, once it does. A user may not register it as their PCE. */
   listensAt?: () => { address: string; port: number } | null
 }
 
@@ -62,32 +62,33 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
-  /** Where people approve calls on a page, in place of confirm tokens. */
+  /** Approvals on a page, if they replace confirm tokens. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
   state: State
-  /** The one PCE key of shared mode. */
+  /** The state of the single PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * `narrowedTo`: what the headers of the request leave of the operator's offer. `record`: the caller's, where the admission has read it.
+   * Opens the context of a caller. `narrowedTo` is the part of the operator's offer that the request's headers leave;
+   * `record` is the caller's keystore record if the admission has already read it.
    */
   readonly openContext: (
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
-  /** Throws what the gates before the confirmation gate say of a call of this tool. */
+  /** Applies the gates that come before the confirmation gate to a call. Throws their refusal. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
-  /** What must work before this process is given calls. */
+  /** Checks that must pass before this process receives calls. */
   checks: readonly { name: string; run: () => void | Promise<void> }[]
   close(): Promise<void>
 }
 
 /**
- * Assembles the server of the authenticated modes together: gates in the order of the specification (S2), credentials from the
- * keystore or the environment. Rejects with StartupError.
+ * Assembles the server of the two authenticated modes: gates in the order of the specification (S2), and credentials
+ * from the keystore or the environment. Rejects with StartupError.
  */
 export async function composeAuthenticated(
   config: PerUserConfig | SharedConfig,
@@ -109,8 +110,8 @@ export async function composeAuthenticated(
     const audit = openAudit(config, parts)
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
-    // A token is only valid where its use is recorded: neither with another state file nor with a new one that replaces a lost
-    // one.
+    // The random value in the state binds confirm tokens to this state. Their use is recorded there, so another state
+    // file, or a new one that replaces a lost one, must not accept them.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
@@ -143,7 +144,7 @@ export async function composeAuthenticated(
         audit,
         log,
         limits: config.limits,
-        // Every replica has this key, so each accepts the cursors of the others.
+        // All replicas derive the same key, so each accepts the others' cursors.
         cursorKey: deriveCursorKey(config.confirm.hmacKey),
         callTracker,
         server,
@@ -187,11 +188,11 @@ export async function composeAuthenticated(
   }
 }
 
-/** The tools of a server where nobody can go to /setup: none of them sends anybody there. */
+/** Removes the hint to use /setup from the tools of a server without that page. */
 const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.map((tool) => ({ ...tool, summary: tool.summary.replace(/ Better: \/setup .*$/, '') }))
 
-/** The one PCE of shared mode. Rejects with StartupError. */
+/** Opens the single PCE of shared mode. Rejects with StartupError. */
 export async function openSharedPce(
   config: SharedConfig,
   callTracker: CallTracker & CurrentCall,
@@ -231,7 +232,7 @@ export async function openSharedPce(
   }
 }
 
-/** The PCEs of the users, over the keystore. Rejects with StartupError. */
+/** Opens the keystore with the users' PCEs. Rejects with StartupError. */
 async function openUserPces(
   config: PerUserConfig,
   callTracker: CallTracker & CurrentCall,
@@ -260,7 +261,10 @@ async function openUserPces(
   }
 }
 
-/** Where every caller brings a PCE key of their own; `setupUrl` null: not with a browser. */
+/**
+ * The gate of the mode in which every caller registers their own PCE key. `setupUrl` is null if they cannot do it in a
+ * browser.
+ */
 export function userPceGate(setupUrl: string | null): CallerGate {
   if (setupUrl === null)
     return pceGate('Register your PCE API key with register-pce-credentials; this server has no login for browsers.', {

@@ -36,32 +36,32 @@ import { requireConfirmations } from './require-confirmations.js'
 export interface ServerParts extends Observers {
   tools: readonly AnyTool[]
   log: ServerLog
-  /** What worker threads load to run heavy tools; absent, they run in this thread. */
+  /** The module that worker threads load to run heavy tools. Without it, heavy tools run in the main thread. */
   worker?: URL
-  /** Where audit entries go when the configuration names no file; absent, they are not written. */
+  /** The destination of audit entries if no audit file is configured. Without it, they are not written. */
   auditStream?: Writable
   /** Milliseconds since the epoch. */
   now?: () => number
 }
 
-/** Of whoever calls where nobody logs in. */
+/** The role of every caller when nobody logs in. */
 export const LOCAL_ROLE = 'admin'
 
-/** What both transports are made of when nobody authenticates: one PCE, one caller who may do everything. */
+/** The parts that both transports share when nobody authenticates: one PCE, and one caller who may do everything. */
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  /** Of a request that has not narrowed its offer. */
+  /** The context of a request that has not narrowed its offer. */
   callerContext: OfferedContext
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
-  /** What it takes to ask the person at the client; absent where nobody is asked. */
+  /** What is needed to ask the person at the client; undefined if nobody is asked. */
   asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
-  /** Ends the worker threads. */
+  /** Stops the worker threads. */
   close(): Promise<void>
 }
 
-/** Loads the confirmation with the first call that needs it: start-up over stdio is something people wait for. */
+/** Loads the confirmation module when the first call needs it, because people wait for the start over stdio. */
 function loadConfirmation(now: () => number) {
   let loading: Promise<Confirmation> | undefined
   const load = () =>
@@ -79,8 +79,9 @@ function loadConfirmation(now: () => number) {
 }
 
 /**
- * Assembles the server of stdio and dev-insecure together. Its only gate is the presence of a PCE: there is no role to check and no
- * login that could mint a confirm token (D9, D15); over stdio the person at the client may have to agree (D147). Throws StartupError.
+ * Assembles the server of stdio and of HTTP for development. Its only gate requires a PCE: there is no role to check,
+ * and no login that could issue a confirm token (D9, D15). Over stdio, the person at the client may have to agree
+ * (D147). Throws StartupError.
  */
 export function composeUnauthenticated(
   config: StdioConfig | InsecureHttpConfig,
@@ -127,7 +128,7 @@ export function composeUnauthenticated(
   }
 }
 
-/** The tools, with the calls of heavy ones in threads where there is something for a thread to load. */
+/** Returns the tools, with heavy ones run in worker threads if there is a module for a thread to load. */
 export function threadTools(
   { heavy }: Pick<StdioConfig, 'heavy'>,
   {
@@ -154,7 +155,7 @@ function credentialsOf(config: StdioConfig | InsecureHttpConfig): CredentialsPor
   })
 }
 
-/** The audit log of the configuration; null without one. Throws StartupError where its file cannot be opened. */
+/** Opens the audit log; null if none is configured. Throws StartupError if its file cannot be opened. */
 export function openAudit(
   config: Pick<Config, 'auditLogPath' | 'replicaId'>,
   { auditStream: stream, log, ...observers }: Pick<ServerParts, 'auditStream' | 'log' | 'meter'>,
@@ -173,8 +174,8 @@ export function openAudit(
 }
 
 /**
- * What would stop a server with this configuration in every mode: files that cannot be read or written. Found without changing anything,
- * so that it can be told together with the faults of the settings.
+ * Finds files that cannot be read or written, in any mode. It changes nothing, so these faults can be reported together
+ * with those of the settings.
  */
 export function findFileFaults(config: Config): Fault[] {
   const means = config.mode === 'per_user' ? config.userPce : config.pce
@@ -202,7 +203,10 @@ function remedyOfAudit(path: string, code: string | undefined): string {
   return `Give the user of this server write access to the file and to its folder '${folder}', or give another path.`
 }
 
-/** The credentials port without a keystore: one PCE for everyone, or none. `refusal` answers attempts to change that. */
+/**
+ * The credentials port of modes without a keystore: one PCE for everyone, or none. `refusal` answers attempts to change
+ * that.
+ */
 export function fixedCredentials(
   registered: boolean,
   message: string,

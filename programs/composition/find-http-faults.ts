@@ -9,8 +9,9 @@ import { findOfferFaults } from './offer-tools.js'
 import { findConfirmFaults } from './require-confirmations.js'
 
 /**
- * What would stop a server with this configuration on this machine: its files, its socket, the tools that it names. Found without changing
- * anything, so that it can be told together with the faults of the settings; what shows only when a file is opened is told then.
+ * Finds what would prevent a start on this machine: files, the socket, unknown tool names. It changes nothing, so these
+ * faults can be reported together with those of the settings. Problems that only show when a file is opened are
+ * reported at that time.
  */
 export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): Fault[] {
   const { socket } = config.http
@@ -40,7 +41,7 @@ function findStateFaults(config: Exclude<HttpConfig, { mode: 'insecure' }>): Fau
   return fault === undefined ? [] : [fault]
 }
 
-/** What stops a start with an error of its own. */
+/** Runs `attempt` and returns the faults of the StartupError that it throws, if any. */
 function faultsOf(attempt: () => unknown): readonly Fault[] {
   try {
     attempt()

@@ -11,20 +11,21 @@ import { openState } from '../../storage/state/open-state.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 export interface ForgetUserParts {
-  /** Called once there is something to audit. Throws StartupError. */
+  /** Opens the audit log, once there is something to record. Throws StartupError. */
   openAudit: () => AuditLog | null
-  /** Who runs the command on this machine. */
+  /** The operating system user who runs the command. */
   osUser: string
   /** Milliseconds since the epoch. */
   now?: () => number
 }
 
 /**
- * The command `svc-mcp-http forget-user SUBJECT`: removes what the state holds of one person, beside running servers, whose next request
- * for them finds nothing. The decision is in the audit log before anything is removed, and the outcome afterwards. Of somebody who has
- * nothing it says so, and whose subject is near.
+ * Runs `svc-mcp-http forget-user SUBJECT`: removes everything that the state stores about one person. Servers may be
+ * running; their next request for that person finds nothing. The decision is written to the audit log before anything
+ * is removed, and the outcome afterwards. If nothing is stored for the subject, the report says so and names similar
+ * subjects.
  *
- * @throws {StartupError} (rejects) where there is no state, or the audit log cannot be written; nothing is removed then.
+ * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. Nothing is removed then.
  */
 export async function forgetUser(
   config: StateFileConfig,
@@ -70,7 +71,7 @@ export async function forgetUser(
   }
 }
 
-/** Writes entries that say the same of the command, and waits until they are on the disk. */
+/** Writes audit entries that all describe this run of the command, and waits until they are on the disk. */
 function recordWith(
   audit: AuditLog | null,
   now: () => number,
@@ -102,7 +103,7 @@ async function removeAll(
   }
 }
 
-/** Whatever the number. */
+/** The names of the removed records. They do not change with the number. */
 const NAMES: Record<string, string> = {
   credentials: 'PCE credentials',
   last_checks: 'last check',
@@ -118,7 +119,7 @@ const describe = (removed: Record<string, number>): string =>
 const PAGE = 500
 const MOST_NAMED = 3
 
-/** Who may have been meant: the same subject in other letters, or of another issuer. */
+/** Finds whom the operator may have meant: the same subject in other letter case, or at another issuer. */
 async function findNear({ credentials }: State, { sub }: Owner): Promise<Owner[]> {
   const plain = (text: string) => text.trim().toLowerCase()
   const near: Owner[] = []

@@ -13,13 +13,14 @@ import { collectLines, type CommandReport, requireState } from './command-report
 const PAGE = 200
 
 /**
- * The command `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, encrypted as it is, from its file to a database without one,
- * and marks the file so that no server uses it again. From the first look at the file to the mark nothing can be written to it, so a server
- * that was not stopped loses nothing that it has acknowledged (D166). Confirm tokens and questions that are open are not moved: what they
- * were for has to be shown anew.
+ * Runs `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, still encrypted, from its file to a database
+ * that has none, and marks the file so that no server uses it again. The file is locked while it is copied and until it
+ * is marked, so a server that is still running loses nothing that it has acknowledged (D166). Pending confirm tokens and
+ * questions are not moved; those calls must be made again.
  *
- * @throws {StartupError} (rejects) where there is no file or nothing in it, or the database has another keystore or cannot be used: nothing
- * has changed then. Where the database has taken it and the file could not be marked, or no answer came, the next run ends what was begun.
+ * @throws {StartupError} (rejects) if there is no file or it is empty, or if the database has another keystore or
+ * cannot be used. Nothing has changed then. If the database has stored the keystore but the file could not be marked,
+ * or no answer came, the next run completes the move.
  */
 export async function moveState(from: string, to: DatabaseConfig): Promise<CommandReport> {
   requireState({ path: from, variable: '--from' }, 'move')
@@ -28,7 +29,8 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
   const source = openState(from, { now: () => Date.now(), variable: '--from', warn })
   let moved = 0
   try {
-    // Before anything is made in the database, which is reached before the file is held.
+    // The file is checked before anything is created in the database. It is locked only after the database has been
+    // reached.
     await readKeystore(source, from)
     await withDatabase(to, warn, (database) =>
       source.moveAway(to.where, async () => {
@@ -51,7 +53,7 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
   }
 }
 
-/** The command `svc-mcp-http migrate`: brings the schema of the database up to date. Rejects with StartupError. */
+/** Runs `svc-mcp-http migrate`: updates the schema of the database. Rejects with StartupError. */
 export async function migrateDatabase(config: DatabaseConfig): Promise<CommandReport> {
   const { lines, say } = collectLines()
   await withDatabase(
@@ -79,7 +81,9 @@ async function withDatabase(
   }
 }
 
-/** All that is moved. Rejects with StartupError where there is nothing, or it has been moved. */
+/**
+ * Reads everything that is to be moved. Rejects with StartupError if there is nothing, or if it has already been moved.
+ */
 async function readKeystore({ credentials, notes }: FileState, from: string): Promise<KeystoreContent> {
   const moved = await notes.get(MOVED_NOTE)
   if (moved !== null)

@@ -6,19 +6,19 @@ import type { Config } from '../../schemas/config.js'
 import type { Meter } from '../../schemas/metrics.js'
 import type { Tracing } from '../../schemas/tracing.js'
 
-/** What this process is called by those who watch it. */
+/** The identity of this process in metrics and traces. */
 export function nameServer(config: Pick<Config, 'replicaId'>): { name: string; version: string; replica: string } {
   const { name, version } = readPackage()
   return { name, version, replica: replicaOf(config) }
 }
 
-/** Who is told what happens in the server; each absent where that is off. */
+/** The receivers of what happens in the server. Each is undefined if it is switched off. */
 export interface Observers {
   meter?: Meter
   tracing?: Tracing
 }
 
-/** What measures and traces the requests to PCEs; undefined where nobody wants to know. */
+/** Measures and traces requests to PCEs; undefined if neither is on. */
 export function observeRequests({ meter, tracing }: Observers): CurrentCall['onRequest'] {
   if (meter === undefined && tracing === undefined) return undefined
   return ({ method, operation }) => {
@@ -35,7 +35,7 @@ export function observeRequests({ meter, tracing }: Observers): CurrentCall['onR
   }
 }
 
-/** The audit log, whose failures are counted. */
+/** Wraps the audit log so that its failures are counted. */
 export function observeAudit(audit: AuditLog, { meter }: Observers): AuditLog {
   if (meter === undefined) return audit
   return {

@@ -4,17 +4,20 @@ import { narrowByHeaders } from '../../plugins/offer/read-headers.js'
 import { type Config, type Fault, type OfferConfig, StartupError } from '../../schemas/config.js'
 import type { AnyTool, Toolset } from '../../tools/define.js'
 
-/** What a server offers, and how the headers of a request narrow that. */
+/** The tools that a server offers, and how the headers of a request narrow them. */
 export interface ServerOffers extends Offers {
   readonly narrow: ReturnType<typeof narrowByHeaders>
 }
 
 type Offering = Pick<Config, 'mode' | 'offer'>
 
-/** Where every user brings a PCE key, the tools for that are there whichever toolsets are chosen (D122). */
+/** If every user registers a PCE key, the tools for that are always offered, whichever toolsets are chosen (D122). */
 const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user' ? ['credentials'] : [])
 
-/** The offers of a server with this configuration. Throws StartupError for what `findOfferFaults` finds. */
+/**
+ * Chooses the tools that a server with this configuration offers. Throws a StartupError with the faults that
+ * `findOfferFaults` finds.
+ */
 export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerOffers {
   const faults = findOfferFaults(config, tools)
   if (faults.length > 0) throw new StartupError(...faults)
@@ -24,7 +27,7 @@ export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerO
   return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
 }
 
-/** Names of the operator's that nothing has, and a choice of nothing. */
+/** Finds names in the settings that do not exist, and a choice that leaves no tool. */
 export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>
@@ -63,7 +66,7 @@ function faultOf(variable: string, what: string, unknown: readonly string[], kno
   ]
 }
 
-/** The settings that leave tools out, as an operator knows them. */
+/** Names the settings that exclude tools, as an operator knows them. */
 function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
   return [
     ...(readOnly === true ? ['MCP_READ_ONLY=1'] : []),
@@ -73,7 +76,7 @@ function inWords({ readOnly, toolsets, tools, excluded }: OfferConfig): string {
   ].join(', ')
 }
 
-/** What an operator should know of an offer without faults: which tools stay out although MCP_TOOLS names them. */
+/** Warns of tools that MCP_TOOLS names although another setting excludes them. */
 export function warnOfOffer(config: Offering, tools: readonly AnyTool[]): string[] {
   const { offer = {} } = config
   const { tools: named = [], excluded = [], readOnly = false } = offer

@@ -3,8 +3,9 @@ import { type ConfirmConfig, type Fault, StartupError } from '../../schemas/conf
 import type { AnyTool } from '../../tools/define.js'
 
 /**
- * The tools, of which those that the operator names ask for confirmation as well (MCP_CONFIRM_TOOLS; D77, D149). Throws StartupError for a
- * name that is no tool's, for a tool that only reads and for one that works on the caller's own PCE key, all of them together.
+ * Marks the tools that the operator names in MCP_CONFIRM_TOOLS as requiring confirmation, in addition to those that
+ * always do (D77, D149). Throws one StartupError for all names that are unknown, belong to a read-only tool, or belong
+ * to a tool that manages the caller's own PCE key.
  */
 export function requireConfirmations(tools: readonly AnyTool[], names: readonly string[] = []): readonly AnyTool[] {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -32,7 +33,7 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
 
 const listed = (names: readonly string[]) => names.map((name) => `'${name}'`).join(', ')
 
-/** What would stop a server with this configuration, as `requireConfirmations` says it. */
+/** Returns the faults of MCP_CONFIRM_TOOLS as `requireConfirmations` reports them, without throwing. */
 export function findConfirmFaults(
   { confirm }: { confirm?: Pick<ConfirmConfig, 'tools'> },
   tools: readonly AnyTool[],

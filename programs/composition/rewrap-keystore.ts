@@ -4,10 +4,11 @@ import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 /**
- * The command `svc-mcp-http rewrap-keystore`: the second step of changing MCP_KEK. First all servers are restarted with the new key as
- * MCP_KEK and the old one as MCP_KEK_PREVIOUS; then this runs beside them, once; then MCP_KEK_PREVIOUS can go.
+ * Runs `svc-mcp-http rewrap-keystore`, the second step of replacing MCP_KEK. First, all servers are restarted with the
+ * new key as MCP_KEK and the old one as MCP_KEK_PREVIOUS. Then this command runs once, beside them. After that,
+ * MCP_KEK_PREVIOUS can be removed.
  *
- * @throws {StartupError} (rejects) when there is no keystore to work on, or neither key is its key.
+ * @throws {StartupError} (rejects) if there is no keystore, or if neither key opens it.
  */
 export async function rewrapKeystore(
   { keystore: config, database }: Pick<PerUserConfig, 'keystore' | 'database'>,

@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { StartupError, type Fault } from '../../schemas/config.js'
 
-/** A setting that names a file. */
+/** A path, and the setting that names it. */
 export interface NamedPath {
   variable: string
   path: string
@@ -11,14 +11,14 @@ export interface NamedPath {
 const PATIENCE_MS = 5000
 
 /**
- * A path that does not answer. The operation that waits for it cannot be taken back, and a process that exits waits for its threads: only a
- * kill ends it.
+ * Thrown for a path that does not respond. The pending file operation cannot be cancelled, and a normal exit would wait
+ * for its thread, so the process must be killed.
  */
 export class HungPathError extends StartupError {}
 
 /**
- * Looks at every path once, in threads of the pool: on a network mount that is gone, whatever is done with a file never ends. Rejects with
- * HungPathError, in time, for those that have not answered; what an answer says is no concern here.
+ * Looks at every path once, in the thread pool, because on a lost network mount file operations never return. Rejects
+ * with HungPathError if some have not responded in time. Whether a path exists does not matter here.
  *
  * @param look replaced in tests.
  */

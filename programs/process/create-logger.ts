@@ -1,12 +1,15 @@
 import { pino, type Logger } from 'pino'
 import { describeLine } from './describe-line.js'
 
-/** Characters of log that may wait for a reader of standard error. What comes on top is dropped: a log must never stall a call. */
+/**
+ * How many characters of log may wait for a slow reader of standard error. Further lines are dropped, because logging
+ * must never delay a call.
+ */
 const BACKLOG = 1024 * 1024
 
 const SECRETS = ['authorization', 'api_key', 'api_secret', 'token', 'confirm_token']
 
-/** Where log lines go. */
+/** The destination of log lines. */
 interface LineSink {
   write(line: string): void
 }
@@ -14,9 +17,9 @@ interface LineSink {
 let shared: LineSink | undefined
 
 /**
- * The server log: everything a program says on standard error, for both transports, since standard output carries JSON-RPC or the audit
- * log. JSON lines, or plain ones where standard error is a terminal (D109). Fields that are named like secrets are blanked, those of a
- * logged error as well.
+ * Creates the server log, which writes to standard error for both transports, since standard output carries JSON-RPC or
+ * the audit log. Lines are JSON, or readable text if standard error is a terminal (D109). Fields that are named like
+ * secrets are blanked, including those of logged errors.
  */
 export function createLogger(level: string, sink: LineSink = (shared ??= standardError())): Logger {
   const options = {
@@ -28,16 +31,21 @@ export function createLogger(level: string, sink: LineSink = (shared ??= standar
   return pino(options, sink)
 }
 
-/** The same log for what the operator must see whatever MCP_LOG_LEVEL says: how the process starts, and why it does not. */
+/**
+ * A child of the log for what the operator must see at any MCP_LOG_LEVEL: how the process starts, or why it does not.
+ */
 export const alwaysSaid = (log: Logger): Logger => log.child({}, { level: 'info' })
 
-/** What Node.js itself warns of becomes a line like any other. */
+/** Writes Node.js's own warnings as regular log lines. */
 export function takeWarnings(log: Logger): void {
   process.removeAllListeners('warning')
   process.on('warning', (err) => log.warn({ err }, `Node.js warns: ${err.message}`))
 }
 
-/** Writes the lines of one turn of the event loop at once, which a busy server does instead of one write for each. */
+/**
+ * Creates a sink that collects the lines of one turn of the event loop into a single write, which saves a busy server
+ * many small ones.
+ */
 function standardError(): LineSink {
   const { stderr } = process
   let lines = ''
@@ -45,7 +53,7 @@ function standardError(): LineSink {
     if (stderr.writableLength < BACKLOG) stderr.write(lines)
     lines = ''
   }
-  // The parent process may close its end; that must not end the server.
+  // The parent process may close its end of the pipe; that must not stop the server.
   stderr.on('error', () => {})
   process.on('exit', flush)
   return {

@@ -10,8 +10,9 @@ interface LogLine {
 }
 
 /**
- * A line of the log as a person reads it at a terminal: time, level, message, then the facts as `name=value`, and below these what to
- * do about it and the stack of an error. Characters that could steer the terminal are replaced. What is no such line comes back as it is.
+ * Formats a log line for a terminal: time, level, message, then fields as `name=value`, with the remedy and the stack
+ * of an error below. Characters that could steer the terminal are replaced. A line that is not JSON of the log is
+ * returned unchanged.
  */
 export function describeLine(line: string): string {
   let read: LogLine

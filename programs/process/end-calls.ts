@@ -4,8 +4,8 @@ import type { Dispatcher } from '../../plugins/dispatcher/dispatch.js'
 import type { ServerLog } from '../../plugins/dispatcher/call.js'
 
 /**
- * Lets running calls finish, then aborts them, then writes off what still runs, so that every call has been answered and has an
- * outcome in the audit log before the process ends. Resolves with whether all calls finished by themselves. Times in
+ * Waits for running calls, then aborts them, then gives up those that still run, so that every call has an answer and
+ * an audited outcome before the process ends. Resolves with true if all calls finished by themselves. Times are in
  * milliseconds.
  */
 export async function endCalls(
@@ -17,13 +17,16 @@ export async function endCalls(
   dispatcher.abortAll()
   await Promise.race([isIdle(), wait(lastWords)])
   dispatcher.abandonAll()
-  // At the end of each turn what is to be audited is written: the decisions of calls that have just been allowed, their outcomes with those of
-  // the others. The answers follow.
+  // Audit entries are written at the end of each turn: first the decisions of calls that were just allowed, then all
+  // outcomes, after which the answers are sent. That takes three turns.
   for (let turn = 0; turn < 3; turn++) await nextTurn()
   return false
 }
 
-/** SIGHUP is how log rotation says that the file has been moved away. Where no new one can be opened, the old one stays in use. */
+/**
+ * Reopens the audit log on SIGHUP, which log rotation sends after moving the file away. If no new file can be opened,
+ * the old one stays in use.
+ */
 export function reopenOnHangup(audit: AuditLog | null, log: ServerLog): void {
   process.on('SIGHUP', () => {
     try {
@@ -34,7 +37,7 @@ export function reopenOnHangup(audit: AuditLog | null, log: ServerLog): void {
   })
 }
 
-/** A process that is made to end, by a second signal or a second error, waits for nothing; what has been decided is written all the same. */
+/** Writes pending audit entries even if the process is forced to exit, by a second signal or a second error. */
 export function flushOnExit(audit: AuditLog | null): void {
   process.on('exit', () => audit?.flush())
 }

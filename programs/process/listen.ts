@@ -11,19 +11,21 @@ interface Listener {
 }
 
 export interface Listening {
-  /** For people: a URL with the port that was really taken, or the path of the socket. */
+  /** The address for people: a URL with the actual port, or the path of the socket. */
   where: string
   /**
-   * Takes the name of the Unix socket away, where it is still ours: from now on a proxy goes to the next process at once, and what has
-   * connected before is still served. A port has nothing like it: what arrives in the moment when it closes is lost.
+   * Removes the name of the Unix socket, if it is still ours. From then on a proxy connects to the next process, and
+   * existing connections are still served. A port offers no equivalent: connections that arrive just as it closes are
+   * lost.
    */
   withdraw: () => Promise<void>
 }
 
 /**
- * Listens on the Unix socket, otherwise on host and port. Rejects with StartupError when the address is taken or not ours.
+ * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken or not
+ * permitted.
  *
- * @param said what people find there, and which setting has the port.
+ * @param said the path that people use, and the setting of the port.
  */
 export async function listen(
   app: Listener,
@@ -82,12 +84,12 @@ function remedyOfFolder(error: unknown, folder: string): string {
   }
 }
 
-/** Of a name in the file system that can be listened on: bytes (unix(7), sun_path; the BSDs have less). */
+/** The maximum length of a Unix socket's path in bytes (unix(7), sun_path; shorter on the BSDs). */
 const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
 
 /**
- * What would keep a server from listening on the Unix socket, as far as that shows before: so that it can be told together with other
- * faults. Undefined where nothing does.
+ * Finds what would prevent listening on the Unix socket, as far as it can be known in advance, so that it is reported
+ * together with other faults. Undefined if nothing would.
  */
 export function findSocketFault(socket: string): Fault | undefined {
   const longest = LONGEST_SOCKET - ownName('').length
@@ -113,8 +115,8 @@ export function findSocketFault(socket: string): Fault | undefined {
 }
 
 /**
- * Under its own name first: when it stops, Node.js removes the name it listens on, even if that already belongs to the next
- * process. So it gets its own name to remove.
+ * Listens under a name of this process first, and links it to the real name. When it stops, Node.js removes the name it
+ * listens on, even if that already belongs to the next process; this way it removes only its own.
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)
@@ -139,10 +141,10 @@ async function listenOnSocket(app: Listener, socket: string): Promise<Listening>
   }
 }
 
-/** As long for every process: a path that will do for one will do for all. */
+/** The process id is padded, so that a path that is short enough for one process is short enough for all. */
 const ownName = (socket: string) => `${socket}.${String(process.pid).padStart(7, '0')}`
 
-/** A process that was killed leaves its socket file behind; one that answers is in use and stays. */
+/** Removes the socket file of a process that was killed. A socket that answers is in use and stays. */
 async function removeStaleSocket(path: string): Promise<void> {
   const file = await stat(path).catch(() => null)
   if (file?.isSocket() !== true) return
@@ -154,8 +156,8 @@ async function removeStaleSocket(path: string): Promise<void> {
 }
 
 /**
- * Keeps track of the connections on which no request has come yet: Node counts them as busy, so that closing the server would wait
- * for them until their headers time out. Returns what closes them.
+ * Tracks connections that have not sent a request yet. Node counts them as busy, so closing the server would wait for
+ * them until their headers time out. Returns a function that closes them.
  */
 export function trackSilentConnections(server: HttpServer): () => void {
   const silent = new Set<Socket>()

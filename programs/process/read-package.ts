@@ -3,15 +3,18 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** What the server says of itself: from the package.json it was shipped with, and the changelog beside it. */
+/** Facts about the server from its package.json, and the changelog beside it. */
 export interface PackageFacts {
   name: string
   version: string
-  /** Text of CHANGELOG.md, or null where it was not shipped. Read once. */
+  /** The text of CHANGELOG.md, or null if it was not shipped. It is read only once. */
   changelog(): Promise<string | null>
 }
 
-/** Looks upwards from this file, since it runs from the sources and from dist. Throws Error when the package is not there. */
+/**
+ * Reads the package by searching upwards from this file, which runs both from the sources and from dist. Throws Error
+ * if there is no package.
+ */
 export function readPackage(): PackageFacts {
   const root = findRoot(dirname(fileURLToPath(import.meta.url)))
   const { name, version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as {

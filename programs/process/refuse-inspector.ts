@@ -1,5 +1,5 @@
 /**
- * Node.js opens its inspector, a door to everything in memory, on a loopback port for whoever sends SIGUSR1; a listener of our own is what
- * keeps it from that (Node.js 20 has no option for it). Imported before all else, for its effect.
+ * On SIGUSR1, Node.js opens its inspector on a loopback port, which gives access to everything in memory. A listener of
+ * our own prevents that (Node.js 20 has no option for it). This module is imported first, for its side effect.
  */
 process.on('SIGUSR1', () => {})

@@ -4,11 +4,11 @@ import { StartupError } from '../../schemas/config.js'
 import { HungPathError } from './check-paths-answer.js'
 
 /**
- * Tells why a program does not start, each fault as a line of its own with its `remedy`, then the warnings, at the end where to read on,
- * and ends the process: with 1, or by a kill where a thread waits for a file system that does not answer, since an exit would wait for the
- * thread.
+ * Logs why a program does not start and ends the process: one line for each fault with its `remedy`, then the warnings,
+ * then where to read more. It exits with 1, or kills itself if a thread is blocked by an unresponsive file system,
+ * since an exit would wait for that thread.
  *
- * @param help which option of the program explains its settings.
+ * @param help the option of the program that explains its settings.
  */
 export async function refuseStart(log: Logger, error: unknown, help: string): Promise<never> {
   if (error instanceof StartupError) {

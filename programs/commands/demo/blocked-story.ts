@@ -1,6 +1,6 @@
 import { answered, chapter, lines } from './print.js'
 
-/** Calls a tool and shows the call. */
+/** Calls a tool and prints the call. */
 export type Ask = <T>(name: string, args: Record<string, unknown>) => Promise<T>
 
 interface Explanation {
@@ -18,12 +18,12 @@ interface Suggestion {
   suggestion?: { rule: string; ruleset: string }
 }
 
-/** Lines that the answer may take. */
+/** The maximum number of lines for the answer. */
 const MOST_LINES = 10
 
 /**
- * The second story: a host that cannot get through calls, and the answer fits into ten lines. Throws Error where it does not, since a
- * demonstration must not claim what is not so.
+ * Tells the second story: a host cannot get through, and the explanation fits into ten lines. Throws Error if it does
+ * not fit, since a demonstration must not claim something untrue.
  */
 export async function tellWhyBlocked(
   ask: Ask,

@@ -2,7 +2,7 @@ import type { PceEnvironment } from './start-programs.js'
 import { block } from './print.js'
 
 /**
- * What to paste into common MCP clients, for both transports.
+ * Prints what to paste into common MCP clients, for both transports.
  *
  * @param program path of the stdio program.
  */

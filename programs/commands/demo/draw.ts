@@ -5,7 +5,10 @@ import { promisify } from 'node:util'
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js'
 import type { PceEnvironment } from './start-programs.js'
 
-/** Draws the application map of a PCE into the folder, by the command that people draw with. Resolves with the path; rejects with what the command said. */
+/**
+ * Draws the application map of a PCE into the folder, with the same command that people use. Resolves with its path, or
+ * rejects with the command's output.
+ */
 export async function draw(
   program: URL,
   { pce, folder, signal }: { pce: PceEnvironment; folder: string; signal: AbortSignal },

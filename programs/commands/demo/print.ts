@@ -2,51 +2,54 @@ import { styleText } from 'node:util'
 
 type Style = Parameters<typeof styleText>[0]
 
-/** Plain where standard output is no terminal or NO_COLOR is set: styleText looks. */
+/** Applies a text style. `styleText` leaves the text plain if standard output is not a terminal or NO_COLOR is set. */
 const style = (format: Style, text: string) => styleText(format, text)
 const print = (text: string) => void process.stdout.write(`${text}\n`)
 
-/** Of the narrowest terminal that people still use. */
+/** The width of the narrowest terminal still in use. */
 const WIDTH = 80
 
-/** A chapter of the story: its number, what happens, and why a security engineer would care. */
+/** Prints the head of a chapter: its number, what happens, and why a security engineer would care. */
 export function chapter(number: number, title: string, why: string): void {
   print(`\n${style('bold', `${number}. ${title}`)}\n${style('dim', wrap(why, '   '))}`)
 }
 
-/** What the client asked: on one line where it fits, otherwise as JSON over several. */
+/** Prints what the client asked: on one line if it fits, otherwise as JSON over several lines. */
 export function asked(tool: string, args: object): void {
   const short = Object.keys(args).length === 0 ? '' : ` ${inline(args)}`
   const fits = `   → ${tool}${short}`.length <= WIDTH
   print(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
-/** What came back, in a sentence. */
+/** Prints what came back, in a sentence. */
 export function answered(text: string): void {
   print(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
 }
 
-/** Plain text under a chapter. */
+/** Prints plain text under a chapter. */
 export function say(text: string): void {
   print(wrap(text, '     '))
 }
 
-/** Texts below each other, what does not fit indented; how many lines they take. */
+/** Prints texts below each other, and indents their continuation lines. Returns the number of lines. */
 export function lines(texts: readonly string[]): number {
   const shown = texts.map((text) => wrap(text, '       ').replace(/^ {7}/, '     '))
   for (const text of shown) print(text)
   return shown.join('\n').split('\n').length
 }
 
-/** Between one part and the next. */
+/** Separates two parts of the story. */
 export const blankLine = () => print('')
 
-/** A line of its own: how far things are before there is a story, and what it has shown. */
+/** Prints a line outside any chapter, such as progress before the story starts. */
 export function tell(text: string): void {
   print(wrap(text, ''))
 }
 
-/** Rows under a header, columns as wide as their widest cell; a column whose header starts with `#` is right-aligned. */
+/**
+ * Prints rows under a header. Columns are as wide as their widest cell; a column whose header starts with `#` is
+ * right-aligned.
+ */
 export function table(header: string[], rows: string[][]): void {
   const names = header.map((name) => name.replace(/^#/, ''))
   const widths = names.map((name, column) => Math.max(name.length, ...rows.map((row) => row[column]?.length ?? 0)))
@@ -61,7 +64,7 @@ export function table(header: string[], rows: string[][]): void {
   for (const row of rows) print(`     ${emphasise(line(row))}`)
 }
 
-/** A block to copy under its title: a text as it is, or an object as JSON. */
+/** Prints a titled block to copy: a text as it is, or an object as JSON. */
 export function block(title: string, content: string | object): void {
   const text = typeof content === 'string' ? content : layOut(content, 3)
   print(`\n${style('bold', title)}\n   ${text}`)
@@ -72,7 +75,7 @@ const emphasise = (row: string) =>
     style(decision === 'allowed' ? 'green' : 'yellow', decision),
   )
 
-/** JSON on one line, with a space after each comma and colon. */
+/** Formats JSON on one line, with a space after each comma and colon. */
 function inline(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(inline).join(', ')}]`
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
@@ -80,10 +83,13 @@ function inline(value: unknown): string {
   return `{${fields.join(', ')}}`
 }
 
-/** JSON in lines that fit, for a place `column` characters into a line; what does not fit is broken at its own commas. */
+/**
+ * Formats JSON to fit the width, starting `column` characters into the line. What is too long is broken at its own
+ * commas.
+ */
 function layOut(value: unknown, column: number, indent = column): string {
   const whole = inline(value)
-  // One column is for the comma that may follow.
+  // One column is reserved for the comma that may follow.
   if (column + whole.length < WIDTH) return whole
   const pad = ' '.repeat(indent)
   if (typeof value !== 'object' || value === null) return `\n${pad}${whole}`

@@ -6,34 +6,34 @@ import { fileURLToPath } from 'node:url'
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 const START_TIMEOUT_MS = 15_000
-/** What a program that was asked to end has until it is ended. */
+/** How long a program may take to end after a request before it is killed, in milliseconds. */
 const END_TIMEOUT_MS = 5000
-/** The tools that every server offers, and those that say why a flow is blocked. */
+/** The toolsets of the demo server: the default one, and the one that explains why a flow is blocked. */
 const TOOLSETS = 'default,explain'
-/** Characters of a program's log that are kept for the case that it ends. */
+/** How many characters of a program's log are kept, to be shown if it ends unexpectedly. */
 const LOG_LENGTH = 4000
 
-/** The environment a PCE is reached with: what the demo server gets and what it prints for the reader's own client. */
+/** The environment variables of the PCE, both for the demo server and printed for the reader's own client. */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
-/** Where programs run, and until when. */
+/** Where and how long the started programs run. */
 export interface Stay {
   folder: string
-  /** Nothing is started any more once it is aborted. */
+  /** Once it is aborted, no further program is started. */
   signal: AbortSignal
-  /** Gets a program before anything can go wrong. */
+  /** The programs started so far. A program is added before anything else can fail. */
   started: Started[]
 }
 
-/** A program that runs. */
+/** A running program. */
 export interface Started {
-  /** Resolves with what to say when it has ended, whoever wanted it. */
+  /** Resolves with a message when the program has ended, for whatever reason. */
   ended: Promise<string>
-  /** Asks it to end, and waits until it has. */
+  /** Asks the program to end, and waits until it has. */
   end: () => Promise<void>
 }
 
-/** Starts the simulator on any free port. Rejects with what it said when it ends before it listens. */
+/** Starts the simulator on any free port. Rejects with its output if it ends before it listens. */
 export async function startSimulator(
   program: URL,
   estate: { seed: number; workloads: number; flows: number },
@@ -57,8 +57,8 @@ export async function startSimulator(
 }
 
 /**
- * Starts the HTTP server without authentication and resolves with its base URL once it is ready. Rejects with what it wrote when it ends
- * first or is not ready in time.
+ * Starts the HTTP server without authentication, and resolves with its base URL once it is ready. Rejects with its
+ * output if it ends first or is not ready in time.
  */
 export async function startServer(
   program: URL,
@@ -83,7 +83,10 @@ export async function startServer(
   throw new Error(`the server is not ready after ${START_TIMEOUT_MS / 1000} s:\n${log()}`)
 }
 
-/** With what a child needs of the environment, and no settings of other servers in it. Throws the reason of the signal. */
+/**
+ * Starts a program with only those environment variables that any child process needs, so that it inherits no settings
+ * of other servers. Throws the reason of the signal if it is aborted.
+ */
 function start(
   name: string,
   program: URL,
@@ -99,7 +102,7 @@ function start(
   })
   let log = ''
   child.stderr.on('data', (chunk: Buffer) => (log = (log + chunk.toString()).slice(-LOG_LENGTH)))
-  // Whatever ends this process without asking the child first must not leave it behind.
+  // The child must not survive if this process ends without asking it to end.
   const kill = () => child.kill('SIGKILL')
   process.once('exit', kill)
   child.once('exit', () => process.off('exit', kill))
@@ -114,7 +117,7 @@ function start(
       late.abort()
     },
   }
-  // The audit log of the server goes there too; nobody reads it.
+  // Standard output, including the server's audit log, is discarded.
   child.stdout.resume()
   started.push(running)
   return { child, running, log: () => log }

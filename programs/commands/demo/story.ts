@@ -10,7 +10,7 @@ const ENV = 'prod'
 const NEW_APP = 'fraud-check'
 const CALLERS = ['ordering', 'web-shop', NEW_APP]
 
-/** The traffic of one source, told apart by its labels. */
+/** The traffic of one source application and environment, with its policy decision. */
 interface Source {
   app: string
   env: string
@@ -30,18 +30,18 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
-/** Where the story plays. */
+/** The surroundings in which the story plays. */
 export interface Stage {
   url: string
   stdioProgram: string
-  /** Where it is started: without a .env file. */
+  /** The working directory of the stdio program; it contains no .env file. */
   folder: string
   pce: PceEnvironment
-  /** Makes the application map and resolves with its path. */
+  /** Draws the application map, and resolves with its path. */
   draw: () => Promise<string>
 }
 
-/** Plays the conversation; throws Error when a call of it fails, since a demonstration must not hide that. */
+/** Plays the conversation. Throws Error if a call fails, since a demonstration must not hide that. */
 export async function tellStory(stage: Stage): Promise<void> {
   tell('→ is a call that an assistant makes, ← what it gets back.')
   const client = new Client({ name: 'svc-mcp-demo', version: '1' })
@@ -134,7 +134,7 @@ export async function tellStory(stage: Stage): Promise<void> {
   )
 }
 
-/** What a client that starts the server itself gets to know of the rule set. */
+/** Describes the rule set as seen by a client that starts its own server over stdio. */
 async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<string> {
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   try {
@@ -153,12 +153,12 @@ async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<strin
     })
     return `"${rulesets[0]?.name}" with ${rulesets[0]?.rules.length} rules: both transports see one PCE.`
   } finally {
-    // It would outlive a story that is broken off.
+    // The client's child process would survive a story that is interrupted.
     await desktop.close()
   }
 }
 
-/** The sources of traffic to the application, busiest first. */
+/** Lists the sources of traffic to the application, busiest first. */
 async function whoTalksTo(client: Client): Promise<Source[]> {
   const day = (offset: number) => new Date(Date.now() - offset * 86_400_000).toISOString().slice(0, 10)
   const { columns, data, truncated } = await call<Flows>(client, 'get-traffic-flows', {
@@ -179,7 +179,7 @@ async function whoTalksTo(client: Client): Promise<Source[]> {
   return sources
 }
 
-/** The busiest flow to the application that is not allowed. */
+/** Finds the busiest flow to the application that is not allowed. */
 async function findBlocked(client: Client) {
   const day = (offset: number) => new Date(Date.now() - offset * 86_400_000).toISOString().slice(0, 10)
   const { columns, data } = (
@@ -208,7 +208,10 @@ async function findBlocked(client: Client) {
   }
 }
 
-/** Shows the sources whose traffic is decided otherwise now, then how many there are of the others; the applications among the former. */
+/**
+ * Prints the sources whose policy decision has changed, then the number of unchanged ones. Returns the applications
+ * whose decision has changed.
+ */
 function showChange(before: readonly Source[], after: readonly Source[]): string[] {
   const now = new Map(after.map((source) => [`${source.app} ${source.env}`, source.decision]))
   const rows = before.map((source) => ({ ...source, now: now.get(`${source.app} ${source.env}`) ?? 'gone' }))
