@@ -4,6 +4,7 @@
  * is interrupted changes nothing, and a program that is running keeps the parts that it loads later (D106). Does nothing when dist/
  * is current, and with `--quiet` does not say so. Says what it does on standard error, because `npm pack --json` promises JSON on standard output.
  */
+import './ensure-install.mjs'
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
@@ -22,7 +23,6 @@ import {
 } from 'node:fs'
 import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { build } from 'esbuild'
 
 const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
 /** Data that the programs read when they first need it. */
@@ -95,6 +95,8 @@ async function compileInto(folder) {
   rmSync(scratch, { recursive: true, force: true })
   mkdirSync(scratch, { recursive: true })
   const declared = emitDeclarations(scratch)
+  // On a fresh clone this package is there only after the install that this program begins with.
+  const { build } = await import('esbuild')
   const common = {
     absWorkingDir: root,
     outdir: scratch,

@@ -1,21 +1,25 @@
 /**
  * `npm test`: every `*.test.ts` below `test/`, or what is named, on the Node.js that runs this script. A tap program: it starts programs
- * of test files side by side, shows what failed, and ends with the line `N passed, N failed`. `--help` lists the options.
+ * of test files side by side, shows what failed, and ends with the line `N passed, N failed`. `--help` lists options and suites. On a fresh
+ * clone it installs the packages first, so what uses them is imported after that.
  */
+import './ensure-install.mjs'
 import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
-import { report } from '@tapjs/reporter'
-import t from 'tap'
-import { compileSuite } from './suite/compile.mjs'
 import { SUITES } from './suite/suites.mjs'
 
-const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE or FOLDER ...]]
+const { report } = await import('@tapjs/reporter')
+const { default: t } = await import('tap')
+const { compileSuite } = await import('./suite/compile.mjs')
+
+const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE ...]]
 
   --timeout=SECONDS  how long one file may take (900)
-  --jobs=N           processes that run files side by side (3)
-  --suite=NAME       also the files of a suite: ${Object.keys(SUITES).join(', ')}
+  --jobs=N           processes that run files side by side (3, for postgres 2)
+
+  Suites: ${Object.keys(SUITES).join(', ')} (scripts/suite/suites.mjs says what they are for)
 `
 /** Processes that the quick files share, for each that runs at a time: more than one, so that the last ones end together. */
 const PROCESSES_PER_JOB = 2
@@ -24,8 +28,8 @@ const GRACE_SECONDS = 5
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { values, positionals } = readArguments()
-const asked = [...(SUITES[values.suite] ?? []), ...positionals]
-const files = asked.length === 0 ? listTests(join(root, 'test')) : asked.flatMap(findTests)
+const suites = positionals.filter((name) => name in SUITES).map((name) => SUITES[name])
+const files = positionals.length === 0 ? listTests(join(root, 'test')) : positionals.flatMap(findTests)
 
 console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 'file' : 'files'}`)
 const limitMs = Number(values.timeout) * 1000
@@ -39,7 +43,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 
 t.register()
 t.setTimeout(0)
-t.jobs = Number(values.jobs)
+t.jobs = Number(values.jobs ?? suites[0]?.jobs ?? 3)
 t.on('complete', ({ ok }) => {
   const { pass, fail } = t.counts
   const failed = ok && pass > 0 ? 0 : Math.max(1, fail)
@@ -90,6 +94,7 @@ async function runGroup(title, names) {
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
         ...process.env,
+        ...Object.assign({}, ...suites.map(({ env }) => env)),
         SVC_MCP_SUITE_FOLDER: suite.folder,
         FILE_LIMIT: limitMs,
         TEST_FILES: JSON.stringify(urlsOf(names)),
@@ -122,16 +127,13 @@ function urlsOf(names) {
 function readArguments() {
   const options = {
     timeout: { type: 'string', default: '900' },
-    jobs: { type: 'string', default: '3' },
-    suite: { type: 'string' },
+    jobs: { type: 'string' },
     help: { type: 'boolean', short: 'h' },
   }
   try {
     const read = parseArgs({ options, allowPositionals: true })
-    const wrong = ['timeout', 'jobs'].find((name) => !/^[1-9]\d{0,5}$/.test(read.values[name]))
+    const wrong = ['timeout', 'jobs'].find((name) => !/^[1-9]\d{0,5}$/.test(read.values[name] ?? '1'))
     if (wrong !== undefined) throw new Error(`--${wrong} takes a whole number from 1 on`)
-    if (read.values.suite !== undefined && !(read.values.suite in SUITES))
-      throw new Error(`--suite: ${Object.keys(SUITES).join(' or ')}`)
     if (read.values.help !== true) return read
     console.log(HELP)
     process.exit(0)
@@ -140,8 +142,13 @@ function readArguments() {
   }
 }
 
-/** The files that an argument names, relative to the root: a file whatever its kind, or the tests of a folder. */
+/** The files that an argument names, relative to the root: those of a suite, a file whatever its kind, or the tests of a folder. */
 function findTests(argument) {
+  if (argument in SUITES) {
+    const { matching, paths = [] } = SUITES[argument]
+    const matched = matching === undefined ? [] : listFiles(join(root, 'test')).filter((name) => matching.test(name))
+    return [...matched, ...paths.flatMap(findTests)]
+  }
   const path = resolve(root, argument)
   if (!existsSync(path)) return refuse(`There is no ${argument}`)
   if (relative(join(root, 'test'), path).startsWith('..')) return refuse(`${argument || 'The root'} is not below test/`)
@@ -150,10 +157,17 @@ function findTests(argument) {
 }
 
 function listTests(folder) {
-  // Packages that are installed beside their users bring tests of their own.
-  const isTest = (name) => name.endsWith('.test.ts') && !name.includes('node_modules')
-  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter(isTest)
-  return names.length === 0 ? refuse(`No tests in ${folder}`) : names.map((name) => relative(root, join(folder, name)))
+  const names = listFiles(folder).filter((name) => name.endsWith('.test.ts'))
+  return names.length === 0 ? refuse(`No tests in ${folder}`) : names
+}
+
+function listFiles(folder) {
+  return (
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      // Packages that are installed beside their users bring tests of their own.
+      .filter((name) => !name.includes('node_modules'))
+      .map((name) => relative(root, join(folder, name)))
+  )
 }
 
 function refuse(message) {

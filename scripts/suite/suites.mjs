@@ -1,48 +1,64 @@
-/** Test files and folders that run once more where something below them is another: only what that can change is in the list. */
+/**
+ * What `npm test NAME` runs instead of the quick files: the files that `matching` fits, and `paths`, test files and folders that run once
+ * more where something below them is another. Only what that can change is in the list.
+ */
 export const SUITES = {
-  // Another Node.js (the one of the image). Rules, tools and texts are plain JavaScript and cannot tell; these reach its own parts.
-  lts: [
-    // The whole service over HTTP and stdio, as processes.
-    'test/acceptance',
-    // HTTP: bodies, headers, sockets that stay open or break off, cookies and forms.
-    'test/contract/authenticated.test.ts',
-    'test/contract/client-address.test.ts',
-    'test/contract/http-protocol.test.ts',
-    'test/contract/in-flight.test.ts',
-    'test/contract/rate-limits.test.ts',
-    'test/contract/readiness.test.ts',
-    'test/mcp/modern.test.ts',
-    'test/setup/cross-site.test.ts',
-    'test/setup/login.test.ts',
-    'test/setup/sessions.test.ts',
-    'test/pce-simulator/foreign-clients.test.ts',
-    // Requests to the PCE: TLS, proxies, streams, compression, timers, URLs, numbers in JSON.
-    'test/pce-client',
-    'test/context/pce-hosts.test.ts',
-    // Cryptography, and fetch in the OpenID client.
-    'test/auth',
-    'test/approval/request-states.test.ts',
-    'test/confirm/forged-challenges.test.ts',
-    'test/confirm/tokens.test.ts',
-    // Native modules, locks and processes that die.
-    'test/state',
-    // Files, pipes and standard streams.
-    'test/audit',
-    'test/config/unanswering-files.test.ts',
-    'test/process',
-    'test/stdio',
-    // Worker threads, and what Node.js measures of itself.
-    'test/approve/drawing.test.ts',
-    'test/metrics/metrics.test.ts',
-  ],
+  // Large estates, faults at every step, processes that are killed.
+  long: { matching: /\.long\.ts$/ },
+  // Programs of others around the server: a proxy, a browser, log rotation, service managers.
+  edge: { matching: /\.browser\.ts$|^test\/edge\/.*\.edge\.ts$/ },
   // State in PostgreSQL instead of a file: what writes it, or tells how it is. Suites that only look up a user in it are not repeated.
-  postgres: [
-    'test/approval/approval.test.ts',
-    'test/approve/whole.test.ts',
-    'test/auth/whole-app.test.ts',
-    'test/contract/authenticated.test.ts',
-    'test/contract/readiness.test.ts',
-    'test/setup',
-    'test/state/promises.test.ts',
-  ],
+  postgres: {
+    matching: /^test\/postgres\/.*\.edge\.ts$/,
+    paths: [
+      'test/approval/approval.test.ts',
+      'test/approve/whole.test.ts',
+      'test/auth/whole-app.test.ts',
+      'test/contract/authenticated.test.ts',
+      'test/contract/readiness.test.ts',
+      'test/setup',
+      'test/state/promises.test.ts',
+    ],
+    env: { SERVICE_STATE: 'postgres' },
+    // The servers of the database want a processor too.
+    jobs: 2,
+  },
+  // Another Node.js than that of development: the one that starts the runner. Rules, tools and texts are plain JavaScript and cannot tell;
+  // these reach its own parts.
+  lts: {
+    paths: [
+      // The whole service over HTTP and stdio, as processes.
+      'test/acceptance',
+      // HTTP: bodies, headers, sockets that stay open or break off, cookies and forms.
+      'test/contract/authenticated.test.ts',
+      'test/contract/client-address.test.ts',
+      'test/contract/http-protocol.test.ts',
+      'test/contract/in-flight.test.ts',
+      'test/contract/rate-limits.test.ts',
+      'test/contract/readiness.test.ts',
+      'test/mcp/modern.test.ts',
+      'test/setup/cross-site.test.ts',
+      'test/setup/login.test.ts',
+      'test/setup/sessions.test.ts',
+      'test/pce-simulator/foreign-clients.test.ts',
+      // Requests to the PCE: TLS, proxies, streams, compression, timers, URLs, numbers in JSON.
+      'test/pce-client',
+      'test/context/pce-hosts.test.ts',
+      // Cryptography, and fetch in the OpenID client.
+      'test/auth',
+      'test/approval/request-states.test.ts',
+      'test/confirm/forged-challenges.test.ts',
+      'test/confirm/tokens.test.ts',
+      // Native modules, locks and processes that die.
+      'test/state',
+      // Files, pipes and standard streams.
+      'test/audit',
+      'test/config/unanswering-files.test.ts',
+      'test/process',
+      'test/stdio',
+      // Worker threads, and what Node.js measures of itself.
+      'test/approve/drawing.test.ts',
+      'test/metrics/metrics.test.ts',
+    ],
+  },
 }

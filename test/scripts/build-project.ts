@@ -53,7 +53,7 @@ export function makeProject(t: Test): SmallProject {
   const dir = t.testdir({
     node_modules: t.fixture('symlink', join(ROOT, 'node_modules')),
     'package.json': JSON.stringify(PACKAGE),
-    'package-lock.json': '{}',
+    'package-lock.json': JSON.stringify({ packages: {} }),
     scripts: {},
     programs: {
       'stdio.ts': PROGRAM,
@@ -67,7 +67,8 @@ export function makeProject(t: Test): SmallProject {
     domain: { traffic: { providers: { 'provider-ranges.json': '{}' } } },
     pictures: { generated: { 'app.js': '', 'page.js': '' } },
   })
-  for (const name of ['scripts/build.mjs', 'tsconfig.json']) copyFileSync(join(ROOT, name), join(dir, name))
+  for (const name of ['scripts/build.mjs', 'scripts/ensure-install.mjs', 'tsconfig.json'])
+    copyFileSync(join(ROOT, name), join(dir, name))
   const recipe = JSON.parse(readFileSync(join(ROOT, 'tsconfig.build.json'), 'utf8')) as { compilerOptions: object }
   // The compiler takes two thirds of its time to read the types of the platform, of which the client of this project uses none.
   const compilerOptions = { ...recipe.compilerOptions, lib: ['ES5'], types: [] }

@@ -1,6 +1,6 @@
 /**
  * The ports of schemas/state.ts promise the same whether the state is in a file or in PostgreSQL: one list, which `npm test` runs on a file
- * and `npm run test:postgres` on PostgreSQL.
+ * and `npm test postgres` on PostgreSQL.
  */
 import { createHash } from 'node:crypto'
 import { join } from 'node:path'
