@@ -1,12 +1,13 @@
 /** The programs as one file each: a process that loads the sources one by one takes three times as long to start. */
-import { copyFileSync, readFileSync, rmSync } from 'node:fs'
+import { copyFileSync, existsSync, readFileSync, renameSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build, buildSync, type BuildOptions } from 'esbuild'
+import { inSuiteFolder } from './suite-folder.js'
 
 const ROOT = fileURLToPath(new URL('..', import.meta.url))
-// Below the package, so that its dependencies and its package.json are found from there.
-const FOLDER = join(ROOT, 'node_modules', '.cache', `svc-mcp-test-${process.pid}`)
+// Below the package, so that its dependencies and its package.json are found from there; the processes of one run share it.
+const FOLDER = inSuiteFolder('bundled')
 /** Native code is found beside the package, and what a program loads later stays later. */
 const NOT_BUNDLED = ['libsql', 'sodium-native', 'pino', 'got', 'hpagent', 'piscina', '@opentelemetry/*']
 // Not `import.meta.url`, which the suite replaces by the URL of this file.
@@ -17,9 +18,8 @@ const BANNER = [
   "const __filename = fromUrl.fileURLToPath(import.meta['url'])",
   "const __dirname = fromUrl.fileURLToPath(new URL('.', import.meta['url']))",
 ].join('\n')
-const bundled = new Map<string, string>()
 
-/** The path of `<name>.ts` of programs/ bundled from the sources as they are now, with what its threads load beside it; made with the first call of this process that asks for it. */
+/** The path of `<name>.ts` of programs/ bundled from the sources, with what its threads load beside it; the first call of a run makes it. */
 export function bundleProgram(name: 'http' | 'stdio'): string {
   bundle('worker')
   return bundle(name)
@@ -60,12 +60,12 @@ export async function bundleRelease(
 }
 
 function bundle(name: 'http' | 'stdio' | 'worker'): string {
-  const known = bundled.get(name)
-  if (known !== undefined) return known
-  if (bundled.size === 0) process.once('exit', () => rmSync(FOLDER, { recursive: true, force: true }))
-  buildSync(optionsFor(name, FOLDER))
   const outfile = join(FOLDER, `${name}.js`)
-  bundled.set(name, outfile)
+  if (existsSync(outfile)) return outfile
+  // Renamed into place, so that no process starts half a program.
+  const own = join(FOLDER, String(process.pid))
+  buildSync(optionsFor(name, own))
+  renameSync(join(own, `${name}.js`), outfile)
   return outfile
 }
 
