@@ -6,6 +6,8 @@ import { annotationsOf, type AnyTool, describe, titleOf } from '../../tools/defi
  * the list. The JSON round trip removes TypeBox's symbols once, so that no answer has to.
  */
 export function listTool(tool: AnyTool): Tool {
+  const known = listed.get(tool)
+  if (known !== undefined) return known
   const entry = {
     name: tool.name,
     title: titleOf(tool),
@@ -14,8 +16,13 @@ export function listTool(tool: AnyTool): Tool {
     outputSchema: shareParts(compactSchema(typesOnly(tool.output)) as Record<string, unknown>),
     annotations: annotationsOf(tool),
   }
-  return JSON.parse(JSON.stringify(entry)) as Tool
+  const plain = JSON.parse(JSON.stringify(entry)) as Tool
+  listed.set(tool, plain)
+  return plain
 }
+
+/** An entry is the same for every server of a process, and takes longer to make than the rest of a server's start. */
+const listed = new WeakMap<AnyTool, Tool>()
 
 /**
  * Keywords that apply to values of one type only and are ignored for values of other types (JSON Schema 2020-12,
