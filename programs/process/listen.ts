@@ -22,8 +22,7 @@ export interface Listening {
 }
 
 /**
- * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken or not
- * permitted.
+ * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken, not permitted or not of this machine.
  *
  * @param said the path that people use, and the setting of the port.
  */
