@@ -19,7 +19,10 @@ import { PlainStore } from './store/plain-store.js'
 import { PolicyStore } from './store/policy-store.js'
 import { PCE_FQDN, orgPath, type World } from './world.js'
 
-/** The state of a PCE right after its last provisioning, with everything the estate holds and what every PCE is born with. */
+/**
+ * Creates the state of a PCE right after its last provisioning, from the estate and the objects that every PCE starts
+ * with.
+ */
 export function createWorld(estate: Estate, options: PceSimulatorOptions): World {
   const { seed = 1, orgId = 1, pollsUntilDone = 3, retryAfter = 1, totalCount = 'matched', now = Date.now } = options
   const { nodeAvailable = true, supercluster, tls, rateLimit } = options
@@ -133,13 +136,13 @@ function loadPolicy(world: World, estate: Estate): void {
   load('firewall_settings', defaultFirewallSettings(world, birthOf(world)))
 }
 
-/** Integer ids of new objects follow those of the estate. */
+/** Reserves an integer id of the estate, so that new objects get higher ones. */
 function reserve(world: World, kind: string, href: string): void {
   const id = Number(href.slice(href.lastIndexOf('/') + 1))
   if (Number.isInteger(id)) world.ids.reserve(kind, id)
 }
 
-/** A hand-made estate need not bring what every organisation has. */
+/** Returns the built-in object if the estate lacks it, since a hand-made estate need not contain it. */
 function missing(objects: readonly { name: string }[], builtIn: VersionedObject): VersionedObject[] {
   return objects.some(({ name }) => name === builtIn.name) ? [] : [builtIn]
 }

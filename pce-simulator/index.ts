@@ -31,7 +31,10 @@ const findRoute = createFindRoute([
 
 const HEARD_AGO_MS = 2 * 60_000
 
-/** VENs that are online were heard of just now, whatever the day is; an estate that was given says that itself. */
+/**
+ * Sets the last heartbeat of online VENs to just now, since generated ones have a fixed date. An estate that was passed
+ * in keeps its own heartbeats.
+ */
 function hearOnline(world: World): void {
   const heard = new Date(world.clock() - HEARD_AGO_MS).toISOString()
   for (const workload of world.workloads.all()) {
@@ -43,9 +46,9 @@ function hearOnline(world: World): void {
 }
 
 /**
- * A policy compute engine that behaves: REST API v2 over real HTTP, stateful, in memory, with a believable estate. It shares no
- * code with the client it is used to test. Rejects when the options cannot be met: TLS material that does not parse, a role or a
- * label of `users` that does not exist.
+ * Creates a simulated policy compute engine: REST API v2 over real HTTP, stateful, in memory, with a believable estate.
+ * It shares no code with the client that it tests. Rejects if the options are unusable: invalid TLS material, or an
+ * unknown role or label in `users`.
  */
 export async function createPceSimulator(options: PceSimulatorOptions = {}): Promise<PceSimulator> {
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options
@@ -85,7 +88,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
     close: () => app.close(),
   }
 
-  /** Asks the route that serves the href, without a request on record. */
+  /** Calls the route that serves the href directly, without recording a request. */
   function findObject(href: string): Record<string, unknown> | undefined {
     const found = findRoute(href)
     if (!found?.route.verbs.GET) return undefined

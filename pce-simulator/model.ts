@@ -7,7 +7,7 @@ import type { Service } from '../schemas/pce/service.js'
 import type { TrafficFlow } from '../schemas/pce/traffic.js'
 import type { Workload } from '../schemas/pce/workload.js'
 
-/** What an estate is made from. The same options give the same estate, byte for byte. */
+/** The options from which an estate is generated. Equal options give equal estates, byte for byte. */
 export interface EstateOptions {
   seed: number
   workloads: number
@@ -16,85 +16,91 @@ export interface EstateOptions {
 }
 
 /**
- * A generated organisation as it stands right after its last provisioning: every versioned object is given once, with draft
- * hrefs, and is active as it is. `pending` lists edits made after that (drafts that differ from the active policy).
+ * A generated organisation right after its last provisioning. Each versioned object is given once, with draft hrefs,
+ * and is active in this form. `pending` lists later edits: drafts that differ from the active policy.
  */
 export interface Estate {
   labels: Label[]
   workloads: Workload[]
   ipLists: IpList[]
   services: Service[]
-  /** With `rules` and `deny_rules` embedded. */
+  /** The rule sets, with their `rules` and `deny_rules`. */
   ruleSets: RuleSet[]
-  /** Read anew by every query, so that a long estate may make them while they are read. */
+  /** Every query iterates over the conversations anew, so a large estate can generate them on the fly. */
   conversations: Iterable<Conversation>
   users: { href: string; username: string; full_name: string }[]
-  /** What the event log begins with, oldest first; absent: nothing. */
+  /** The initial entries of the event log, oldest first; none by default. */
   events?: readonly PceEvent[]
-  /** Absent: no containers, network devices or load balancers. */
+  /** Containers, network devices and load balancers; none by default. */
   inventory?: Inventory
 }
 
-/** What nobody can make through the API because it is reported, by the last segment of its path, as the simulator stores it. */
+/**
+ * Objects that the API cannot create because agents report them, by the last segment of their path and in the form in
+ * which the simulator stores them.
+ */
 export type Inventory = Readonly<Record<string, readonly PceObject[]>>
 
 /** One end of a conversation: a workload of the estate, or an address outside it. */
 export type Endpoint = { workload: string; ip: string } | { ip: string; fqdn?: string }
 
 /**
- * A recurring conversation. A traffic query folds its occurrences inside the window into one row, so any window over the
- * estate's lifetime gives believable, reproducible traffic whatever the day is.
+ * A recurring conversation. A traffic query combines its occurrences in the window into one row, so any window within
+ * the estate's lifetime returns believable and reproducible traffic, whatever the current date is.
  */
 export interface Conversation {
   src: Endpoint
   dst: Endpoint
   service: TrafficFlow['service']
   flowDirection: 'inbound' | 'outbound'
-  /** First and last day it was seen, as days since the Unix epoch; `lastDay` null means it still goes on. */
+  /**
+   * The first and last day of the conversation, in days since the Unix epoch. `lastDay` is null if it is still going
+   * on.
+   */
   firstDay: number
   lastDay: number | null
-  /** Every day is 1, weekly is 7. */
+  /** The interval in days: 1 is daily, 7 weekly. */
   everyDays: number
-  /** Second of the day at which it occurs. */
+  /** The second of the day at which it occurs. */
   secondOfDay: number
-  /** Connections of one occurrence. */
+  /** The number of connections of one occurrence. */
   connectionsPerDay: number
-  /** Bytes of one occurrence, into and out of the destination. */
+  /** The bytes of one occurrence, into and out of the destination. */
   bytesIn: number
   bytesOut: number
   state: 'active' | 'closed' | 'timed out' | 'snapshot' | 'new' | 'unknown' | 'incomplete'
   transmission?: 'unicast' | 'broadcast' | 'multicast'
-  /** Protocols 1 and 58 only; `service.port` is absent then. */
+  /** The ICMP type, only for protocols 1 and 58, where `service.port` is undefined. */
   icmpType?: number
   icmpCode?: number
 }
 
 /**
- * One version of the policy with what its rules point at. Hrefs are compared by object, not by version: `/draft/` and
- * `/active/` forms of an href name the same object (see `sameObjectKey`).
+ * One version of the policy, with everything that its rules refer to. Hrefs are compared by object, not by version: the
+ * `/draft/` and `/active/` forms of an href mean the same object (see `sameObjectKey`).
  */
 export interface PolicyView {
   ruleSets: readonly RuleSet[]
   ipLists: ReadonlyMap<string, IpList>
   services: ReadonlyMap<string, Service>
-  /** Label hrefs of each label group, sub-groups expanded. */
+  /** The label hrefs of each label group, including those of sub-groups. */
   labelGroups: ReadonlyMap<string, readonly string[]>
-  /** Absent: none. */
+  /** The enforcement boundaries; none by default. */
   boundaries?: readonly EnforcementBoundary[]
-  /** Absent: none. */
+  /** The virtual services; none by default. */
   virtualServices?: readonly BoundService[]
 }
 
-/** A virtual service with the workloads that offer it; bindings are the same in every version of the policy. */
+/** A virtual service with the workloads bound to it. Bindings are the same in every version of the policy. */
 export interface BoundService {
   href: string
   labels: readonly string[]
-  /** A service object, or ports. */
+  /** Its services: service objects, or ports. */
   services: readonly IngressService[]
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }
 
-/** On one workload a port of the virtual service is another. */
+/** Replaces a port of the virtual service by another port on one workload. */
 export interface PortOverride {
   port?: number
   proto?: number
@@ -102,7 +108,7 @@ export interface PortOverride {
   new_to_port?: number
 }
 
-/** The href with its policy version taken out, so that draft and active forms compare equal. */
+/** Replaces the policy version in an href, so that draft and active forms are equal. */
 export function sameObjectKey(href: string): string {
   return href.replace(/\/sec_policy\/(?:draft|active|\d+)\//, '/sec_policy/*/')
 }

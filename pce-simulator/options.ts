@@ -3,70 +3,85 @@ import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
 
 export interface PceSimulatorOptions {
-  /** Default 1. The same seed gives the same estate and the same ids, byte for byte. */
+  /** The seed (default 1). The same seed gives the same estate and the same ids, byte for byte. */
   seed?: number
-  /** Default 400. */
+  /** The number of workloads (default 400). */
   workloads?: number
-  /** Default 20,000: the aggregated conversations of the estate. */
+  /** The number of aggregated conversations in the estate (default 20,000). */
   flows?: number
-  /** Default 1. */
+  /** The id of the organisation (default 1). */
   orgId?: number
-  /** Defaults follow from the seed. */
+  /** The name of the first user's API key. Key and secret are derived from the seed by default. */
   key?: string
   secret?: string
-  /** Of the estate's first user, to log in with; default follows from the seed. */
+  /** The login password of the estate's first user, by default derived from the seed. */
   password?: string
-  /** Further users, each with one role and an API key of its own; whoever it is may read everything (P72). Default none. */
+  /** Additional users, each with one role and an API key; none by default. Every role may read everything (P72). */
   users?: readonly GivenRole[]
-  /** PEM texts; given, the simulator speaks https. */
+  /** A certificate and its key as PEM texts. With them, the simulator serves https. */
   tls?: { cert: string; key: string }
-  /** Milliseconds since the epoch; default Date.now. */
+  /** The current time in milliseconds since the epoch (default Date.now). */
   now?: () => number
-  /** How many times a traffic query or job is read until it is done. Default 3; 1 is done at once. */
+  /**
+   * How many times a traffic query or job must be polled until it is done (default 3; with 1 it is done at the first
+   * poll).
+   */
   pollsUntilDone?: number
-  /** Rows of one traffic query, whatever it asks for. Default 200,000, as a PCE has (P48). */
+  /** The maximum number of rows of a traffic query, even if it asks for more (default 200,000, as in a PCE; P48). */
   trafficRows?: number
-  /** Add up the rows of a traffic query before they are cut to its window, so that their times reach outside (P85). Default false. */
+  /**
+   * Whether the rows of a traffic query are aggregated before they are cut to its window, so that their times may lie
+   * outside it (P85). Default false.
+   */
   addUpBeforeCutting?: boolean
-  /** The Retry-After of 202 answers, whole seconds. Default 1. */
+  /** The Retry-After of 202 answers in whole seconds (default 1). */
   retryAfter?: number
   /**
-   * What X-Total-Count counts when filters are given (P6). `matched` (default): the matching objects. `all` is what one 25.2 PCE
-   * was seen to do: every object of the collection, with the matching ones in X-Matched-Count.
+   * What X-Total-Count counts if there are filters (P6): the matching objects with `matched` (default), or every object
+   * of the collection with `all`, as observed at one 25.2 PCE, which gave the number of matching ones in
+   * X-Matched-Count.
    */
   totalCount?: 'all' | 'matched'
-  /** Default true; false: `GET /node_available` answers 404, and `/health` says why. */
+  /**
+   * Whether the node is available (default true). Otherwise `GET /node_available` answers 404, and `/health` shows the
+   * reason.
+   */
   nodeAvailable?: boolean
-  /** Absent: a PCE of its own. A `member` answers 404 to `GET /supercluster/leader`. */
+  /**
+   * The role in a supercluster; undefined for a standalone PCE. A `member` answers 404 to `GET /supercluster/leader`.
+   */
   supercluster?: 'leader' | 'member'
-  /** Off by default (P48); DOCUMENTED_LIMITS holds what a PCE allows. */
+  /** Rate limits, off by default (P48). DOCUMENTED_LIMITS contains those of a real PCE. */
   rateLimit?: RateLimits
-  /** A hand-made estate instead of a generated one. */
+  /** A hand-made estate that is used instead of a generated one. */
   estate?: Estate
-  /** Defaults of `listen`. */
+  /** The default host and port of `listen`. */
   host?: string
   port?: number
 }
 
 export interface PceSimulator {
-  /** Resolves with the origin, for instance `http://127.0.0.1:40123`. Default port 0: any free one. */
+  /**
+   * Starts to listen, and resolves with the origin, such as `http://127.0.0.1:40123`. By default it takes any free
+   * port.
+   */
   listen(options?: { port?: number; host?: string }): Promise<string>
-  /** The origin once it listens; throws before. */
+  /** The origin, once it listens. Throws before that. */
   readonly url: string
   readonly orgId: number
   readonly credentials: { key: string; secret: string }
-  /** The keys of `users`, in their order. */
+  /** The API keys of `users`, in the same order. */
   readonly keys: readonly RoleKey[]
-  /** The estate's first user, who may log in. */
+  /** The login of the estate's first user. */
   readonly login: { username: string; password: string }
-  /** Every request since the start or the last `clearRequests`, oldest first; the last 10,000 are kept. */
+  /** The last 10,000 requests since the start or the last `clearRequests`, oldest first. */
   readonly requests: RecordedRequest[]
   clearRequests(): void
   readonly faults: FaultControl
   readonly state: {
-    /** What a GET of the href would answer, or undefined; leaves no request on record. */
+    /** Returns what a GET of the href would answer, or undefined. The request is not recorded. */
     find(href: string): Record<string, unknown> | undefined
-    /** Draft hrefs of everything that waits for provisioning. */
+    /** Lists the draft hrefs of all objects with pending changes. */
     pendingHrefs(): string[]
     /** The number of the active policy version. */
     readonly policyVersion: number
@@ -74,23 +89,23 @@ export interface PceSimulator {
   close(): Promise<void>
 }
 
-/** A role of P28 and what it is limited to: labels by key and value, one of a key; none means everything. */
+/** A role (P28) and its scope: at most one label for each key; none means everything. */
 export interface GivenRole {
   role: string
   scope?: Readonly<Record<string, string>>
 }
 
-/** The API key of a user with that role. */
+/** The API key of a user with the role. */
 export interface RoleKey extends GivenRole {
   key: string
   secret: string
 }
 
-/** What a PCE allows; each limit is off unless it is given (P48). */
+/** The rate limits of a PCE. Each limit is off unless it is given (P48). */
 export interface RateLimits {
-  /** Of one API key or session. */
+  /** The limit for one API key or session. */
   requestsPerMinute?: number
-  /** Of `workloads/unpair`, and as many of `vens/unpair`. */
+  /** The limit of `workloads/unpair`, which also applies separately to `vens/unpair`. */
   unpairsPerMinute?: number
   queryDeletesPerMinute?: number
   concurrentRuleSearches?: number

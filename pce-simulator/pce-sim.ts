@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /**
- * svc-mcp-pce-sim: the simulator alone. Standard output carries one JSON line with its address and credentials once it listens;
- * everything else goes to standard error: how to connect, as lines for a shell or an .env file.
+ * svc-mcp-pce-sim runs the simulator as a program. Once it listens, it writes one JSON line with its address and
+ * credentials to standard output. Everything else goes to standard error, including how to connect as lines for a shell
+ * or a .env file.
  */
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError } from 'commander'
@@ -89,7 +90,7 @@ function integer(least: number, most: number): (text: string) => number {
   }
 }
 
-/** `role` or `role:key=value,key=value`. */
+/** Parses `role` or `role:key=value,key=value` and adds it to the roles. */
 function collectRoles(text: string, before: GivenRole[]): GivenRole[] {
   const [, role, labels] = /^(\w+)(?::([^=,]+=[^=,]+(?:,[^=,]+=[^=,]+)*))?$/.exec(text) ?? []
   if (role === undefined) {
@@ -99,7 +100,7 @@ function collectRoles(text: string, before: GivenRole[]): GivenRole[] {
   return [...before, { role, scope }]
 }
 
-/** Where to connect to: an address that means every interface is reached as this machine. */
+/** Determines the address to connect to. An address that means every interface is replaced by loopback. */
 function connectTo(url: string): { host: string; port: number } {
   const { protocol, hostname, port } = new URL(url)
   const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[hostname] ?? hostname
@@ -122,7 +123,7 @@ function describeConnection(
   ].join('\n')
 }
 
-/** A value for a shell and an .env file. */
+/** Quotes a value for a shell or a .env file, if necessary. */
 function quote(value: string): string {
   return /^[\w.:/-]*$/.test(value) ? value : `'${value}'`
 }

@@ -5,7 +5,7 @@ export interface PceErrorItem {
   message: string
 }
 
-/** An answer above 399 in the PCE's own form: a status and a list of `{token, message}` (P29). */
+/** An error answer in the PCE's own form: a status and a list of `{token, message}` (P29). */
 export class Refusal extends Error {
   constructor(
     readonly status: number,
@@ -16,12 +16,12 @@ export class Refusal extends Error {
   }
 }
 
-/** 406, by far the most frequent refusal: the payload failed its schema or a business rule (P30, P31). */
+/** Creates a 406, by far the most frequent error: the payload violates its schema or a business rule (P30, P31). */
 export function notAcceptable(token: string, message: string): Refusal {
   return new Refusal(406, [{ token, message }])
 }
 
-/** 406 of a payload that is well formed but breaks a rule that has no token of its own. */
+/** Creates a 406 for a well-formed payload that violates a rule without a token of its own. */
 export function invalidInput(message: string): Refusal {
   return notAcceptable('input_validation_error', message)
 }

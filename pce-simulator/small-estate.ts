@@ -11,7 +11,7 @@ const STAMP = {
   updated_by: { href: '/users/1' },
 }
 
-/** Hrefs of the small estate, by what stands behind them. */
+/** The hrefs of the small estate's objects, by what they are. */
 export const SMALL = {
   web: '/orgs/1/labels/1',
   db: '/orgs/1/labels/2',
@@ -32,7 +32,7 @@ export const SMALL = {
 }
 
 const ANY_SIDE = { include: [[]], exclude: [] }
-/** Everything seen in seven whole days of February 2026: of the small estate, one row of 70 connections. */
+/** A traffic query for seven whole days of February 2026. In the small estate it returns one row of 70 connections. */
 export const SMALL_QUERY = {
   query_name: 'q',
   start_date: '2026-02-20T00:00:00Z',
@@ -45,8 +45,8 @@ export const SMALL_QUERY = {
 }
 
 /**
- * An organisation that fits in one's head. Payments (prod) has a database that only its own web tier may reach; the web tier of
- * ordering (prod) reaches it every day on 5432, which would be blocked. One unmanaged scanner, nothing else.
+ * A minimal organisation. The database of payments (prod) may only be reached by its own web tier, but the web tier of
+ * ordering (prod) connects to it every day on port 5432, which would be blocked. There is also one unmanaged scanner.
  */
 export function smallEstate(): Estate {
   return {
@@ -125,7 +125,7 @@ function paymentsRules(): RuleSet {
   }
 }
 
-/** Every day since the first of January 2026, and still going on. */
+/** Creates the conversation, which has occurred daily since 1 January 2026 and still goes on. */
 function conversation(): Conversation {
   return {
     src: { workload: SMALL.orderingWeb, ip: '10.2.0.1' },

@@ -1,114 +1,164 @@
 /**
- * What no source settles about the PCE, and what this simulator does there: always the mildest documented way. Every entry names
- * the fact and its place in docs/pce-facts.md, and is the only place that decides it.
+ * Decisions about behaviour of the PCE that no source settles. The simulator always does the mildest documented thing.
+ * Every entry names the fact and its place in docs/pce-facts.md, and nothing else in the simulator decides it.
  */
 export const UNCERTAIN = {
-  /** P4: a second DELETE of an object that waits for its deletion. */
+  /** P4: the status of a second DELETE of an object that is already pending deletion. */
   secondDeletionStatus: 204,
-  /** P33: rules and boundaries name what they refer to by draft hrefs; clients that send active ones are understood. */
+  /**
+   * P33: rules and boundaries should use draft hrefs for what they refer to; active ones from clients are accepted too.
+   */
   draftsTakeActiveReferences: true,
-  /** P4: a write to an active path is refused with 405 or 406, nobody says which. */
+  /** P4: a write to an active path is refused, but whether with 405 or 406 is not documented. */
   activeWriteStatus: 405,
-  /** P30: the body of a 404 may be empty, `[]` or a list with a token; and so may that of a 405. */
+  /** P30: the body of a 404 or 405 can be empty, `[]` or a list with a token. */
   notFoundBody: [{ token: 'not_found_error', message: 'Not found' }],
   methodNotAllowedBody: [{ token: 'method_not_allowed_error', message: 'Not allowed' }],
-  /** P31: a second object of the same name, of the kinds whose token nobody saw (virtual services, boundaries, dimensions …). */
+  /**
+   * P31: the error for a second object of the same name, for kinds whose token nobody has observed (virtual services,
+   * boundaries, dimensions …).
+   */
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
-  /** P31: the token of a second object with the same external_data_set and external_data_reference. */
+  /** P31: the token for a second object with the same external_data_set and external_data_reference. */
   duplicateExternalDataToken: 'input_validation_error',
-  /** P8: do filters on part of a text disregard its case? */
+  /** P8: whether filters on part of a text ignore case. */
   filtersIgnoreCase: true,
-  /** P8: `True` and `False` of clients whose language spells them so are flags too. */
+  /** P8: whether flags may be written `True` and `False`, as clients in some languages do. */
   flagsIgnoreCase: true,
-  /** P8: a query parameter that the kind does not have is ignored; false would refuse it. */
+  /** P8: whether unknown query parameters are ignored; false would refuse them. */
   ignoreUnknownParameters: true,
-  /** P8: max_results above 500 is honoured, as live PCEs do, though documentation says otherwise. */
+  /** P8: the maximum of max_results. Live PCEs accept more than 500, although the documentation says otherwise. */
   largestPage: Infinity,
-  /** P31: the token of a reserved label value, of a label key without a dimension (P14), of a second label of one key (P16). */
+  /**
+   * P31: the token for a reserved label value, for a label key without a dimension (P14), and for a second label of the
+   * same key (P16).
+   */
   refusedLabelToken: 'input_validation_error',
-  /** P31: the token of deleting a label that only a rule names, or one that a kind uses whose token nobody saw. */
+  /**
+   * P31: the token for deleting a label that only a rule uses, or that is used by a kind whose token nobody has
+   * observed.
+   */
   labelInRule: { token: 'label_still_has_associated_rule_set', message: 'Label still has an associated rule set' },
   labelInUse: { token: 'input_validation_error', message: 'Label is still in use' },
-  /** P31: the tokens of deleting what a rule, a boundary or another object uses; only those of IP lists and services were seen. */
+  /**
+   * P31: the tokens for deleting an object that a rule, a boundary or another object uses. Only those of IP lists and
+   * services have been observed.
+   */
   labelGroupInUse: { token: 'label_group_referenced', message: 'Label group is still in use' },
   virtualServiceInUse: { token: 'virtual_service_referenced', message: 'Virtual service is still in use' },
   virtualServerInUse: { token: 'virtual_server_referenced', message: 'Virtual server is still in use' },
-  /** P23: a virtual service whose deletion is provisioned takes its bindings with it; false would leave them. */
+  /** P23: whether provisioning the deletion of a virtual service removes its bindings. */
   bindingsEndWithTheirService: true,
-  /** P23: and so does a workload that is deleted or unpaired; false would leave bindings to a workload that is not listed. */
+  /**
+   * P23: whether deleting or unpairing a workload removes its bindings; false would leave bindings to a workload that
+   * is not listed.
+   */
   bindingsEndWithTheirWorkload: true,
-  /** P23: `status` of an item that a POST of service bindings made. */
+  /** P23: the `status` of a service binding that a POST created. */
   bindingStatus: 'created',
-  /** P17, P18: what every PCE has can be used, not changed. */
+  /** P17, P18: whether built-in objects are read-only. */
   builtInObjectsAreFixed: true,
-  /** P13: policy_check and allow without any parameter answer nothing found; with some of them missing, 406. */
+  /**
+   * P13: the answer of policy_check without any parameters: no rules found. If only some parameters are missing, the
+   * answer is 406.
+   */
   checkWithoutParameters: { sec_rules: [], deny_rules: [], override_deny_rules: [], status: 'ok' },
-  /** P13: restore takes a version number alone; `draft`, `active`, an unknown number and pending changes are 406. */
+  /**
+   * P13: restore only accepts the number of a version; `draft`, `active`, an unknown number and pending changes are
+   * refused with 406.
+   */
   restoreStatus: 204,
-  /** P13: provisioning nothing, or an object without a pending change. */
+  /** P13: the status for provisioning nothing, or an object without a pending change. */
   nothingPendingStatus: 406,
-  /** P13: dependencies, impact and delete take the bare list of hrefs that one client sends, as operation `commit`. */
+  /** P13: the operation that is assumed if a client sends dependencies, impact or delete a bare list of hrefs. */
   bareHrefListOperation: 'commit',
-  /** P27: several providers or consumers of a rule search must all be found in a rule; `any` would take one of them. */
+  /**
+   * P27: whether a rule search with several providers or consumers requires all of them in a rule, or `any` of them.
+   */
   ruleSearchActors: 'all',
   /** P27: the name of firewall settings in lists of changes. */
   firewallSettingsName: 'Firewall Settings',
-  /** P48: with a 429, which is not documented. */
+  /** P48: whether a 429 has a Retry-After header, which is not documented. */
   sendRetryAfterWith429: true,
-  /** P13: unpair and upgrade of VENs, remote_action and authentication_recovery answer 200 with `errors`; 204 is documented too. */
+  /**
+   * P13: the status of actions on VENs (unpair, upgrade, remote_action, authentication_recovery), whose answers contain
+   * `errors`; 204 is documented too.
+   */
   venActionStatus: 200,
-  /** P13: tokens of a VEN that is unknown or unpaired, that would be downgraded, that has no package in the release. */
+  /**
+   * P13: the tokens for a VEN that is unknown or unpaired, that would be downgraded, or whose package is not in the
+   * release.
+   */
   unknownVen: { token: 'not_found_error', message: 'Not found' },
   venDowngrade: { token: 'input_validation_error', message: 'VEN cannot be downgraded' },
   venWithoutImage: { token: 'input_validation_error', message: 'VEN platform is not supported by the release' },
-  /** P13: the seconds that an upgrade waits for its VEN when it is not told; VENs here stay as they are. */
+  /** P13: how long an upgrade waits for its VEN by default, in seconds. Simulated VENs never upgrade. */
   venUpgradeTimeoutSeconds: 86_400,
-  /** P13: how PUT software/ven/releases/defaults names the VEN types it is for. */
+  /** P13: the field in which PUT software/ven/releases/defaults names the VEN types. */
   venReleaseDefaultsTypes: 'ven_types',
-  /** P13: DELETE of the default VEN release. */
+  /** P13: the status for a DELETE of the default VEN release. */
   defaultReleaseDeletionStatus: 406,
-  /** P9: `disconnected_before` compares the last heartbeat of VENs that are offline; false would compare those online too. */
+  /**
+   * P9: whether `disconnected_before` only finds VENs that are offline; false would also compare the last heartbeat of
+   * online ones.
+   */
   disconnectedMeansOffline: true,
-  /** P13: workloads/unpair answers 204 without a body when all went well, 200 with `errors` otherwise. */
+  /** P13: the status of workloads/unpair if nothing failed, without a body; otherwise it answers 200 with `errors`. */
   workloadsUnpairedStatus: 204,
-  /** P16: an unpaired workload stays readable with include_deleted, like a deleted unmanaged one; false would erase it. */
+  /**
+   * P16: whether an unpaired workload can still be read with include_deleted, like a deleted unmanaged one; false would
+   * erase it.
+   */
   unpairedWorkloadIsKept: true,
-  /** P13: an interface given to, or taken from, a managed workload. */
+  /** P13: the status for adding an interface to a managed workload, or removing one. */
   managedInterfaceStatus: 406,
-  /** P13: `status` of a row that workloads/bulk_import took, and of one it did not. */
+  /** P13: the `status` of a successful and of a failed row of workloads/bulk_import. */
   importedRowStatus: 'updated',
   refusedRowStatus: 'validation_failure',
-  /** P9: policy_health of a VEN's workload that nobody complained of and that is not suspended. */
+  /** P9: the policy_health of a managed workload without complaints that is not suspended. */
   healthyPolicyHealth: 'active',
-  /** P24: a container workload profile that is posted without `managed`; false would refuse its labels. */
+  /**
+   * P24: whether a container workload profile that is posted without `managed` is managed; false would refuse its
+   * labels.
+   */
   postedProfileIsManaged: true,
-  /** P24: a label on an unmanaged profile (single source). */
+  /** P24: the error for a label on an unmanaged profile (single source). */
   unmanagedProfileLabels: {
     token: 'unmanaged_container_workload_profile_labels',
     message: 'Labels cannot be assigned to an unmanaged container workload profile',
   },
-  /** P70: may a label be deleted that a container profile only offers as a choice? False would refuse it. */
+  /** P70: whether a label can be deleted although a container workload profile offers it as a choice. */
   restrictionLeavesLabelDeletable: true,
-  /** P24: cluster_mode of a cluster that no Kubelink has joined yet. */
+  /** P24: the cluster_mode of a cluster that no Kubelink has joined yet. */
   newClusterMode: 'legacy',
-  /** P12, P13, P38: a PUT to an id of the caller's choice that creates: 201 with the object, or 204 as any other PUT. */
+  /**
+   * P12, P13, P38: the status of a PUT that creates an object under an id the caller chose: 201 with the object, or 204
+   * as for any other PUT.
+   */
   creatingPutStatus: 201 as 201 | 204,
-  /** P13, P30: a result that has expired; 410 is known from one client's tests only. */
+  /** P13, P30: the status for a result that has expired. 410 only occurs in one client's tests. */
   expiredResultStatus: 404,
-  /** P71: an `Accept` of any type, which is what many clients send, takes a download as JSON; false would give them CSV. */
+  /**
+   * P71: whether an `Accept` of any type, which many clients send, gets a download as JSON; false would give them CSV.
+   */
   anyTypeMeansJson: true,
-  /** P11: `update_rules` is answered with 202, or 204. */
+  /** P11: the status of `update_rules`: 202 or 204. */
   updateRulesStatus: 202,
-  /** P13: `offset` and `limit` of `update_rules` choose the rows whose rules are worked out; one client sends them. */
+  /**
+   * P13: whether `offset` and `limit` of `update_rules` choose the rows whose rules are computed. One client sends
+   * them.
+   */
   updateRulesHasWindow: true,
-  /** P2: the token of a login can be exchanged again within its 30 seconds; false would spend it. */
+  /**
+   * P2: whether the token of a login can be exchanged again within its 30 seconds; false would allow only one exchange.
+   */
   authTokenIsReusable: true,
-  /** P2: an API key may be asked to live longer than the organisation's longest expiration; false would refuse it. */
+  /** P2: whether an API key may be requested for longer than the organisation's maximum; false would refuse it. */
   keyMayOutliveMaximum: true,
-  /** P13: a login answers 200 or 201. */
+  /** P13: the status of a login: 200 or 201. */
   loginStatus: 200,
-  /** P30: what a 501 says when a user was created but the invitation could not be sent. */
+  /** P30: the error of a 501, when a user was created but the invitation could not be sent. */
   invitationNotSent: { token: 'not_implemented_error', message: 'The invitation could not be sent' },
-  /** P31: a second user of the same name. */
+  /** P31: the error for a second user of the same name. */
   takenUsername: { token: 'input_validation_error', message: 'The username is taken' },
 } as const

@@ -13,14 +13,14 @@ import type { TrafficQuery } from './traffic/traffic-query.js'
 
 export const PCE_FQDN = 'pce.example.com'
 
-/** What one provisioning did. */
+/** The result of one provisioning. */
 export interface ProvisionedVersion {
   version: PolicyVersion
   modified: { update_type: string; object_type: ChangeSubsetType; href: string; name: string; updated_at: string }[]
   snapshot: Snapshot
 }
 
-/** An asynchronous collection job: its rows are fixed when it is asked for (P10). */
+/** An asynchronous job for a collection. Its rows are determined when it is started (P10). */
 export interface Job {
   href: string
   description: string
@@ -31,7 +31,7 @@ export interface Job {
   rows: Iterable<unknown>
 }
 
-/** Everything a PCE knows. Handlers read and change it; nothing else is state. */
+/** The whole state of a PCE. Handlers read and modify it, and keep no other state. */
 export interface World {
   options: Required<
     Pick<
@@ -42,37 +42,37 @@ export interface World {
     Pick<PceSimulatorOptions, 'tls' | 'rateLimit' | 'supercluster'>
   orgId: number
   credentials: { key: string; secret: string }
-  /** The keys of the further users that the options ask for. */
+  /** The API keys of the additional users in the options. */
   keys: RoleKey[]
-  /** The first user's way to log in. */
+  /** The login of the first user. */
   login: { username: string; password: string }
-  /** Whose request is handled: a user, or a service account by its name. */
+  /** The caller of the current request: a user, or a service account with its name. */
   user: { href: string; username: string }
   ids: Ids
-  /** Milliseconds since the epoch. */
+  /** The current time in milliseconds since the epoch. */
   clock(): number
-  /** The same as RFC 3339 in UTC with milliseconds. */
+  /** The current time as RFC 3339 in UTC with milliseconds. */
   now(): string
   labels: PlainStore
   workloads: PlainStore
   labelDimensions: PlainStore
   pairingProfiles: PlainStore
-  /** The objects of a kind that is not versioned, by the last segment of its path. */
+  /** Finds the store of a kind without versions, by the last segment of its path. */
   store(segment: string): PlainStore
-  /** The fields of the kinds that are one object each, by their noun; absent until the first write. */
+  /** The fields of kinds that are a single object, by their noun. A kind is missing until its first write. */
   singles: Map<string, Json>
   policy: PolicyStore
-  /** Oldest first; never empty. */
+  /** The policy versions, oldest first. There is always at least one. */
   versions: ProvisionedVersion[]
   events: EventLog
   jobs: Map<string, Job>
   queries: Map<string, TrafficQuery>
-  /** The rows that were worked out last; a download follows the poll that completed its query. */
+  /** The latest computed rows, kept because a download follows the poll that completed its query. */
   lastResult: { run: TrafficQuery; withDraft: boolean; result: TrafficRows } | null
   conversations: Iterable<Conversation>
 }
 
-/** `created_…` and `updated_…` of a new object. */
+/** The `created_…` and `updated_…` fields of a new object. */
 export function birthStamp(world: World): Pick<PceObject, 'created_at' | 'updated_at' | 'created_by' | 'updated_by'> {
   const now = world.now()
   const by = { href: world.user.href }

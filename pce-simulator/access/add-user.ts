@@ -5,10 +5,10 @@ import { seedPrincipal } from './principals.js'
 import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 
-/** Keys of the program's own users do not expire while it runs. */
+/** The simulator's own users keep their keys for as long as it runs. */
 const NEVER = -1
 
-/** A user with one role and an API key. Throws for a role or a label that does not exist. */
+/** Creates a user with one role and an API key. Throws if the role or a label does not exist. */
 export function addUser(world: World, { role, scope = {} }: GivenRole): RoleKey {
   if (!ROLES.includes(role)) throw new Error(`There is no role ${role}; the roles are ${ROLES.join(', ')}`)
   const labels = Object.entries(scope).map(([key, value]) => {

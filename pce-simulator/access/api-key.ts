@@ -9,7 +9,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import { birthStamp, type World } from '../world.js'
 import { digest } from './digest.js'
 
-/** Of `expires_in_seconds`. */
+/** The value of `expires_in_seconds` for a key that never expires. */
 const NEVER = -1
 
 export interface KeyFields {
@@ -18,19 +18,19 @@ export interface KeyFields {
   expires_in_seconds?: number | 'default'
 }
 
-/** What a key is made of when it is not made up. */
+/** The values of a key that is given rather than generated. */
 export interface GivenKey {
   username: string
   secret: string
 }
 
-/** Keys of users and of service accounts, each below its owner. */
+/** Lists the API keys of users and service accounts, or only those of one owner. */
 export function keysOf(world: World, owner?: string): PceObject[] {
   const keys = world.store('api_keys').live()
   return keys.filter(({ href }) => owner === undefined || href.startsWith(`${owner}/api_keys/`))
 }
 
-/** A new key below its owner's href, and its secret, which is told this once (P40). */
+/** Creates a key below its owner's href. Its secret is returned only here (P40). */
 export function issueKey(
   world: World,
   owner: string,
@@ -60,7 +60,7 @@ export function issueKey(
   return { key, secret, change: { resource, type: 'create', changes: describeChanges({}, fields) } }
 }
 
-/** What the POST that made it answers. */
+/** Renders the answer to the POST that created the key, the only one with the secret. */
 export function renderIssued(key: PceObject, secret: string): Json {
   const { href, key_id, auth_username, name, description, expires_in_seconds, created_at } = key
   return { href, key_id, auth_username, name, description, expires_in_seconds, created_at, secret }
@@ -81,7 +81,7 @@ export function stateOf(world: World, { expires_in_seconds, created_at }: PceObj
   return world.clock() < ends ? 'active' : 'expired'
 }
 
-/** A key as lists of an account or an organisation show it. */
+/** Renders a key for the lists of an account or an organisation. */
 export function renderKey(world: World, key: PceObject): Json {
   const { href, key_id, auth_username, name, description, expires_in_seconds, created_at, created_by } = key
   return {
@@ -94,7 +94,7 @@ export function ownerOf({ account }: PceObject): string {
   return (account as Reference).href
 }
 
-/** Throws 406. */
+/** Determines how long a key lives, in seconds. Throws 406 if it may not live that long. */
 export function lifetimeOf(world: World, asked: number | 'default'): number {
   const longest = singleOf(world, orgSettings).max_api_key_expiration_in_seconds as number
   if (asked === 'default') return longest

@@ -8,19 +8,19 @@ import type { World } from '../world.js'
 import { principalOfAccount, principalOfUser } from './principals.js'
 import { permissionsOf } from './permission.js'
 
-/** What a role adds to reading, which every role may (P72): whether a write is one of its own. */
+/** Decides whether a role permits a write. Every role may read everything (P72). */
 type Right = (write: Write) => boolean
 
 interface Write {
   call: Call
-  /** Of the event it leaves: `rule_set` and `update`. */
+  /** The two parts of the write's event, such as `rule_set` and `update`. */
   noun: string
   verb: string
-  /** Whether all of these labels and groups lie within the permission's scope. */
+  /** Whether all these labels and label groups are within the permission's scope. */
   isWithin: (labels: ReadonlySet<string>) => boolean
 }
 
-/** Who may come in, and with which rights. */
+/** The nouns of user management, which only an owner may write. */
 const USER_MANAGEMENT = new Set([
   'access_restriction',
   'api_key',
@@ -35,7 +35,7 @@ const USER_MANAGEMENT = new Set([
 ])
 const RULE_SETS = new Set(['rule_set', 'sec_rule', 'deny_rule'])
 const WORKLOADS = new Set(['workload', 'workloads', 'workload_interface', 'pairing_profile', 'ven', 'vens'])
-/** What a ruleset provisioner deals with. All other pending objects are global. */
+/** The types that a ruleset provisioner deals with. All other pending objects are global. */
 const SCOPED_TYPES = new Set(['rule_sets', 'virtual_services', 'virtual_servers'])
 
 const RIGHTS: Readonly<Record<string, Right>> = {
@@ -52,13 +52,13 @@ const RIGHTS: Readonly<Record<string, Right>> = {
 }
 
 /**
- * Refuses a write that no permission of the caller allows: 403 (P30, P72). `event` is that of the write; what leaves none only
- * reads, whatever its verb.
+ * Refuses a write with 403 if no permission of the caller allows it (P30, P72). `event` is the event of the write; a
+ * request without an event only reads, whatever its verb.
  */
 export function requireRight(call: Call, event: string): void {
   const { world, path } = call
   const [noun, verb] = event.split('.') as [string, string]
-  // A caller's own session, keys and jobs are nobody else's business.
+  // Callers may always manage their own session, keys and jobs.
   if (noun === 'job' || path.startsWith(`${world.user.href}/`)) return
   const permissions = permissionsOf(world, principalOf(world))
   const isAllowed = permissions.some(({ role, scope }) => {
@@ -74,7 +74,10 @@ function principalOf(world: World): string | undefined {
   return user ? principalOfUser(world, user)?.href : principalOfAccount(world, href)
 }
 
-/** Each part of the scope is one of the labels, or a group that is named or has one of them. */
+/**
+ * Whether the labels satisfy each part of the scope: a label must be among them; of a group, the group itself or one of
+ * its labels.
+ */
 function covers(world: World, scope: unknown, labels: ReadonlySet<string>): boolean {
   const lookup = (href: string) => world.policy.get('label_groups', href)?.draft
   return (scope as { label?: Reference; label_group?: Reference }[]).every(({ label, label_group: group }) => {
@@ -90,7 +93,10 @@ function pendingOf({ call: { world, body } }: Write) {
   return resolveSubset(world, (body as { change_subset?: Parameters<typeof resolveSubset>[1] }).change_subset)
 }
 
-/** Every scope of a rule set lies within the permission's; one without scopes is only for who may write anywhere. */
+/**
+ * Whether every scope of a rule set is within the permission's scope. A rule set without scopes needs a permission for
+ * everything.
+ */
 function coversScopes({ isWithin }: Write, scopes: unknown): boolean {
   const all = Array.isArray(scopes) && scopes.length > 0 ? (scopes as unknown[]) : [[]]
   return all.every((scope) => isWithin(collectHrefs(scope)))
@@ -106,13 +112,16 @@ function changesOwnRuleSets(write: Write): boolean {
   return write.noun !== 'rule_set' || (entry && scopes === undefined) || coversScopes(write, scopes)
 }
 
-/** A rule that reaches beyond its scope: sources of any scope, IP lists, label groups. */
+/** Whether a rule reaches beyond the scope of its rule set: sources in any scope, IP lists or label groups. */
 function looksOutside(body: unknown): boolean {
   const text = JSON.stringify(body ?? null)
   return /"unscoped_consumers":true|"ip_list":|"label_group":|"iptables|"ip_tables_rules":\[\{/.test(text)
 }
 
-/** What is written now, and what it becomes. An object that does not exist is left to the write itself. */
+/**
+ * Whether both the current and the new labels of the workloads are within the permission's scope. An object that does
+ * not exist is left to the handler.
+ */
 function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Write): boolean {
   if (!WORKLOADS.has(noun)) return false
   const ofWorkload = (href: string) =>
@@ -129,7 +138,7 @@ function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Wr
   return labelled.every(({ labels }) => isWithin(collectHrefs(labels ?? [])))
 }
 
-/** The objects of a body: itself, the items of a bulk call, or those that an action lists. */
+/** Lists the objects that a body writes: itself, the items of a bulk call, or those that an action lists. */
 function itemsOf(body: unknown): { href?: string; labels?: unknown }[] {
   const { workloads, vens } = (body ?? {}) as { workloads?: unknown; vens?: unknown }
   const listed = Array.isArray(body) ? body : (workloads ?? vens ?? [body])

@@ -1,6 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 
-/** What is kept of a secret: never the secret itself. */
+/** Hashes a secret. The simulator stores only this digest, never the secret. */
 export function digest(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
 }

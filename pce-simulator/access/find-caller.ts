@@ -4,12 +4,12 @@ import { keysOf, ownerOf, stateOf } from './api-key.js'
 import { matchesDigest } from './digest.js'
 import { useSession } from './sessions.js'
 
-/** Who sent a request. */
+/** The user or service account that sent a request. */
 export type Caller = World['user']
 
 /**
- * The user or account whose API key or session the name and secret of Basic authentication are; null where there is none, also for
- * what has expired (P2).
+ * Finds the user or service account whose API key or session matches the Basic authentication. Null if there is none,
+ * or if it has expired (P2).
  */
 export function findCaller(world: World, credentials: string): Caller | null {
   const session = useSession(world, credentials)

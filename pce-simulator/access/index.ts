@@ -14,10 +14,10 @@ import { userApiKeyRoutes } from './user-api-keys.js'
 import { userRoutes } from './user-routes.js'
 import { seedUsers } from './user.js'
 
-/** Who may do what: users, roles, permissions, keys and logins (P2, P28). */
+/** The routes of access management: users, roles, permissions, keys and logins (P2, P28). */
 export const accessRoutes: Route[] = [
   ...[permission, role].flatMap(plainRoutes),
-  // Before those of one user: `login` is no id.
+  // Login routes come before those of a single user, so that `login` is not read as an id.
   ...loginRoutes,
   ...userRoutes,
   ...userApiKeyRoutes,
@@ -28,7 +28,7 @@ export const accessRoutes: Route[] = [
 
 const NEVER = -1
 
-/** The roles, the people of the estate, of whom the first is an owner with an API key. */
+/** Creates the roles and the estate's users, the first of whom is an owner with an API key. */
 export function seedAccess(world: World, people: Estate['users']): void {
   seedRoles(world)
   const users = people.length > 0 ? people : [{ ...world.user, full_name: '' }]

@@ -12,8 +12,8 @@ import { orgsOf } from './user-routes.js'
 import { findUser, requireUser, user } from './user.js'
 
 /**
- * A login in two steps (P2): name and password for a token of 30 seconds, the token for a session. Neither has an organisation, and
- * each checks credentials of its own, so authentication leaves both alone.
+ * The two steps of a login (P2): name and password yield a token for 30 seconds, and the token yields a session.
+ * Neither path belongs to an organisation, and each checks its own credentials, so `authenticate` skips both.
  */
 export const loginRoutes: Route[] = [
   { path: '/login_users/authenticate', verbs: { POST: { emptyBody: true, handle: logIn } } },
@@ -33,7 +33,10 @@ export const loginRoutes: Route[] = [
   },
 ]
 
-/** By the documented header, or by the body that one client sends instead, which wants a session at once (P2). */
+/**
+ * Logs a user in by the documented header. One client sends a body instead and expects a session at once, which also
+ * works (P2).
+ */
 function logIn(call: Call): Answer {
   const { world, headers, body } = call
   const { username, password } = (body ?? {}) as { username?: unknown; password?: unknown }
@@ -65,7 +68,7 @@ function openSession(call: Call, found: PceObject): Json {
     href,
     ...startSession(world, found),
     inactivity_expiration_minutes: inactivityMinutes(world),
-    // Of the login before this one.
+    // These fields describe the previous login.
     last_login_on,
     last_login_ip_address,
     full_name,
@@ -83,7 +86,7 @@ function openSession(call: Call, found: PceObject): Json {
   return json
 }
 
-/** 401 has no JSON body (P2). */
+/** Refuses a login with 401, without a JSON body (P2). */
 function refuse({ world, path, verb, sourceIp }: Call): Answer {
   world.events.recordRefusedRequest('request.authentication_failed', `/api/v2${path}`, verb, 401, sourceIp)
   return {
@@ -93,7 +96,7 @@ function refuse({ world, path, verb, sourceIp }: Call): Answer {
   }
 }
 
-/** The user of a name and password, unless the account is locked. */
+/** Finds the user with this name and password, unless the account is locked. */
 function checkPassword(world: World, given: string): PceObject | undefined {
   const cut = given.indexOf(':')
   const found = findUser(world, given.slice(0, cut))

@@ -27,7 +27,10 @@ const FILTERS: Filters = {
   state: exact('state'),
 }
 
-/** Every key of the organisation, of users or of service accounts, by the hrefs they have there (P56). */
+/**
+ * The routes of all API keys of the organisation, whether of users or of service accounts, under the organisation's own
+ * hrefs (P56).
+ */
 export const orgApiKeyRoutes: Route[] = [
   {
     path: '/orgs/:org/api_keys',

@@ -9,7 +9,7 @@ import type { World } from '../world.js'
 import { PermissionScope, readScope, renderScope } from './permission-scope.js'
 import { requireRole } from './role.js'
 
-// Open, unlike nearly all request schemas (P49).
+// This schema is open, unlike nearly all other request schemas (P49).
 const CREATE = new Shape(
   'permissions_post',
   Type.Object({ role: Href, scope: PermissionScope, auth_security_principal: Href }),
@@ -23,7 +23,7 @@ const UPDATE = new Shape(
   }),
 )
 
-/** A role, within a scope, of one principal (P28). Filters take JSON (P12). */
+/** Permissions: each gives one principal a role within a scope (P28). The filters take JSON (P12). */
 export const permission: PlainKind = {
   segment: 'permissions',
   noun: 'permission',
@@ -63,7 +63,7 @@ export const permission: PlainKind = {
   },
 }
 
-/** What a principal may do, as permissions show it. */
+/** Lists the permissions of a principal. */
 export function permissionsOf(world: World, principal: string | undefined): PceObject[] {
   return world
     .store('permissions')
@@ -77,7 +77,9 @@ function requirePrincipal(world: World, { href }: Reference): Reference {
   return { href }
 }
 
-/** `role="/orgs/1/roles/owner"`, quotes included, or `role={"href":"/orgs/1/roles/owner"}`. */
+/**
+ * Filters by an href in JSON: `role="/orgs/1/roles/owner"`, quotes included, or `role={"href":"/orgs/1/roles/owner"}`.
+ */
 function byJsonHref(field: string): Filter {
   return (value, world) => {
     const parsed = parse(value)
@@ -95,7 +97,7 @@ function parse(value: string): unknown {
   }
 }
 
-/** Two scopes are the same when they name the same labels and groups, in whatever order. */
+/** Normalises a scope for comparison. Two scopes are equal if they name the same labels and groups in any order. */
 function hrefsOf(scope: unknown): string {
   if (!Array.isArray(scope)) throw invalidUri(JSON.stringify(scope))
   return [...collectHrefs(scope)].sort().join()

@@ -15,7 +15,7 @@ export const ROLES = [
   'workload_manager',
 ]
 
-/** Read only, and known by its href alone, which ends in the name (P12, P28). */
+/** Roles. They are read-only, and consist only of an href that ends in the name (P12, P28). */
 export const role: PlainKind = {
   segment: 'roles',
   noun: 'role',
@@ -38,7 +38,7 @@ export function requireRole(world: World, { href }: Reference): Reference {
   return { href }
 }
 
-/** A filter names a role by its href or by its name alone. */
+/** Whether a permission has the wanted role, which a filter names by its href or by its name alone. */
 export function hasRole(permissions: readonly PceObject[], wanted: string): boolean {
   return permissions.some(({ role }) => {
     const { href } = role as Reference

@@ -7,7 +7,9 @@ import { Lifetime } from './service-account.js'
 
 const CREATE = new Shape('service_accounts_api_keys_post', Type.Object({ expires_in_seconds: Lifetime }, CLOSED))
 
-/** Further keys of an account; its GET lists them (P56). */
+/**
+ * The routes of a service account's further keys. There is no list here, since the account's own GET lists them (P56).
+ */
 export const serviceAccountKeyRoutes: Route[] = [
   {
     path: '/orgs/:org/service_accounts/:account/api_keys',

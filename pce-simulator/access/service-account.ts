@@ -36,7 +36,7 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'service_accounts'
 
-/** What it may do are permissions like anyone's, given to a principal of the account's own id (P28). */
+/** Service accounts. Their permissions are ordinary ones, held by a principal with the account's id (P28). */
 export const serviceAccount: PlainKind = {
   segment: SEGMENT,
   noun: 'service_account',
@@ -75,14 +75,14 @@ export const serviceAccountRoutes: Route[] = [
   item!,
 ]
 
-/** The account with its first key, whose secret only this answer has (P40). */
+/** Creates the account with its first key. Its secret is only in this answer (P40). */
 function create(call: Call) {
   const { world, path } = call
   const { permissions, api_key, uuid, ...fields } = CREATE.read(call.body)
   if (uuid !== undefined && world.store(SEGMENT).get(orgPath(world, `/${SEGMENT}/${encodeURIComponent(uuid)}`))) {
     throw invalidInput(`The service account ${uuid} exists`)
   }
-  // Whatever is refused is refused before anything is made.
+  // All checks come before the first object is created.
   const expires_in_seconds = lifetimeOf(world, api_key.expires_in_seconds)
   const grants = permissions.map((one) => readGrant(world, one))
   const complete = { description: null, access_restriction: null, ...fields }
@@ -108,7 +108,7 @@ function readGrant(world: World, { role, scope }: Static<typeof Grants>[number])
   return { role: requireRole(world, role), scope: readScope(world, scope) }
 }
 
-/** The list replaces the one there is; who names a permission keeps its href. */
+/** Replaces the permissions of the account. A permission that is given with its href keeps it. */
 function grant(world: World, account: string, permissions: Static<typeof Grants>): void {
   const principal = principalOfAccount(world, account)
   const known = new Set(permissionsOf(world, principal).map(({ href }) => href))
@@ -129,7 +129,7 @@ function addPermission(
   world.store('permissions').set({ href, ...fields, auth_security_principal: principal })
 }
 
-/** Its principal has the account's name. */
+/** Gives the account's principal the account's name. */
 function nameOf(world: World, account: string, name: string): void {
   const href = principalOfAccount(world, account)
   const store = world.store('auth_security_principals')

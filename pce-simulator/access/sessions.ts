@@ -5,11 +5,11 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import { digest } from './digest.js'
 
-/** How long the token of a login can be exchanged for a session (P2). */
+/** How long the token of a login can be exchanged for a session (P2), in milliseconds. */
 const AUTH_TOKEN_MS = 30_000
 const MINUTE = 60_000
 
-// Both are found by the digest of what the caller knows, which is all that is kept of it.
+// Tokens and sessions are stored under the digest of their secret, and the secret itself is not stored.
 const authTokens = (world: World) => world.store('auth_tokens')
 const sessions = (world: World) => world.store('sessions')
 
@@ -22,14 +22,14 @@ export function issueAuthToken(world: World, user: PceObject): string {
   return token
 }
 
-/** The user who logged in, or undefined when the token is wrong or too old. */
+/** Finds the user of a login token; undefined if it is wrong or too old. */
 export function redeemAuthToken(world: World, token: string): PceObject | undefined {
   const kept = authTokens(world).get(digest(token))
   if (!UNCERTAIN.authTokenIsReusable) authTokens(world).remove(digest(token))
   return kept && !isOver(world, kept.issued, AUTH_TOKEN_MS) ? world.store('users').get(kept.user as string) : undefined
 }
 
-/** What Basic authentication takes from now on: `user_<id>` and a token. */
+/** Starts a session and returns its Basic credentials: `user_<id>` and a token. */
 export function startSession(world: World, user: PceObject): { auth_username: string; session_token: string } {
   for (const { href, used } of sessions(world).all()) {
     if (isOver(world, used, idleMs(world))) sessions(world).remove(href)
@@ -41,7 +41,7 @@ export function startSession(world: World, user: PceObject): { auth_username: st
   return { auth_username, session_token }
 }
 
-/** The user of a session that has not been idle for too long; this use keeps it alive. */
+/** Finds the user of a session that has not been idle for too long, and restarts its idle time. */
 export function useSession(world: World, credentials: string): PceObject | undefined {
   const session = sessions(world).get(digest(credentials))
   if (!session || isOver(world, session.used, idleMs(world))) return undefined
@@ -49,7 +49,7 @@ export function useSession(world: World, credentials: string): PceObject | undef
   return world.store('users').get(session.user as string)
 }
 
-/** The session of these credentials, or, when they are an API key's, all of the user's. */
+/** Ends the session with these credentials. If they belong to an API key, all sessions of the user end. */
 export function endSessions(world: World, user: PceObject, credentials: string): void {
   const own = sessions(world).get(digest(credentials))
   const ended = own ? [own] : sessions(world).all()

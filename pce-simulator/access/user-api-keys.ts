@@ -28,7 +28,7 @@ const userApiKey: PlainKind = {
 
 const [collection, item] = plainRoutes(userApiKey)
 
-/** The API keys of one user (P13). */
+/** The routes of one user's API keys (P13). */
 export const userApiKeyRoutes: Route[] = [
   {
     ...collection!,

@@ -35,7 +35,7 @@ export const userRoutes: Route[] = [
         handle: ({ world, params }) => {
           const current = requireUser(world, params.id!)
           if (current.local_profile === null) throw invalidInput('The user has no local profile')
-          // Only who has one can log in with a password of this PCE.
+          // Without a password, the user cannot log in at this PCE any more.
           const { password_digest: _forgotten, ...rest } = current
           world.store('users').set(rest)
           const change = changePlain(user, world, rest, { local_profile: null, type: 'external' })
@@ -46,13 +46,16 @@ export const userRoutes: Route[] = [
   },
 ]
 
-/** The organisations a user may enter: of this PCE, the one there is. */
+/** Lists the organisations that a user may enter. This PCE has only one. */
 export function orgsOf(world: World, of: PceObject): Json[] {
   const permissions = permissionsOf(world, principalOfUser(world, of)?.href)
   return [{ href: orgPath(world, ''), org_id: world.orgId, display_name: `Organization ${world.orgId}`, permissions }]
 }
 
-/** 501 says that the user is there but the invitation was not sent (P30): the work that a `job-failed` lets fail. */
+/**
+ * Creates a user. With the fault `job-failed`, the user is created but the answer is 501, which means that the
+ * invitation was not sent (P30).
+ */
 function create(call: Call) {
   const { world, path } = call
   const made = createPlain(user, user.build!(world, call.body, call), world, { path })

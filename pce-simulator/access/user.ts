@@ -33,7 +33,9 @@ const DEFAULTS = {
   local_profile: {},
 }
 
-/** Of the whole PCE: their path has no organisation, and they are not deleted (P12, P28). */
+/**
+ * Users. They belong to the whole PCE, so their path contains no organisation, and they cannot be deleted (P12, P28).
+ */
 export const user: PlainKind = {
   segment: 'users',
   route: '/users',
@@ -63,7 +65,7 @@ export const user: PlainKind = {
       login_count: object.login_count,
       last_login_on: object.last_login_on,
       last_login_ip_address: object.last_login_ip_address,
-      // Groups come from an identity provider; the users here are local.
+      // Only users from an identity provider have groups, and the users here are local.
       ...(object.effective_groups === undefined ? {} : { effective_groups: object.effective_groups }),
       local_profile: object.local_profile,
       permissions: permissionsOf(world, principalOfUser(world, object)?.href),
@@ -86,7 +88,7 @@ export function requireUser(world: World, id: string): PceObject {
   return found
 }
 
-/** The people of the estate; the first may log in. */
+/** Creates the estate's users. The first one can log in. */
 export function seedUsers(
   world: World,
   people: readonly { href: string; username: string; full_name: string }[],

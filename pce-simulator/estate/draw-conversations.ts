@@ -3,10 +3,10 @@ import type { Process } from './data/processes.js'
 import { createWeightedDraw, type Random } from './random.js'
 import type { Participant, Relation } from './relation.js'
 
-/** 1 January 2026, in days since the epoch: nothing was observed before. */
+/** 1 January 2026, in days since the epoch. Nothing was observed earlier. */
 export const HISTORY_STARTS = 20454
 
-/** Draws in a row that gave nothing new, after which a relation counts as used up. */
+/** After this many draws in a row without a new conversation, a relation counts as exhausted. */
 const PATIENCE = 30
 
 const STATES: readonly Conversation['state'][] = [
@@ -23,11 +23,11 @@ const STATES: readonly Conversation['state'][] = [
 ]
 
 /**
- * Draws conversations until they make exactly `rows` rows of an unrestricted query: first one from every relation, in order, then
- * by weight. Many connections between managed hosts are reported by both, which makes two rows. Some conversations ended and
- * started again, which makes none.
+ * Draws conversations until an unrestricted query would return exactly `rows` rows: first one from every relation, in
+ * order, then by weight. A connection between two managed hosts is often reported by both, which makes two rows. Some
+ * conversations ended and started again, which makes no additional row.
  *
- * At least one relation has to be inexhaustible. Throws RangeError when all are used up first.
+ * At least one relation must be inexhaustible. Throws RangeError if all are exhausted first.
  */
 export function drawConversations(random: Random, relations: readonly Relation[], rows: number): Conversation[] {
   const conversations: Conversation[] = []
@@ -62,8 +62,8 @@ export function drawConversations(random: Random, relations: readonly Relation[]
 }
 
 /**
- * One conversation as its ends report it, in one row or two. An end without a VEN reports nothing; where neither has one, a
- * network device does. Empty when the draw gave a host to itself.
+ * Draws one conversation as its ends report it, in one or two rows. An end without a VEN reports nothing; if neither
+ * has one, a network device reports it. Empty if a host was drawn as both ends.
  */
 function observe(random: Random, relation: Relation): Conversation[] {
   const [from, to] = [relation.from(random), relation.to(random)]
@@ -114,7 +114,10 @@ function describeProcess(random: Random, process: Process | readonly string[], r
   }
 }
 
-/** Most conversations have gone on daily since January, some are weekly, some came later, one in twenty has ended since. */
+/**
+ * Draws when a conversation takes place. Most have gone on daily since January, some are weekly, some started later,
+ * and one in twenty has ended since.
+ */
 function drawSchedule(random: Random, weekly: boolean) {
   const firstDay =
     HISTORY_STARTS +
@@ -136,8 +139,8 @@ const resume = (random: Random, conversation: Conversation, endedOn: number): Co
 })
 
 /**
- * Makes equal ends and equal services one object each, which saves most of an estate's memory, and gives every conversation
- * a key that is equal for those that make one row of an answer.
+ * Replaces equal ends and equal services by a single shared object, which saves most of an estate's memory. Also gives
+ * each conversation a key, which is equal for conversations that make one row of an answer.
  */
 function createSharing(): (conversation: Conversation) => { key: string; shared: Conversation } {
   const ends = createPool<Endpoint>()

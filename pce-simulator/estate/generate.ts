@@ -14,7 +14,7 @@ import { createRandom } from './random.js'
 import { scale, type Relation } from './relation.js'
 import { writePolicy } from './write-policy.js'
 
-/** Below this there is no room for an application, its callers and what they depend on. */
+/** A smaller estate has no room for an application, its callers and the services they depend on. */
 export const FEWEST_WORKLOADS = 20
 
 const USERS = [
@@ -23,21 +23,21 @@ const USERS = [
   { href: '/users/3', username: 'sam.security@example.com', full_name: 'Sam Security' },
 ]
 
-/** The application that every reader asks about first; its traffic is drawn before all other. */
+/** The application that demonstrations start with. Its traffic is drawn before all other. */
 const SHOWCASE = 'payments|prod'
 
-/** Estates of large organisations take seconds to draw, and a process seldom wants more than a few. */
+/** Caches the latest estates, because a large one takes seconds to draw and a process rarely needs more than a few. */
 const drawn = new LRUCache<string, Estate, EstateOptions>({
   max: 4,
   memoMethod: (_key, _stale, { context }) => draw(context),
 })
 
 /**
- * A believable organisation, from its options alone: neither clock nor platform has a say. `workloads` counts managed and
- * unmanaged ones together; `flows` is the number of rows that a traffic query without filters answers over the whole
- * lifetime, from January 2026 on.
+ * Generates a believable organisation that depends only on the options, not on the clock or the platform. `workloads`
+ * counts managed and unmanaged ones together; `flows` is the number of rows that a traffic query without filters
+ * returns for the whole period since January 2026.
  *
- * The conversations, which nobody changes, are shared between the estates made from the same options; all else is the caller's own.
+ * Conversations never change, so all estates with the same options share them. Everything else belongs to the caller.
  *
  * Throws RangeError for fewer than FEWEST_WORKLOADS workloads or a negative number of flows.
  */

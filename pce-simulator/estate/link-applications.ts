@@ -7,7 +7,7 @@ import { anyAddress, anyOf, join, type Relation } from './relation.js'
 
 const TCP = 6
 
-/** Finds the hosts of a place; unknown places have none. */
+/** Finds the hosts of an application's tier in one environment. An unknown combination has none. */
 export type HostsOf = (app: string, env: string, role: string) => readonly Host[]
 
 export function indexHosts(slots: readonly Slot[]): HostsOf {
@@ -17,7 +17,7 @@ export function indexHosts(slots: readonly Slot[]): HostsOf {
 
 const stackOf = ({ stack }: Application): Stack => STACKS[stack]
 
-/** The tier of an application that has a role. Throws RangeError when it has none. */
+/** Finds the tier of an application by its role. Throws RangeError if there is none. */
 function tierOf(application: Application, role: string): Tier {
   const tier = stackOf(application).tiers.find((candidate) => candidate.role === role)
   if (tier === undefined) throw new RangeError(`${application.name} has no ${role} tier`)
@@ -30,7 +30,7 @@ export function applicationNamed(name: string): Application {
   return application
 }
 
-/** The tier that others call. */
+/** The tier of an application that others call. */
 export const entryTier = (application: Application) => tierOf(application, stackOf(application).entry)
 
 const everyPlace = <T>(make: (application: Application, env: Environment) => readonly T[]): T[] =>
@@ -38,7 +38,7 @@ const everyPlace = <T>(make: (application: Application, env: Environment) => rea
 
 const placeWeight = (application: Application, env: Environment) => application.size * (env === 'prod' ? 4 : 1)
 
-/** Tier to tier inside each application and environment. */
+/** Traffic between the tiers within each application and environment. */
 export const linkTiers = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>
     stackOf(application).edges.flatMap(([fromRole, toRole]) => {
@@ -55,7 +55,10 @@ export const linkTiers = (hosts: HostsOf): Relation[] =>
     }),
   )
 
-/** Application to application; what lacks the caller's environment is called in prod, as real estates do. */
+/**
+ * Traffic between applications. If the callee does not exist in the caller's environment, it is called in prod, as in
+ * real estates.
+ */
 export const linkCallers = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>
     (CALLS[application.name] ?? []).flatMap((name) => {
@@ -74,7 +77,7 @@ export const linkCallers = (hosts: HostsOf): Relation[] =>
     }),
   )
 
-/** Applications to names on the internet, over HTTPS. */
+/** Traffic of applications to internet host names, over HTTPS. */
 export const linkInternet = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>
     (INTERNET_CALLS[application.name] ?? []).flatMap((fqdn): Relation[] => {

@@ -19,7 +19,7 @@ const branchMachine = anyAddress((random) => ({
   ip: `${BRANCH_NETWORK}.${random.integer(0, 63)}.${random.integer(1, 254)}`,
 }))
 
-/** From addresses the PCE does not know to the production entry of some applications. */
+/** Traffic from addresses that the PCE does not know to the production entry tier of the named applications. */
 function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): Relation[] {
   return names.flatMap((name): Relation[] => {
     const { role, port, listener } = entryTier(applicationNamed(name))
@@ -41,12 +41,12 @@ function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): R
   })
 }
 
-/** The internet's visitors: there is always another one. */
+/** Traffic of visitors from the internet, of whom there are always more. */
 export const linkVisitors = (hosts: HostsOf) => linkAddresses(hosts, PUBLIC_APPLICATIONS, visitor)
 
 export const linkBranches = (hosts: HostsOf) => linkAddresses(hosts, BRANCH_APPLICATIONS, branchMachine)
 
-/** People at their laptops opening the company's own applications. */
+/** Traffic of employees' laptops to the company's own applications. */
 export const linkEmployees = (hosts: HostsOf, laptops: readonly Host[]): Relation[] =>
   EMPLOYEE_APPLICATIONS.flatMap((name) => {
     const { role, port, listener } = entryTier(applicationNamed(name))
@@ -61,7 +61,7 @@ export const linkEmployees = (hosts: HostsOf, laptops: readonly Host[]): Relatio
     })
   })
 
-/** People at their laptops on the internet. */
+/** Traffic of employees' laptops to the internet. */
 export const linkBrowsing = (laptops: readonly Host[]): Relation[] =>
   laptops.length === 0
     ? []

@@ -7,18 +7,18 @@ import { STACKS } from './data/stacks.js'
 export const LOCATIONS = ['eu-central', 'eu-west', 'us-east', 'dc1'] as const
 export type Location = (typeof LOCATIONS)[number]
 
-/** Everything in an estate was set up in the same week; only traffic goes on. */
+/** Everything in an estate was created in the same week; only its traffic goes on. */
 export const CREATED_AT = '2026-01-10T09:00:00.000Z'
 
 export const ENDPOINT_ROLE = 'endpoint'
 
 export interface LabelBook {
   labels: Label[]
-  /** Throws RangeError for a label the estate does not have. */
+  /** Finds a label. Throws RangeError if the estate does not have it. */
   find(key: string, value: string): Label
 }
 
-/** Every label of the four built-in dimensions, numbered from 1, whether or not the estate is large enough to use it. */
+/** Creates every label of the four built-in dimensions, numbered from 1, even if the estate is too small to use it. */
 export function numberLabels(orgId: number): LabelBook {
   const values: Record<string, readonly string[]> = {
     role: [

@@ -5,12 +5,12 @@ import { CREATED_AT, type LabelBook } from './number-labels.js'
 import { createRandom } from './random.js'
 import { HEARTBEAT_AT } from './shape-workload.js'
 
-/** Smaller organisations have clusters, but nothing runs in them yet. */
+/** In smaller organisations the clusters exist but are empty. */
 const FEWEST_WORKLOADS_WITH_PODS = 50
 
 /**
- * Clusters, the profiles of their namespaces and what runs in them. A random sequence of its own: what was placed before keeps
- * its ids, whatever is added here.
+ * Creates the clusters, the profiles of their namespaces and the workloads in them. They use a random sequence of their
+ * own, so that changes here do not affect the ids of anything placed earlier.
  */
 export function placeContainers({ seed, workloads, orgId }: EstateOptions, labels: LabelBook): Inventory {
   const random = createRandom(seed ^ 0xc0)
@@ -108,7 +108,7 @@ export function placeContainers({ seed, workloads, orgId }: EstateOptions, label
   }
 }
 
-/** The virtual service that Kubelink makes of a service with an address of its own. */
+/** Creates the virtual service that Kubelink reports for a Kubernetes service with its own address. */
 function publish(orgId: number, uuid: string, name: string, port: number): VersionedObject {
   return {
     href: `/orgs/${orgId}/sec_policy/draft/virtual_services/${uuid}`,

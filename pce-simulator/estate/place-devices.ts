@@ -5,7 +5,10 @@ import { CREATED_AT } from './number-labels.js'
 import { createRandom } from './random.js'
 import { HEARTBEAT_AT } from './shape-workload.js'
 
-/** An enforcement node with its switches, and a pair of load balancers with what they serve. Random in a sequence of its own. */
+/**
+ * Creates an enforcement node with its switches, and a pair of load balancers with their virtual servers, from a random
+ * sequence of their own.
+ */
 export function placeDevices({ seed, orgId }: EstateOptions): Inventory {
   const random = createRandom(seed ^ 0xde)
   const org = (path: string) => `/orgs/${orgId}/${path}/${random.uuid()}`

@@ -9,18 +9,18 @@ import { LOCATIONS, type LabelBook, type Location } from './number-labels.js'
 import { createWeightedDraw, type Random } from './random.js'
 import { shapeManaged } from './shape-workload.js'
 
-/** A workload as the traffic generator sees it. */
+/** A workload together with what the traffic generator needs to know about it. */
 export interface Host {
   workload: Workload
-  /** Shared by every conversation of the host. */
+  /** The host as an end of a conversation. All its conversations share this object. */
   endpoint: Endpoint
   os: Os
   managed: boolean
-  /** The one person who uses it; servers have none. */
+  /** The employee who uses the host; null for servers. */
   user: string | null
 }
 
-/** Where hosts of one kind belong: an application's tier in one environment. */
+/** The place of similar hosts: an application's tier in one environment. */
 export interface Slot {
   app: string
   env: Environment
@@ -33,7 +33,10 @@ export interface Slot {
   hosts: Host[]
 }
 
-/** Every place a server can have, in the order in which a growing estate fills them: production first, payments in front. */
+/**
+ * Lists every place for servers in the order in which a growing estate fills them: production first, beginning with
+ * payments.
+ */
 export function listSlots(): Slot[] {
   const applicationSlots = (application: Application, env: Environment, index: number): Slot[] => {
     const stack: Stack = STACKS[application.stack]
@@ -71,11 +74,17 @@ export function listSlots(): Slot[] {
   ]
 }
 
-/** The smallest estates: payments and its callers, then DNS, Active Directory, NTP and monitoring, then the rest. */
+/**
+ * The places that the smallest estates fill first: payments and its callers, then DNS, Active Directory, NTP and
+ * monitoring.
+ */
 const STARTERS = 9
 const STARTING_SERVICES = 4
 
-/** Gives `count` servers to the slots: one each in order, the rest by weight. Fills `slot.hosts`. */
+/**
+ * Distributes `count` servers over the slots: one to each in order, the rest by weight. The servers are added to
+ * `slot.hosts`.
+ */
 export function placeServers(
   random: Random,
   labels: LabelBook,
@@ -128,18 +137,24 @@ const labelsOf = (labels: LabelBook, { app, env, role }: Slot, location: Locatio
   labels.find('loc', location),
 ]
 
-/** One host in thirty deviates from its application, as it does where roll-outs are under way; payments is all of a piece. */
+/**
+ * Chooses an enforcement mode. One host in thirty deviates from its application, as in a roll-out that is under way;
+ * all hosts of payments have the same mode.
+ */
 function modeOf(random: Random, { app, env }: Slot): EnforcementMode {
   const mode = ENFORCEMENT[`${app}|${env}`] ?? 'visibility_only'
   const deviates = random.chance(1 / 30) && app !== 'payments'
   return deviates ? random.pick(['idle', 'visibility_only', 'selective', 'selective'] as const) : mode
 }
 
-/** 10.<10 per location>.x.y: one network per location, room for 65,000 hosts each. */
+/** The address of a server: 10.<10 per location>.x.y, one network per location with room for 65,000 hosts. */
 const serverAddress = (location: Location, number: number) =>
   hostAddress(`10.${(LOCATIONS.indexOf(location) + 1) * 10}`, number)
 
-/** The `number`th address of a /16, network and broadcast addresses of its /24s left out. Throws RangeError beyond it. */
+/**
+ * The `number`th address of a /16, without the network and broadcast addresses of its /24s. Throws RangeError if there
+ * is none.
+ */
 export function hostAddress(network: string, number: number): string {
   const third = Math.floor((number - 1) / 254)
   if (third > 255) throw new RangeError(`${network}.0.0/16 has no room for ${number} hosts`)

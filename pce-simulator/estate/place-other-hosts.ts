@@ -12,20 +12,23 @@ export interface OtherHosts {
   strays: Host[]
 }
 
-/** Numbers of agents from here on belong to hosts that are no application's. */
+/** Hosts that belong to no application have agent ids from here on. */
 const FIRST_AGENT = 500_000
 
 const LAPTOP_NETWORK = '10.200'
 const APPLIANCE_NETWORK = '10.50'
 const STRAY_NETWORK = '10.70'
 
-/** How many of an estate's workloads are no application's servers. */
+/** Decides how many of an estate's workloads do not belong to an application. */
 export function shareOut(workloads: number): { laptops: number; appliances: number; strays: number } {
   const share = (part: number) => (workloads < 20 ? 0 : Math.max(1, Math.floor(workloads * part)))
   return { laptops: share(0.12), appliances: share(0.06), strays: share(0.04) }
 }
 
-/** Laptops have role and place but no application; appliances have no VEN; strays have one label or none. */
+/**
+ * Creates the hosts that belong to no application. Laptops have a role and a location; appliances have no VEN; stray
+ * servers have at most one label.
+ */
 export function placeOtherHosts(
   random: Random,
   labels: LabelBook,

@@ -1,19 +1,22 @@
-/** A small seeded generator: everything believable about an estate comes from here, so that a seed is an estate. */
+/**
+ * A small seeded random number generator. All random choices for an estate use it, so that a seed determines the
+ * estate.
+ */
 export interface Random {
-  /** 0 <= x < 1 */
+  /** Returns a number with 0 <= x < 1. */
   next(): number
-  /** An integer, both bounds included. */
+  /** Returns an integer between the bounds, both included. */
   integer(from: number, to: number): number
   chance(probability: number): boolean
-  /** Throws RangeError on an empty list. */
+  /** Picks an item. Throws RangeError if the list is empty. */
   pick<T>(items: readonly T[]): T
-  /** Lowercase hexadecimal digits. */
+  /** Returns lowercase hexadecimal digits. */
   hex(digits: number): string
-  /** A version 4 UUID in form. */
+  /** Returns a text in the form of a version 4 UUID. */
   uuid(): string
 }
 
-/** mulberry32: 32 bits of state, plenty for an estate. */
+/** Creates a mulberry32 generator, whose 32 bits of state are plenty for an estate. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {
@@ -41,7 +44,7 @@ export function createRandom(seed: number): Random {
   }
 }
 
-/** Draws indexes in proportion to their weights; a weight can be taken out. */
+/** Draws indexes with probabilities in proportion to their weights. A weight can be removed. */
 export function createWeightedDraw(weights: readonly number[]): {
   draw(random: Random): number | null
   remove(index: number): void

@@ -3,42 +3,42 @@ import type { Process } from './data/processes.js'
 import type { Host } from './place-hosts.js'
 import type { Random } from './random.js'
 
-/** One end as a relation draws it. */
+/** One end of a conversation, as drawn from a relation. */
 export interface Participant {
   endpoint: Endpoint
-  /** Runs a VEN, so it reports. */
+  /** True if the end runs a VEN and therefore reports. */
   managed: boolean
-  /** The person whose name the end's processes have; otherwise the process's own user. */
+  /** The person who runs the end's processes; null if the processes run as their usual user. */
   user: string | null
 }
 
 export type Party = (random: Random) => Participant
 
-/** A kind of traffic: who talks to whom, how. Conversations are drawn from it. */
+/** A kind of traffic: which ends communicate, and how. Conversations are drawn from it. */
 export interface Relation {
-  /** The applications it is about, as `app|env`. */
+  /** The applications concerned, as `app|env`. */
   about: readonly string[]
-  /** How often it is drawn, relative to the others. */
+  /** How often the relation is drawn, relative to the others. */
   weight: number
   from: Party
   to: Party
   proto: number
-  /** Absent for protocols without ports. */
+  /** The port; undefined for protocols without ports. */
   port?: number
-  /** With `port`, any port in between. */
+  /** The last port of a range that starts at `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
-  /** The process at the destination; null where nobody can know. */
+  /** The process at the destination; null if nothing could report it. */
   listener: Process | null
-  /** The process at the source; several paths where people choose their program. */
+  /** The process at the source, or several paths if people choose their program. */
   client: Process | readonly string[] | null
   weekly?: boolean
   transmission?: Conversation['transmission']
-  /** Powers of ten that connections per day go up to. */
+  /** The largest power of ten that the number of connections per day reaches. */
   busy: number
 }
 
-/** Any of the hosts. Throws RangeError when there are none: leave such relations out (`join`). */
+/** Draws one of the hosts. Throws RangeError if there are none; `join` leaves such relations out. */
 export const anyOf =
   (hosts: readonly Host[]): Party =>
   (random) => {
@@ -46,17 +46,17 @@ export const anyOf =
     return { endpoint, managed, user }
   }
 
-/** An address nobody has registered. */
+/** Draws an address that belongs to no workload. */
 export const anyAddress =
   (make: (random: Random) => { ip: string; fqdn?: string }): Party =>
   (random) => ({ endpoint: make(random), managed: false, user: null })
 
-/** The relation between two groups of hosts, if both have any. */
+/** Creates the relation between two groups of hosts, unless one is empty. */
 export function join(from: readonly Host[], to: readonly Host[], relation: Omit<Relation, 'from' | 'to'>): Relation[] {
   return from.length === 0 || to.length === 0 ? [] : [{ ...relation, from: anyOf(from), to: anyOf(to) }]
 }
 
-/** Scales the weights so that they sum to `share`. */
+/** Scales the weights of the relations to the sum `share`. */
 export function scale(relations: readonly Relation[], share: number): Relation[] {
   const sum = relations.reduce((total, { weight }) => total + weight, 0)
   return relations.map((relation) => ({ ...relation, weight: (relation.weight / sum) * share }))

@@ -18,13 +18,13 @@ export interface ManagedFacts {
   online: boolean
   location: Location
   listeners: readonly { port: number; process: Process }[]
-  /** Number of its agent, unique. */
+  /** The unique number of the workload's agent. */
   agentId: number
 }
 
-/** The last that was heard of everything that reports. */
+/** The last heartbeat of everything that reports. */
 export const HEARTBEAT_AT = '2026-01-17T06:00:00.000Z'
-/** What `agent.config.mode`, the field older clients read, calls the modes. */
+/** The names of the enforcement modes in `agent.config.mode`, which older clients read. */
 const OLD_MODES: Record<EnforcementMode, string> = {
   idle: 'idle',
   visibility_only: 'illuminated',
@@ -58,7 +58,7 @@ const bookkeeping = (author: string) => ({
 
 const gatewayOf = (ip: string) => ip.replace(/\.\d+\.\d+$/, '.255.254')
 
-/** A workload with a VEN, as a collection GET shows it (P16). The VEN's uuid is the workload's. */
+/** Renders a workload with a VEN as a collection GET shows it (P16). The VEN has the same uuid as its workload. */
 export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
   const { orgId, hostname, ip, ipv6, os, kind, mode, online } = facts
   const uuid = random.uuid()
@@ -148,7 +148,7 @@ export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
   }
 }
 
-/** A workload that someone entered by hand: no VEN, nothing enforced. */
+/** Renders a workload that an administrator has entered: it has no VEN and enforces nothing. */
 export function shapeUnmanaged(
   random: Random,
   facts: { orgId: number; name: string; ip: string; osId: string | null; labels: readonly Label[] },

@@ -13,7 +13,10 @@ export interface Policy {
   ruleSets: RuleSet[]
 }
 
-/** The estate's policy objects with draft hrefs, nothing pending; ids count from 1 in the order of the data. */
+/**
+ * Creates the estate's policy objects with draft hrefs and without pending changes. Ids count from 1 in the order of
+ * the data.
+ */
 export function writePolicy(orgId: number, labels: LabelBook): Policy {
   const draft = `/orgs/${orgId}/sec_policy/draft`
   const ipLists = IP_LISTS.map((spec, index) => writeIpList(`${draft}/ip_lists/${index + 1}`, spec))
@@ -126,7 +129,7 @@ const writeRule = (href: string, rule: RuleSpec, find: Lookup) => ({
   unscoped_consumers: rule.extraScope,
 })
 
-/** Turns the words of data/rule-sets.ts into actors. Throws RangeError for a name that the estate does not have. */
+/** Parses the notation of data/rule-sets.ts into actors. Throws RangeError for a name that the estate does not have. */
 function readActors(words: readonly string[], find: Lookup): Actor[] {
   return words.flatMap((word): Actor[] => {
     if (word === 'ams') return [{ actors: 'ams' }]

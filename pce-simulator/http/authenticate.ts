@@ -4,19 +4,19 @@ import { Refusal } from '../refusal.js'
 import type { World } from '../world.js'
 import { readBasic } from './read-basic.js'
 
-/** Paths that need no credentials, or whose handlers check them (P2, P5). */
+/** Paths that need no credentials, or whose handlers check their own (P2, P5). */
 const OPEN_PATHS = new Set(['/api/v2/node_available', '/api/v2/login_users/authenticate', '/api/v2/users/login'])
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Null on paths that need no credentials. */
+    /** The caller; null on paths that need no credentials. */
     caller: Caller | null
   }
 }
 
 /**
- * Basic authentication of every path below `/api`, by an API key or a session: 401 without a JSON body for wrong or missing
- * credentials, 403 for the id of another organisation (P2, P30).
+ * Requires Basic authentication by an API key or a session for every path below `/api`. Answers 401 without a JSON body
+ * for wrong or missing credentials, and 403 for the id of another organisation (P2, P30).
  */
 export function authenticate(app: FastifyInstance, world: World): void {
   app.decorateRequest('caller', null)

@@ -15,10 +15,10 @@ const BASE = '/api/v2'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const
 
-/** 1,000 workloads of a bulk call with room to spare. */
+/** The maximum size of a body: a bulk call with 1,000 workloads, and room to spare. */
 const BODY_LIMIT = 32 * 1024 * 1024
 
-/** The HTTP side of the simulator: records, faults, credentials, then the routes of the PCE. */
+/** Builds the HTTP side of the simulator: recording of requests, faults, authentication, then the routes of the PCE. */
 export function buildApp(
   world: World,
   findRoute: FindRoute,
@@ -39,7 +39,7 @@ export function buildApp(
     void reply.header('cache-control', 'no-store')
     done()
   })
-  // Fastify adds a charset; clients of the PCE know only the bare type (P7).
+  // Fastify adds a charset, but clients of the PCE expect the bare media type (P7).
   app.addHook('onSend', (_request, reply, payload, done) => {
     const type = reply.getHeader('content-type')
     if (typeof type === 'string') void reply.header('content-type', type.replace(/;\s*charset=utf-8$/i, ''))
@@ -51,7 +51,7 @@ export function buildApp(
   limitRate(app, world)
 
   addControlRoutes(app, faults, requests)
-  // One route for all of them: the table that `findRoute` searches is made once, not for each simulator.
+  // Fastify gets a single route. The table that `findRoute` searches is built once rather than for each simulator.
   app.route({ method: [...METHODS], url: `${BASE}/*`, handler: (request, reply) => answer(request, reply) })
   app.setNotFoundHandler((_request, reply) => sendErrors(reply, 404, notFound().errors))
   app.setErrorHandler((error, _request, reply) => sendError(error, reply))
@@ -60,14 +60,14 @@ export function buildApp(
   function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const found = findRoute(pathOf(request))
     if (found === null) throw notFound()
-    // A path has every method; those that its route does not offer are 405, not 404.
+    // A known path accepts every method. One that its route does not offer is answered with 405, not 404.
     const action = (found.route.verbs as Partial<Record<string, Action>>)[request.method]
     if (!action) throw methodNotAllowed()
     return run(world, action, found.params, request, reply)
   }
 }
 
-/** Below `/api/v2`, without the query. */
+/** The path below `/api/v2`, without the query. */
 const pathOf = (request: FastifyRequest) => new URL(request.raw.url ?? '/', 'http://pce').pathname.slice(BASE.length)
 
 function run(
@@ -104,7 +104,10 @@ function run(
   }
 }
 
-/** Two spellings of a path mean the same object; hrefs have the one of `encodeURIComponent` (P45). */
+/**
+ * Normalises a path to the spelling of `encodeURIComponent`, which hrefs use, because differently encoded paths mean
+ * the same object (P45).
+ */
 function spellPath(path: string): string {
   return path
     .split('/')
@@ -112,7 +115,10 @@ function spellPath(path: string): string {
     .join('/')
 }
 
-/** A body is JSON, or CSV for the one route that takes it, or it is refused; no body is left to the handler's rule that one must be present (P5). */
+/**
+ * Accepts JSON bodies, CSV for the one route that takes it, and refuses all others. Whether a body may be missing is
+ * left to the handler (P5).
+ */
 function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'string' }, (request, text: string, done) => {
@@ -135,7 +141,7 @@ function sendError(error: unknown, reply: FastifyReply): FastifyReply {
   if (statusCode !== undefined && statusCode < 500) {
     return sendErrors(reply, 400, [{ token: 'bad_request', message }])
   }
-  // A fault of the simulator itself: tests must see it.
+  // An unexpected error is a bug in the simulator, so it is printed for tests to show.
   console.error(error)
   return sendErrors(reply, 500, [{ token: 'internal_server_error', message }])
 }

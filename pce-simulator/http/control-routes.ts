@@ -2,12 +2,12 @@ import type { FastifyInstance } from 'fastify'
 import { type FaultControl, FAULT_KINDS, type Fault } from './inject-faults.js'
 import type { RecordedRequest } from './record-requests.js'
 
-/** A fault over HTTP: a `path` between slashes with a leading `re:` is a pattern (`"re:/async_queries/[^/]+$"`). */
+/** A fault in JSON. A `path` that begins with `re:` is a regular expression (`"re:/async_queries/[^/]+$"`). */
 type WireFault = Omit<Fault, 'path'> & { path: string }
 
 /**
- * Drives a simulator that runs in another process: `GET|DELETE /_sim/requests`, `GET|POST|DELETE /_sim/faults` (one fault or a
- * list). Outside `/api`, without credentials, never struck by a fault itself.
+ * Adds the routes that control a simulator in another process: `GET|DELETE /_sim/requests` and `GET|POST|DELETE
+ * /_sim/faults` (one fault or a list). They are outside `/api`, need no credentials and are never affected by faults.
  */
 export function addControlRoutes(app: FastifyInstance, faults: FaultControl, requests: RecordedRequest[]): void {
   app.get('/_sim/requests', () => requests)

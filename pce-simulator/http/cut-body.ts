@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 
-/** All bytes of a payload, whatever form Fastify has it in. */
+/** Reads all bytes of a payload, in whichever form Fastify has it. */
 export async function readWhole(payload: unknown): Promise<Buffer> {
   if (payload instanceof Readable) {
     const chunks: Buffer[] = []
@@ -11,7 +11,7 @@ export async function readWhole(payload: unknown): Promise<Buffer> {
   return Buffer.from(typeof payload === 'string' ? payload : '')
 }
 
-/** Sends `half`, then calls `then`, or stays silent for ever when there is none. */
+/** Streams the first half of a body and then calls `then`. If `then` is null, the stream never ends. */
 export function halfBody(half: Buffer, then: (() => void) | null): Readable {
   let sent = false
   return new Readable({
@@ -20,7 +20,7 @@ export function halfBody(half: Buffer, then: (() => void) | null): Readable {
         sent = true
         this.push(half)
       } else if (then) {
-        // Time for the first half to leave: a destroyed socket throws away what it still holds.
+        // The first half needs time to be sent, because a destroyed socket discards what it still holds.
         setTimeout(then, 20).unref()
       }
     },

@@ -1,13 +1,16 @@
 import createRouter from 'find-my-way'
 import type { Route } from './route.js'
 
-/** The route that serves a path below `/api/v2`, with the decoded parameters of the path; null where there is none. */
+/** Finds the route of a path below `/api/v2`, with the decoded parameters of the path; null if there is none. */
 export type FindRoute = (path: string) => { route: Route; params: Record<string, string> } | null
 
-/** Longer segments of a path belong to no route. */
+/** A path with a longer segment matches no route. */
 const LONGEST_SEGMENT = 500
 
-/** Which route a path belongs to, whatever the method: a path that only takes POST is still a path (405, not 404). */
+/**
+ * Creates a lookup of routes by path, whatever the method: a path that only accepts POST must answer 405 to a GET, not
+ * 404.
+ */
 export function createFindRoute(routes: readonly Route[]): FindRoute {
   const router = createRouter({ maxParamLength: LONGEST_SEGMENT })
   for (const route of routes) router.on('GET', route.path, () => {}, route)

@@ -3,17 +3,17 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { halfBody, readWhole } from './cut-body.js'
 
 /**
- * The ways in which a request goes wrong.
+ * The ways in which a request can go wrong.
  *
- * - Before the PCE sees it: `status`, `retry-after`, `html` (the answer of a proxy), `hang` (no byte ever), `reset` (TCP reset),
- *   `slow` (an answer after `delayMs`).
- * - Instead of the PCE, once the request has been read: `answer`, for what the simulator does not do by itself.
- * - After the PCE has done its work: `truncate` (a well-framed answer with half of its body), `cut-body` (half of the body, then
- *   the connection breaks), `stall-body` (half of the body, then silence), `commit-then-drop` (the connection breaks before the
- *   answer), `headers` (header values are replaced).
- * - In the asynchronous work that it starts (a collection job, a traffic query or its rules, the invitation of a user):
- *   `job-failed` lets the work fail, `job-stuck` lets it never end, and `job-expired` removes its result before it is fetched
- *   (404).
+ * - Before the PCE sees it: `status`, `retry-after`, `html` (the answer of a proxy), `hang` (no byte is ever sent),
+ * `reset` (TCP reset), `slow` (the answer comes after `delayMs`).
+ * - Instead of the PCE, once the request has been read: `answer`, for anything the simulator does not do by itself.
+ * - After the PCE has done its work: `truncate` (a well-framed answer with half of its body), `cut-body` (half of the
+ * body, then the connection breaks), `stall-body` (half of the body, then silence), `commit-then-drop` (the connection
+ * breaks before the answer), `headers` (header values are replaced).
+ * - In the asynchronous work that the request starts (a collection job, a traffic query or its rules, the invitation of
+ * a user): `job-failed` makes the work fail, `job-stuck` makes it run for ever, and `job-expired` removes its result
+ * before it is fetched (404).
  */
 export const FAULT_KINDS = [
   'status',
@@ -35,23 +35,29 @@ export const FAULT_KINDS = [
 
 export interface Fault {
   kind: (typeof FAULT_KINDS)[number]
-  /** A path or its beginning up to a `/` (`/orgs/1/labels`, with or without `/api/v2`), or a pattern for the whole path. */
+  /**
+   * The affected path, a prefix of it that ends before a `/` (`/orgs/1/labels`), or a pattern for the whole path.
+   * `/api/v2` may be omitted.
+   */
   path: string | RegExp
-  /** Any method when absent. */
+  /** The affected method; every method if it is not given. */
   method?: string
-  /** How many matching requests it strikes. */
+  /** How many matching requests are affected. */
   times: number
-  /** Matching requests that pass before it strikes. */
+  /** How many matching requests pass before the first is affected. */
   skip?: number
-  /** The status of `status` (503 unless given), `retry-after` (429), `html` (502) and `answer` (200). */
+  /** The status of `status` (default 503), `retry-after` (429), `html` (502) and `answer` (200). */
   status?: number
-  /** Value of Retry-After: seconds, or any text to be sent as it is. */
+  /** The value of Retry-After: seconds, or any text, which is sent verbatim. */
   retryAfter?: number | string
-  /** The JSON of `status`, `retry-after` and `answer`, the text of `html` or the message of `job-failed`. A text of `answer` is CSV. */
+  /**
+   * The JSON body of `status`, `retry-after` and `answer`, the text of `html`, or the message of `job-failed`. A text
+   * for `answer` is sent as CSV.
+   */
   body?: unknown
-  /** Of `slow`, milliseconds. */
+  /** The delay of `slow`, in milliseconds. */
   delayMs?: number
-  /** Of `headers`; null removes one. */
+  /** The headers that `headers` replaces; null removes one. */
   headers?: Record<string, string | null>
 }
 
@@ -155,7 +161,7 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
   const fault = request.fault
   if (!fault) return payload
   if (fault.kind === 'commit-then-drop') {
-    // What a stream would still produce is nobody's business any more.
+    // The stream is no longer needed, so it must not produce the rest.
     if (payload instanceof Readable) payload.destroy()
     request.raw.socket.destroy()
     return ''
@@ -179,6 +185,6 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
 export interface FaultControl {
   add(...faults: Fault[]): void
   clear(): void
-  /** Faults that still wait for requests. */
+  /** Lists the faults that have not yet affected all their requests. */
   pending(): Fault[]
 }

@@ -4,7 +4,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 import type { RateLimits } from '../options.js'
 
-/** The documented values (P48), for a PCE that is as strict as documented. */
+/** The limits that the documentation states (P48). */
 export const DOCUMENTED_LIMITS: Required<RateLimits> = {
   requestsPerMinute: 500,
   unpairsPerMinute: 10,
@@ -15,10 +15,13 @@ export const DOCUMENTED_LIMITS: Required<RateLimits> = {
 
 const MINUTE = 60_000
 
-/** A place that is taken frees itself when its request ends, which nobody can foretell. */
+/**
+ * How long to wait for a place among concurrent requests. When the next one ends cannot be predicted, so this is a
+ * fixed short time.
+ */
 const SHORTLY_MS = 1000
 
-/** Returns the milliseconds to wait when there is no room, else 0 and the request counts. */
+/** Counts the request and returns 0, or returns how many milliseconds to wait if there is no room. */
 type Limit = (request: FastifyRequest, reply: FastifyReply) => number
 
 interface Rule {
@@ -27,7 +30,7 @@ interface Rule {
   limit: Limit
 }
 
-/** 429 beyond a limit, with the seconds until there is room again; what was refused was not processed (P48). */
+/** Answers 429 beyond a limit, with the number of seconds to wait. A refused request is not processed (P48). */
 export function limitRate(app: FastifyInstance, world: World): void {
   const limits = world.options.rateLimit ?? {}
   const perMinute = (most: number | undefined) => createWindow(world, most)
@@ -55,7 +58,7 @@ export function limitRate(app: FastifyInstance, world: World): void {
   })
 }
 
-/** The minute is a rolling one: whether it is fixed instead, nobody says (P48). */
+/** Counts requests in a rolling minute. The documentation does not say whether the minute is rolling or fixed (P48). */
 function createWindow(world: World, most: number | undefined): Limit {
   const times: number[] = []
   return () => {
@@ -68,7 +71,7 @@ function createWindow(world: World, most: number | undefined): Limit {
   }
 }
 
-/** A window for each API key or session, by the Authorization header. */
+/** Applies a separate limit to each API key or session, by the Authorization header. */
 function eachCredential(create: () => Limit): Limit {
   const windows = new Map<string, Limit>()
   return (request, reply) => {
@@ -79,7 +82,7 @@ function eachCredential(create: () => Limit): Limit {
   }
 }
 
-/** So many at a time, from the head of a request to the end of its answer. */
+/** Limits how many requests are processed at the same time, from the head of the request to the end of its answer. */
 function createPlaces(most: number | undefined): Limit {
   let taken = 0
   return (_request, reply) => {

@@ -5,16 +5,19 @@ const KEPT = 10_000
 
 export interface RecordedRequest {
   method: string
-  /** As sent, without the query: `/api/v2/orgs/1/labels`. */
+  /** The path as sent, without the query: `/api/v2/orgs/1/labels`. */
   path: string
   query: Record<string, string>
-  /** How it authenticated itself, `Basic` for one; null without `authorization`. */
+  /** The authentication scheme, such as `Basic`; null without an `authorization` header. */
   scheme: string | null
-  /** Without `authorization`. */
+  /** All headers except `authorization`. */
   headers: Record<string, string | string[] | undefined>
-  /** Parsed JSON, or the text when it was not JSON; undefined when there was none. Without passwords and other secrets. */
+  /**
+   * The parsed JSON, or the text if it was not JSON, without passwords and other secrets; undefined if there was no
+   * body.
+   */
   body: unknown
-  /** Null while the request is unanswered, or when its connection was cut before an answer. */
+  /** The status of the answer; null until there is one, and if the connection was cut before it. */
   status: number | null
 }
 
@@ -24,7 +27,7 @@ declare module 'fastify' {
   }
 }
 
-/** Keeps every request below `/api`, so that a test can assert what reached the PCE and how often. */
+/** Records every request below `/api`, so that tests can assert what reached the PCE and how often. */
 export function recordRequests(app: FastifyInstance, requests: RecordedRequest[]): void {
   app.decorateRequest('record', null)
   app.addHook('onRequest', (request, _reply, done) => {

@@ -1,7 +1,9 @@
 const SECRET = /^(?:.*_)?password$|^secret$|^credential$/
 const REDACTED = '[redacted]'
 
-/** The value with every password, secret and credential taken out, at any depth; itself when it has none. */
+/**
+ * Replaces every password, secret and credential in the value, at any depth. Returns the value itself if there is none.
+ */
 export function redactSecrets(value: unknown): unknown {
   if (typeof value !== 'object' || value === null) return value
   let found = false
@@ -14,7 +16,7 @@ export function redactSecrets(value: unknown): unknown {
   return Array.isArray(value) ? entries.map(([, inner]) => inner) : Object.fromEntries(entries)
 }
 
-/** The value without any password, secret or credential, at any depth. */
+/** Removes every password, secret and credential from the value, at any depth. */
 export function leaveOutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(leaveOutSecrets)
   if (typeof value !== 'object' || value === null) return value

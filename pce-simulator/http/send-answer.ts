@@ -7,7 +7,9 @@ import type { Answer } from './route.js'
 
 const CHUNK_CHARACTERS = 64 * 1024
 
-/** Sends an answer as the PCE does: exactly `application/json`, no charset; no body at all for 202 and 204 (P6). */
+/**
+ * Sends an answer as the PCE does: as `application/json` without a charset, and without a body for 202 and 204 (P6).
+ */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)
@@ -15,7 +17,7 @@ export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer:
   if (answer.lines) return sendPieces(request, reply, answer.lines.type, answer.lines.of)
   if (answer.file) return reply.header('content-type', answer.file.type).send(answer.file.content)
   if (answer.json === undefined) return reply.send()
-  // Hashing bytes is several times cheaper than hashing a string of the same length.
+  // Hashing bytes is several times faster than hashing a string of the same length.
   const bytes = Buffer.from(JSON.stringify(answer.json))
   if (request.method === 'GET') void reply.header('etag', `W/"${createHash('sha1').update(bytes).digest('hex')}"`)
   return reply.header('content-type', 'application/json').send(bytes)
@@ -25,7 +27,9 @@ export function sendErrors(reply: FastifyReply, status: number, errors: readonly
   return reply.code(status).header('content-type', 'application/json').send(JSON.stringify(errors))
 }
 
-/** A result of 200,000 flows is some 200 MB of text: it never exists as one string. */
+/**
+ * Sends a body in pieces, because a result of 200,000 flows is some 200 MB of text and must never be a single string.
+ */
 function sendPieces(
   request: FastifyRequest,
   reply: FastifyReply,

@@ -1,4 +1,4 @@
-/** Negative when `one` is older than `other`: `24.5.0-72` before `25.2.10-101`, number by number. */
+/** Compares releases number by number, so that `24.5.0-72` is older than `25.2.10-101`. Negative if `one` is older. */
 export function compareReleases(one: string, other: string): number {
   const [left, right] = [numbersOf(one), numbersOf(other)]
   for (let index = 0; index < Math.max(left.length, right.length); index += 1) {

@@ -17,7 +17,7 @@ const FIELDS = Type.Object(
 const CREATE = new Shape('container_clusters_post', FIELDS)
 const UPDATE = new Shape('container_clusters_put', FIELDS)
 
-/** What Kubelink fills in once it has joined with the token. */
+/** Fields that Kubelink sets once it has joined with the token. */
 const UNJOINED = {
   pce_fqdn: null,
   manager_type: null,
@@ -69,7 +69,10 @@ export const containerCluster: PlainKind = {
   render: (_world, object) => ({ ...withoutStamps(object), caps: ['write'] }),
 }
 
-/** Every cluster has a profile for the namespaces that have none of their own (P12). */
+/**
+ * The routes of container clusters. Creating a cluster also creates a profile for namespaces that have none of their
+ * own (P12).
+ */
 export const containerClusterRoutes: Route[] = plainRoutes(containerCluster).map((route) => {
   const { POST } = route.verbs
   return POST ? { ...route, verbs: { ...route.verbs, POST: withDefaultProfile(POST) } } : route

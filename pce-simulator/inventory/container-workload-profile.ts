@@ -51,7 +51,7 @@ const BORN = {
   is_default: false,
 }
 
-/** How the workloads of a namespace are labelled and enforced (P24). */
+/** Container workload profiles, which define how the workloads of a namespace are labelled and enforced (P24). */
 export const containerWorkloadProfile: PlainKind = {
   segment: 'container_workload_profiles',
   noun: 'container_workload_profile',
@@ -97,7 +97,7 @@ export const containerWorkloadProfileRoutes: Route[] = [
   ...plainRoutes(containerWorkloadProfile),
 ]
 
-/** For the namespaces without a profile of their own. */
+/** Adds a cluster's default profile, for namespaces that have none of their own. */
 export function addDefaultProfile(world: World, cluster: string): void {
   const href = `${cluster}/container_workload_profiles/${world.ids.uuid('container_workload_profiles')}`
   profilesOf(world).set({ href, ...BORN, name: DEFAULT_NAME, is_default: true, ...birthStamp(world) })
@@ -118,7 +118,7 @@ export function renderProfile(world: World, { is_default: _own, ...profile }: Pc
   return { ...profile, labels, assign_labels: assignedLabels(profile), caps: ['write'] }
 }
 
-/** All or none of them. */
+/** Updates several profiles: all of them, or none if one is refused. */
 function updateSeveral({ world, path, body }: Call) {
   const { container_workload_profiles: chosen = [], ...settings } = UPDATE_SEVERAL.read(body)
   const cluster = clusterOf(path)
@@ -132,7 +132,10 @@ function updateSeveral({ world, path, body }: Call) {
   return { status: 204, changes }
 }
 
-/** `assign_labels`, the old form, means an assignment per label; the new form wins. */
+/**
+ * Checks the fields and brings labels into their current form. `assign_labels` is the older form, with one assignment
+ * for each label; `labels` takes precedence.
+ */
 function settle(
   world: World,
   current: PceObject | typeof BORN,
@@ -148,7 +151,7 @@ function settle(
   return { ...fields, ...(labels && { labels }) }
 }
 
-/** One entry per key, and labels of that key. */
+/** Allows one entry for each label key, with labels of that key only. */
 function checkLabels(world: World, labels: readonly ProfileLabel[]): ProfileLabel[] {
   const keys = new Set(labels.map(({ key }) => key))
   if (keys.size < labels.length) throw notAcceptable(UNCERTAIN.refusedLabelToken, 'Only one entry per label key')

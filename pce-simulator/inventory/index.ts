@@ -11,7 +11,7 @@ import { venReleaseRoutes } from './ven-release-routes.js'
 import { seedVenReleases } from './ven-release.js'
 import { venRoutes } from './ven-routes.js'
 
-/** Agents and containers (P24), and the operations on workloads that have routes of their own. */
+/** The routes of agents and containers (P24), and of actions on workloads that have their own paths. */
 export const inventoryRoutes: Route[] = [
   workloadUnpairRoute,
   workloadImportRoute,
@@ -23,7 +23,7 @@ export const inventoryRoutes: Route[] = [
   ...kubernetesWorkloadRoutes,
 ]
 
-/** Every PCE offers releases of the VEN; all else is there because the estate brings it. */
+/** Creates the inventory. Every PCE offers VEN releases; everything else comes from the estate. */
 export function seedInventory(world: World, { inventory = {} }: Pick<Estate, 'inventory'>): void {
   seedVenReleases(world)
   const { virtual_services = [], ...plain } = inventory

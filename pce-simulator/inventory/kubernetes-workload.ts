@@ -20,8 +20,8 @@ import { containerCluster } from './container-cluster.js'
 import { assignedLabels, renderProfile } from './container-workload-profile.js'
 
 /**
- * A deployment or the like, as Kubelink reports it; read only (P24). Its labels and its enforcement follow from the profile of its
- * namespace, so that a change of the profile shows at once.
+ * Kubernetes workloads: deployments and the like, as Kubelink reports them; read-only (P24). Their labels and
+ * enforcement are derived from the profile of the namespace, so that a changed profile shows at once.
  */
 export const kubernetesWorkload: PlainKind = {
   segment: 'kubernetes_workloads',
@@ -77,7 +77,7 @@ export const kubernetesWorkloadRoutes: Route[] = [
   }),
 ]
 
-/** What stands behind the virtual services of a cluster: one entry per workload that has one (P13). */
+/** Lists what is behind the virtual services of a cluster: one entry for each workload that has one (P13). */
 function backendsOf(world: World, cluster: string): Json[] {
   const workloads = world.store('kubernetes_workloads').all()
   return workloads.flatMap((object) => {
@@ -98,7 +98,7 @@ function profileOf(world: World, object: PceObject): PceObject | undefined {
   return world.store('container_workload_profiles').get((object.container_workload_profile as PceObject).href)
 }
 
-/** Those of its own, and those that its profile assigns. */
+/** The labels of the workload itself and those that its profile assigns. */
 function labelsOf(world: World, object: PceObject): { href: string }[] {
   const profile = profileOf(world, object)
   return [...(object.labels as { href: string }[]), ...(profile ? assignedLabels(profile) : [])]

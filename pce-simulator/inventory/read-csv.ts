@@ -1,6 +1,9 @@
 import { invalidInput } from '../refusal.js'
 
-/** The records of a CSV text, header and all, as RFC 4180 has them; empty lines are skipped. 406 for a quote that never ends. */
+/**
+ * Parses a CSV text (RFC 4180) into records, including the header. Empty lines are skipped. Throws 406 for a quote that
+ * is never closed.
+ */
 export function readCsv(text: string): string[][] {
   const records: string[][] = []
   let record: string[] = []

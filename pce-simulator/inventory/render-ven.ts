@@ -7,7 +7,7 @@ import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, ver
 
 type Interface = Record<string, unknown>
 
-/** A VEN as a read shows it, with its workload (P24). */
+/** Renders a VEN with its workload for a read (P24). */
 export function renderVen(world: World, workload: PceObject): Json {
   const ven = ownVen(workload)!
   const state = venState(world, workload)

@@ -6,7 +6,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import { updateStamp, type World } from '../world.js'
 import { ownVen } from './ven.js'
 
-/** Whom an action of several VENs refused, by reason; the action itself went well (P32). */
+/** Collects the VENs for which an action was refused, by reason. The action as a whole still succeeds (P32). */
 export class Refused {
   readonly #hrefs = new Map<PceErrorItem, string[]>()
 
@@ -20,8 +20,8 @@ export class Refused {
 }
 
 /**
- * Takes VENs out of the organisation, and their workloads with them. `find` gives the paired workload behind an href; a second
- * mention of the same one finds nothing any more.
+ * Unpairs VENs, and deletes their workloads. `find` returns the paired workload of an href; if an href occurs twice,
+ * the second one finds nothing and is refused.
  */
 export function unpair(
   world: World,

@@ -44,7 +44,7 @@ const RECOVERY = new Shape(
   ),
 )
 
-/** What is done to several VENs at once; whom it is refused to is told in `errors` (P13, P32). */
+/** The routes of actions on several VENs at once. `errors` in the answer lists those that were refused (P13, P32). */
 export const venActionRoutes: Route[] = [
   action('unpair', ({ world, body }) => {
     const { errors, changes } = unpair(world, requireVenHrefs(world, UNPAIR.read(body).vens), (href) =>

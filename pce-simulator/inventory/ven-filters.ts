@@ -19,7 +19,10 @@ import { compareReleases } from './compare-releases.js'
 import { conditionsOf, healthOf } from './ven-health.js'
 import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, versionOf } from './ven.js'
 
-/** Filters of VENs (P9). The objects are the paired workloads: what a VEN shows is worked out only where a filter asks for it. */
+/**
+ * The filters of VENs (P9). They run on the paired workloads, so that fields of a VEN are computed only if a filter
+ * needs them.
+ */
 export const VEN_FILTERS: Filters = {
   name: containing((workload) => ownVen(workload)?.name),
   hostname: partial('hostname'),
@@ -57,7 +60,7 @@ export const VEN_FILTERS: Filters = {
   },
 }
 
-/** `partial` of a text that is not a field of the workload. */
+/** A substring filter, like `partial`, for a computed text. */
 function containing(textOf: (workload: PceObject, world: World) => string | null | undefined): Filter {
   return (value, world) => {
     const test = partial('text')(value, world)

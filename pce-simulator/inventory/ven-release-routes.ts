@@ -24,7 +24,7 @@ const FILTERS: Filters = {
   ven_type: (value) => (release) => value === 'all' || (release.ven_types as string[]).includes(value),
 }
 
-/** What VENs can be upgraded to, and which of them new ones get (P57). */
+/** The routes of VEN releases: what VENs can be upgraded to, and which release new ones get (P57). */
 export const venReleaseRoutes: Route[] = [
   {
     path: '/orgs/:org/software/ven/releases',
@@ -82,7 +82,7 @@ export const venReleaseRoutes: Route[] = [
   },
 ]
 
-/** Each VEN type has one default release. */
+/** Sets the default release of VEN types. Each type has exactly one. */
 function setDefault(world: World, wanted: string, types: readonly string[]): Change[] {
   if (!findRelease(world, wanted)) throw invalidInput(`There is no VEN release ${wanted}`)
   return releasesOf(world)

@@ -6,10 +6,10 @@ import { compareReleases } from './compare-releases.js'
 
 export const VEN_TYPES = ['server', 'endpoint'] as const
 
-/** That of this PCE itself: the default, and what a VEN runs that says nothing of itself. */
+/** The release of this PCE itself. It is the default, and assumed for VENs that do not report theirs. */
 export const BORN_RELEASE = VEN_RELEASES[0]
 
-/** Newest first. */
+/** Creates the VEN releases, newest first. */
 export function seedVenReleases(world: World): void {
   const releases = [...new Set<string>(VEN_RELEASES)].sort((one, other) => compareReleases(other, one))
   for (const release of releases) {
@@ -31,7 +31,10 @@ export function findRelease(world: World, release: string): PceObject | undefine
     .find((candidate) => candidate.release === release)
 }
 
-/** The first two parts of an `os_id` name the package: `ubuntu-x86_64-jammy`. */
+/**
+ * Whether a release has a package for the first two parts of an `os_id`, such as `ubuntu-x86_64` in
+ * `ubuntu-x86_64-jammy`.
+ */
 export function hasImageFor(release: PceObject, osId: string): boolean {
   const [distribution, architecture] = osId.split('-')
   return (release.images as Json[]).some((image) => {
@@ -47,7 +50,7 @@ export function defaultTypes(release: PceObject): string[] {
   return release.default_release_ven_types as string[]
 }
 
-/** One package for every sort of machine that the estate knows. */
+/** Lists one package for every kind of machine in the estate. */
 function imagesOf(release: string, href: string): Json[] {
   const systems = Object.values(OS_RELEASES).flatMap((known) => known.map(([id]) => id.split('-')))
   const packages = new Map(

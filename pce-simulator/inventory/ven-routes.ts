@@ -25,7 +25,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** Made by pairing, removed by unpairing (P12): there is neither POST nor DELETE. */
+/** The routes of VENs. There is no POST or DELETE, because pairing creates a VEN and unpairing removes it (P12). */
 export const venRoutes: Route[] = [
   {
     path: '/orgs/:org/vens',
@@ -62,7 +62,7 @@ export const venRoutes: Route[] = [
   },
 ]
 
-/** A workload shows some of its VEN's fields, and they must not differ. */
+/** Copies fields of the VEN that its workload shows too, so that both agree. */
 function tellWorkload(
   world: World,
   workload: PceObject,

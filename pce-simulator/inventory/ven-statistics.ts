@@ -6,7 +6,9 @@ import type { World } from '../world.js'
 import { conditionsOf, healthOf } from './ven-health.js'
 import { ownVen, pairedWorkloads, versionOf } from './ven.js'
 
-/** Each gives the values of one VEN; only conditions can be several. */
+/**
+ * The properties that can be counted. Each function returns the values of one VEN; only conditions can have several.
+ */
 const PROPERTIES = {
   status: (_world: World, workload: PceObject) => [ownVen(workload)!.status ?? 'active'],
   version: (_world: World, workload: PceObject) => [versionOf(workload)],
@@ -36,7 +38,7 @@ const STATISTICS = new Shape(
   }),
 )
 
-/** How many VENs have each value of a property: all of them, and those that pass every filter (P13). */
+/** Counts VENs by the values of a property: among all VENs, and among those that pass every filter (P13). */
 export const venStatisticsRoute: Route = {
   path: '/orgs/:org/vens/statistics',
   verbs: {

@@ -6,13 +6,13 @@ import { invalidUri } from '../refusal.js'
 import { orgPath, updateStamp, type World } from '../world.js'
 import { BORN_RELEASE } from './ven-release.js'
 
-/** What only the VEN knows; all else follows from its workload, which tells name and status too. */
+/** What is stored about a VEN itself. Everything else, including name and status, is derived from its workload. */
 export interface VenState extends PceObject {
   description?: string | null
   target_pce_fqdn?: string | null
   golden_image?: boolean
   upgrade?: { release: string; expiresAt: number }
-  /** Milliseconds since the epoch. */
+  /** When the VEN's recovery ends, in milliseconds since the epoch. */
   recoveryUntil?: number
 }
 
@@ -31,12 +31,12 @@ interface Agent {
   status?: Json
 }
 
-/** Every VEN is the one of a managed workload: no list of VENs is kept beside that of the workloads. */
+/** Lists the managed workloads. Each has exactly one VEN, so there is no separate list of VENs. */
 export function pairedWorkloads(world: World): PceObject[] {
   return world.workloads.all().filter((workload) => workload.deleted !== true && ownVen(workload) !== undefined)
 }
 
-/** The workload of a VEN that is still paired. A VEN's uuid is its workload's (P24). */
+/** Finds the workload of a VEN that is still paired. Both have the same uuid (P24). */
 export function findPaired(world: World, venHref: string): PceObject | undefined {
   const workload = world.workloads.get(venHref.replace('/vens/', '/workloads/'))
   return workload && workload.deleted !== true && ownVen(workload)?.href === venHref ? workload : undefined
@@ -54,7 +54,7 @@ export function venState(world: World, workload: PceObject): VenState | undefine
   return world.store('vens').get(ownVen(workload)!.href)
 }
 
-/** Of this organisation and of this kind, whether it exists or not; else 406 invalid_uri. */
+/** Requires hrefs of VENs in this organisation, whether they exist or not. Throws 406 invalid_uri. */
 export function requireVenHrefs(world: World, references: readonly { href: string }[]): string[] {
   const prefix = orgPath(world, '/vens/')
   return references.map(({ href }) => {
@@ -71,7 +71,7 @@ export function heartbeatOf(workload: PceObject): string | null {
   return (agentOf(workload).status?.last_heartbeat_on as string | undefined) ?? null
 }
 
-/** The upgrade that was asked for and neither came nor expired. */
+/** The requested upgrade of a VEN that has neither happened nor expired. */
 export function pendingUpgrade(world: World, workload: PceObject): VenState['upgrade'] {
   const upgrade = venState(world, workload)?.upgrade
   return upgrade && upgrade.expiresAt > world.clock() ? upgrade : undefined
@@ -81,7 +81,7 @@ export function inRecovery(world: World, workload: PceObject): boolean {
   return (venState(world, workload)?.recoveryUntil ?? 0) > world.clock()
 }
 
-/** Writes what only the VEN knows. */
+/** Changes what is stored about the VEN itself. */
 export function changeVen(world: World, workload: PceObject, fields: Partial<VenState>): Change {
   const { href, name } = ownVen(workload)!
   const current = venState(world, workload) ?? { href }

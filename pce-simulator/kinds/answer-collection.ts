@@ -14,13 +14,13 @@ export interface Collection {
   filters: Filters
   render: (object: PceObject) => unknown
   defaultMaxResults?: number
-  /** More than this is never answered, whatever was asked for. */
+  /** The maximum number of objects, even if more were requested. */
   ceiling?: number
 }
 
 /**
- * A collection GET: filtered, cut silently at max_results (default 500), with X-Total-Count; or, with `Prefer: respond-async`,
- * 202 and a job that yields all of it (P8, P10).
+ * Answers a collection GET: filtered and silently truncated at max_results (default 500), with X-Total-Count. With
+ * `Prefer: respond-async`, it answers 202 with a job that returns everything (P8, P10).
  */
 export function answerCollection(call: Call, collection: Collection): Answer {
   const {
@@ -51,7 +51,7 @@ export function answerCollection(call: Call, collection: Collection): Answer {
   }
 }
 
-/** Above so many objects a list is never whole in memory: each is rendered when it is sent. */
+/** Lists with more objects than this are rendered while they are sent, so that they are never completely in memory. */
 const MOST_HELD = 5000
 
 function renderAll(
@@ -73,10 +73,13 @@ export function readMaxResults(query: URLSearchParams): number | null {
   return Number(text)
 }
 
-/** Jobs and their files expire after about a day (P10); here by number. */
+/** How many jobs are kept. In a PCE, jobs and their files expire after about a day (P10). */
 export const KEPT_JOBS = 100
 
-/** 202 with the place to poll; the rows are those of now, however often the job is read later (P10). */
+/**
+ * Starts a job and answers 202 with the path to poll. Its rows are those of now, however often the job is read later
+ * (P10).
+ */
 export function startJob(call: Call, rows: Iterable<unknown>): Answer {
   const { world } = call
   const job: Job = {

@@ -3,7 +3,7 @@ import { requireFreeExternalData, requireLabels } from '../validate/check-refere
 import type { World } from '../world.js'
 import { LEGACY_MODES, type WorkloadFields } from './workload-shapes.js'
 
-/** The full shape of a workload without a VEN, as it is created (P16). */
+/** Builds the full object of a new workload without a VEN (P16). */
 export function buildUnmanaged(world: World, fields: WorkloadFields): Record<string, unknown> {
   const { labels = [], interfaces = [], agent, enforcement_mode } = fields
   requireFreePair(world, fields)
@@ -49,7 +49,10 @@ export function buildUnmanaged(world: World, fields: WorkloadFields): Record<str
   }
 }
 
-/** Of 50,000 workloads each would be asked: only when the pair is among what was sent. */
+/**
+ * Requires that no other workload has these external data. As this compares up to 50,000 workloads, it happens only if
+ * the request contains them.
+ */
 export function requireFreePair(
   world: World,
   fields: { external_data_set?: unknown; external_data_reference?: unknown },
@@ -65,7 +68,7 @@ function* otherWorkloads(world: World, current: PceObject | undefined): Generato
   }
 }
 
-/** The agent with its old `config.mode` in step with the enforcement mode. */
+/** Updates the agent's older field `config.mode` to match the enforcement mode. */
 export function withMode(agent: unknown, mode: string): Record<string, unknown> {
   const { config, ...rest } = (agent ?? {}) as { config?: Record<string, unknown> }
   const legacy = Object.entries(LEGACY_MODES).find(([, current]) => current === mode)?.[0]
@@ -81,7 +84,7 @@ export function withMode(agent: unknown, mode: string): Record<string, unknown> 
   }
 }
 
-/** What a change of a workload does to its agent; undefined when it leaves it alone. */
+/** Determines how a change of a workload affects its agent; undefined if it does not. */
 export function changeAgent(
   current: unknown,
   { mode, status, log_traffic }: { mode?: string; status?: string; log_traffic?: boolean },
@@ -95,7 +98,7 @@ export function changeAgent(
 
 type GivenInterface = NonNullable<WorkloadFields['interfaces']>[number]
 
-/** The address may be missing where one interface is added by itself. */
+/** Describes an interface. A single interface can be added without an address. */
 export function describeInterface(
   given: Omit<GivenInterface, 'address'> & { address?: string },
 ): Record<string, unknown> {

@@ -6,10 +6,10 @@ import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { requireReferenced, requireLabel, requireWorkload } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
-/** Of one policy (P20). */
+/** How many stateless rules one policy may have (P20). */
 const MAX_STATELESS_RULES = 100
 
-/** What rules of both kinds and boundaries must hold to beyond their schema (P20, P21). Throws 406. */
+/** Checks a rule or enforcement boundary beyond its schema (P20, P21). Throws 406. */
 export function checkRule(world: World, rule: Json): void {
   const { providers, consumers, ingress_services, egress_services } = rule as unknown as Rule
   for (const actor of [...providers, ...consumers]) checkActor(world, actor)
@@ -24,7 +24,7 @@ export function checkRule(world: World, rule: Json): void {
   }
 }
 
-/** Virtual services bring their own services along. */
+/** Whether the rule only applies to virtual services, which have services of their own. */
 function isForVirtualServices({ providers, resolve_labels_as }: Rule): boolean {
   const labelled = (resolve_labels_as as Rule['resolve_labels_as'] | undefined)?.providers ?? []
   const labelsAreServices = labelled.length > 0 && labelled.every((as) => as === 'virtual_services')

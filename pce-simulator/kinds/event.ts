@@ -13,11 +13,11 @@ const EVENT_FILTERS: Filters = {
   'timestamp[lte]': timeBound(timeOf, 'lte'),
 }
 
-/** Newest first, 100 unless asked for more, never more than 10,000 (P8, P26). */
+/** The routes of events: newest first, 100 by default, at most 10,000 (P8, P26). */
 export const eventRoutes: Route[] = [
   readRoute('/orgs/:org/events', (call) =>
     answerCollection(call, {
-      // Events name their authors in a way of their own; filters and pages do not care.
+      // Events describe their authors differently from other objects, which matters neither to filters nor to pages.
       objects: call.world.events.newestFirst() as object[] as PceObject[],
       filters: EVENT_FILTERS,
       render: (event) => event,

@@ -4,7 +4,7 @@ import { collectHrefs } from './find-usage.js'
 /** Finds a label group by its draft href in one version of the policy. */
 export type Lookup = (href: string) => VersionedObject | null | undefined
 
-/** The groups inside a group, at any depth. */
+/** Lists the groups inside a group, at any depth. */
 export function containedGroups(href: string, lookup: Lookup, seen = new Set<string>()): Set<string> {
   for (const sub of (lookup(href)?.sub_groups ?? []) as Reference[]) {
     if (seen.has(sub.href)) continue
@@ -14,7 +14,7 @@ export function containedGroups(href: string, lookup: Lookup, seen = new Set<str
   return seen
 }
 
-/** The labels of a group with those of its sub-groups, as hrefs without repetition. */
+/** Lists the hrefs of a group's labels, including those of its sub-groups, without duplicates. */
 export function expandGroup(href: string, lookup: Lookup): string[] {
   const groups = [href, ...containedGroups(href, lookup)]
   return [...new Set(groups.flatMap((group) => [...collectHrefs(lookup(group)?.labels ?? [])]))]

@@ -3,7 +3,7 @@ import type { PceObject, VersionedObject } from '../../schemas/pce/reference.js'
 import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'
 
-/** Every href inside a value, at any depth, its own included. */
+/** Collects every href inside a value, at any depth, including its own. */
 export function collectHrefs(value: unknown, found = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null) {
@@ -15,18 +15,18 @@ export function collectHrefs(value: unknown, found = new Set<string>()): Set<str
   return found
 }
 
-/** What an object points at; its own href and those of its rules and of users are no such thing. */
+/** Collects the hrefs that an object refers to, without its own, those of its rules and those of users. */
 export function referencesOf(object: PceObject): Set<string> {
   const { href: _own, created_by: _creator, updated_by: _updater, deleted_by: _remover, ...fields } = object
   return collectHrefs(fields)
 }
 
-/** The versions of an entry that still count: its draft and, until the change is provisioned, the active one (P31). */
+/** The versions of an entry that count: its draft and, until a change is provisioned, also the active one (P31). */
 export function bodiesOf(entry: Entry): VersionedObject[] {
   return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
 }
 
-/** The entries that use an object, by what they are. */
+/** The entries that use an object, by type. */
 export interface Usage {
   ruleSets: Entry[]
   labelGroups: Entry[]
@@ -45,7 +45,7 @@ const USERS: Readonly<Record<keyof Usage, ChangeSubsetType>> = {
   firewallSettings: 'firewall_settings',
 }
 
-/** Who uses an object, in the draft or in the active policy. */
+/** Finds everything that uses an object in the draft or the active policy. */
 export function findPolicyUsage(world: World, href: string): Usage {
   const usersOf = (type: ChangeSubsetType) =>
     world.policy.entries(type).filter((entry) => {
@@ -60,12 +60,12 @@ export function isInUse(usage: Usage): boolean {
 
 export type PartOf = (body: VersionedObject) => unknown
 
-/** Does any version of these use it in the given part? */
+/** Whether any version of these entries uses the object in the part that `part` selects. */
 export function usedWithin(entries: readonly Entry[], href: string, part: PartOf): boolean {
   return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
 }
 
-/** Bodies are never changed in place, so what one points at is found once. */
+/** Caches the references of each body, which is safe because bodies are never modified in place. */
 const references = new WeakMap<VersionedObject, ReadonlySet<string>>()
 
 function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
@@ -74,7 +74,10 @@ function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
   return known
 }
 
-/** The labels that any of these objects has. Lists of live objects are not changed in place either. */
+/**
+ * Caches the labels that the objects of a list bear, which is safe because lists of live objects are never modified in place
+ * either.
+ */
 const labelsInUse = new WeakMap<readonly PceObject[], ReadonlySet<string>>()
 
 export function labelsBorneBy(objects: readonly PceObject[]): ReadonlySet<string> {

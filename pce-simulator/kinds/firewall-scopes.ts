@@ -1,4 +1,4 @@
-/** The fields of firewall settings that are scopes, as those of rule sets (P27). */
+/** The fields of firewall settings that contain scopes, in the same form as those of rule sets (P27). */
 export const SETTINGS_SCOPES = [
   'static_policy_scopes',
   'containers_inherit_host_policy_scopes',

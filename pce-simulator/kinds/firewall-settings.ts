@@ -49,7 +49,7 @@ const UPDATE = new Shape(
   ),
 )
 
-/** One object for each version; its collection path is its href (P12, P27). */
+/** Firewall settings: a single object in each version, whose href is the path of the collection (P12, P27). */
 export const firewallSettings: VersionedKind = {
   type: 'firewall_settings',
   noun: 'firewall_settings',

@@ -9,9 +9,9 @@ import { describeChanges } from './describe-changes.js'
 import { changePlain, createPlain, plainRoutes, type PlainKind } from './plain-kind.js'
 import { readFields } from './read-fields.js'
 
-/** A kind whose objects are only kept: what is written is read again, and nothing follows from it. */
+/** A kind that is only stored: what is written can be read again, but has no further effect. */
 export interface GenericKind {
-  /** The last segment of the path, which also names the store. */
+  /** The last segment of the path, which is also the name of the store. */
   segment: string
   /** The name in event types and resource changes: `syslog_destination`. */
   noun: string
@@ -19,25 +19,25 @@ export interface GenericKind {
   route?: string
   /** The writes that the kind offers; every kind can be listed and read. */
   writes: readonly ('create' | 'update' | 'delete')[]
-  /** What an id is: a UUID unless the kind says otherwise. With `field`, the body of the POST chooses it there. */
+  /** How ids are made; by default they are UUIDs. With `field`, the body of the POST chooses the id in that field. */
   ids?: 'int' | 'uuid' | { field: string }
-  /** The segment of the kind whose objects these lie below. */
+  /** The segment of the kind that contains these objects. */
   parent?: string
   /** True where the body of a POST is an array (P38). */
   isArrayCreate?: true
-  /** True where a PUT to an id of the caller's choice creates the object (P38). */
+  /** True if a PUT to an id that the caller chose creates the object (P38). */
   isUpsert?: true
   /** True where `bulk_create` takes many objects at once (P12). */
   isBulkCreate?: true
-  /** The number of objects in an answer, by default and at most. */
+  /** The default and maximum number of objects in an answer. */
   page?: PlainKind['page']
   /** The fields that a new object has in addition to those of its body. */
   defaults?: Json
-  /** The objects that every PCE is born with, by their ids; `null` instead of an id stands for a new UUID. */
+  /** The objects that every PCE starts with, by their ids. `null` stands for a new UUID. */
   seeds?: readonly (readonly [id: string | null, fields: Json])[]
 }
 
-/** The routes of one generic kind. A list can be narrowed by part of the name. */
+/** Creates the routes of one generic kind. Its list can be filtered by a part of the name. */
 export function genericRoutes(generic: GenericKind): Route[] {
   const kind = plainOf(generic)
   const [collection, item] = plainRoutes(kind)
@@ -49,7 +49,7 @@ export function genericRoutes(generic: GenericKind): Route[] {
   ]
 }
 
-/** Puts the objects into the world that every PCE is born with. */
+/** Stores the objects that every PCE starts with. */
 export function seedGeneric(world: World, { segment, route, seeds = [], defaults }: GenericKind): void {
   const path = (route ?? `/orgs/:org/${segment}`).replace(':org', String(world.orgId))
   for (const [id, fields] of seeds) {
@@ -94,7 +94,7 @@ function chosenId(body: unknown, field: string): string {
   return id
 }
 
-/** Network devices have their name inside `config`. */
+/** The name of an object, which network devices have inside `config`. */
 function nameOf({ name, config }: PceObject): string {
   const text = name ?? (config as { name?: unknown } | undefined)?.name
   return typeof text === 'string' ? text : ''

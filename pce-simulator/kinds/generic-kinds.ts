@@ -8,12 +8,15 @@ import { genericRoutes, seedGeneric, type GenericKind } from './generic-kind.js'
 import { singleRoutes, type SingleKind } from './single-kind.js'
 
 const ALL = ['create', 'update', 'delete'] as const
-/** 90 days: how long API keys live unless told otherwise (P2). */
+/** The default lifetime of API keys in seconds: 90 days (P2). */
 const DEFAULT_KEY_LIFETIME = 7_776_000
 const WEEK = { report_time_range: { last_num_days: 7 } }
 const AUTHENTICATION = '/authentication_settings'
 
-/** The organisation as a whole (P12, P49). It bounds the lifetime of API keys and the days of a traffic query. */
+/**
+ * The settings of the organisation (P12, P49). They limit the lifetime of API keys and the time span of a traffic
+ * query.
+ */
 export const orgSettings: SingleKind = {
   route: '/orgs/:org/settings',
   noun: 'org_settings',
@@ -35,7 +38,7 @@ export const orgSettings: SingleKind = {
   },
 }
 
-/** What passwords of local users must be like (P12, P31). It says how long a session may be idle. */
+/** The password policy of local users (P12, P31). It also limits how long a session may be idle. */
 export const passwordPolicy: SingleKind = {
   route: `${AUTHENTICATION}/password_policy`,
   noun: 'password_policy',
@@ -55,7 +58,7 @@ export const passwordPolicy: SingleKind = {
   },
 }
 
-/** The kinds that are a single object each (P12, P28). */
+/** The kinds that consist of a single object (P12, P28). */
 const SINGLES: readonly SingleKind[] = [
   orgSettings,
   passwordPolicy,
@@ -142,7 +145,7 @@ const reportTemplate = (type: string, name: string): readonly [string, Json] => 
   { name, enabled: true, show_in_ui: true, report_parameters: WEEK },
 ]
 
-/** The kinds that are collections (P12, P28). */
+/** The kinds that are collections of objects (P12, P28). */
 const COLLECTIONS: readonly GenericKind[] = [
   {
     segment: 'access_restrictions',
@@ -333,11 +336,11 @@ const COLLECTIONS: readonly GenericKind[] = [
   },
 ]
 
-/** Switches of the whole PCE that no switch of the simulator follows. */
+/** Switches of the whole PCE. The simulator stores them but does not act on them. */
 const FEATURES: Json = { ui_analytics: false, core_insights: true, lightning_default: true }
 const FEATURES_NOUN = 'optional_features'
 
-/** The optional features: a list without hrefs, of which a PUT names the items to change (P12). */
+/** The optional features: a list of items without hrefs, of which a PUT names the ones to change (P12). */
 const featureRoute: Route = {
   path: '/orgs/:org/optional_features',
   verbs: {
@@ -363,14 +366,16 @@ const featureRoute: Route = {
 
 const featuresOf = (world: World): Json => world.singles.get(FEATURES_NOUN) ?? FEATURES
 
-/** The routes of every kind that the simulator only keeps: neither the tools nor the demo need it to act on them. */
+/**
+ * The routes of every kind that the simulator only stores, since neither the tools nor the demo need it to act on them.
+ */
 export const genericKindRoutes: Route[] = [
   ...SINGLES.flatMap(singleRoutes),
   ...COLLECTIONS.flatMap(genericRoutes),
   featureRoute,
 ]
 
-/** Puts into the world what every PCE has of these kinds. */
+/** Stores the objects of these kinds that every PCE has. */
 export function seedGenericKinds(world: World): void {
   for (const kind of COLLECTIONS) seedGeneric(world, kind)
 }

@@ -23,7 +23,7 @@ import { virtualServiceBulkRoutes } from './virtual-service-bulk.js'
 import { workload } from './workload.js'
 import { workloadBulkRoutes } from './workload-bulk.js'
 
-/** The table: a new kind is a file of its own and a row here. */
+/** The table of kinds. A new kind needs a file of its own and an entry here. */
 const PLAIN_KINDS = [label, labelDimension, workload, pairingProfile, serviceBinding]
 const VERSIONED_KINDS = [labelGroup, service, ipList, ruleSet, virtualService, virtualServer, enforcementBoundary]
 
@@ -31,7 +31,7 @@ const byType = new Map<ChangeSubsetType, VersionedKind>(
   [...VERSIONED_KINDS, firewallSettings].map((kind) => [kind.type, kind]),
 )
 
-/** The kind of an entry of the policy store. */
+/** Finds the kind of an entry in the policy store. */
 export function kindOf(type: ChangeSubsetType): VersionedKind {
   return byType.get(type)!
 }

@@ -86,7 +86,10 @@ function drafts(world: World): PceObject[] {
   return world.policy.entries('label_groups').map(({ draft }) => draft)
 }
 
-/** Members have the group's key, and no group contains itself, directly or not. */
+/**
+ * Checks the members of a group: they must have the group's key, and the group must not contain itself, directly or
+ * indirectly.
+ */
 function readMembers(world: World, { labels, sub_groups }: Members, key: string, own: string | null): Members {
   for (const { href } of labels ?? []) {
     if (requireLabel(world, href).key !== key) throw invalidInput(`The label ${href} does not have the key ${key}`)

@@ -14,7 +14,7 @@ import type { PlainKind } from './plain-kind.js'
 const CREATE = new Shape('labels_post', Type.Object({ key: Type.String(), value: Name, ...EXTERNAL_DATA }, CLOSED))
 const UPDATE = new Shape('labels_put', Type.Object({ value: Type.Optional(Name), ...EXTERNAL_DATA }, CLOSED))
 
-/** Mean "no label" in the PCE's own pages (P31). */
+/** Values that mean "no label" in the PCE's own web console (P31). */
 const RESERVED_VALUES = new Set(['All Applications', 'All Environments', 'All Locations'])
 
 /** Labels (P14). */
@@ -72,7 +72,7 @@ function requireFreeValue(world: World, key: string, value: string, own: string 
   if (taken) throw notAcceptable('label_key_and_value_must_be_unique', 'Label key and value must be unique')
 }
 
-/** The tokens that were seen come first (P31). */
+/** Refuses to delete a label in use. Reasons whose token has been observed at a PCE are checked first (P31). */
 function refuseUsed(usage: ReturnType<typeof findUsage>): void {
   if (usage.ruleset) {
     throw notAcceptable('label_still_has_associated_rule_set', 'Label still has an associated rule set')
@@ -86,7 +86,10 @@ function refuseUsed(usage: ReturnType<typeof findUsage>): void {
   if (Object.values(usage).includes(true)) throw notAcceptable(labelInUse.token, labelInUse.message)
 }
 
-/** A profile that lets a choice of labels be made does not keep one of them; the labels it assigns it does (P70). */
+/**
+ * Whether a container workload profile prevents the deletion of a label. A label that it assigns does; one that it only
+ * offers as a choice does not (P70).
+ */
 function heldByProfiles(world: World, href: string): { container_workload_profile?: boolean } {
   if (!UNCERTAIN.restrictionLeavesLabelDeletable) return {}
   const profiles = world.store('container_workload_profiles').live()
@@ -95,7 +98,7 @@ function heldByProfiles(world: World, href: string): { container_workload_profil
   }
 }
 
-/** Where a label is used: in the draft, in the active policy (P31), or on what is not versioned. */
+/** Finds where a label is used: in the draft, in the active policy (P31), or by objects without versions. */
 function findUsage(world: World, href: string) {
   const { ruleSets, labelGroups, boundaries, virtualServices, virtualServers, firewallSettings } = findPolicyUsage(
     world,

@@ -37,7 +37,7 @@ const FIELDS = {
   ...EXTERNAL_DATA,
 }
 
-/** Of the fields that a caller gives, the one that stays as it was made (P49). */
+/** The only field of a request that cannot be changed after creation (P49). */
 const VEN_TYPE = { ven_type: Type.Optional(OneOf('specified_during_activation', 'server', 'endpoint')) }
 const CREATE = new Shape(
   'pairing_profiles_post',
@@ -124,14 +124,17 @@ export const pairingProfile: PlainKind = {
   },
 }
 
-/** The old `mode` and `enforcement_mode` say the same; the new one wins. */
+/** Combines `mode`, the older field, and `enforcement_mode`, which takes precedence. */
 function modesOf(fields: { mode?: string; enforcement_mode?: string }): { mode?: string; enforcement_mode?: string } {
   if (fields.enforcement_mode === undefined && fields.mode === undefined) return {}
   const enforcement_mode = fields.enforcement_mode ?? LEGACY_MODES[fields.mode!]!
   return { enforcement_mode, mode: Object.entries(LEGACY_MODES).find(([, mode]) => mode === enforcement_mode)![0] }
 }
 
-/** A key is told once; what a profile shows of it is when the last was made, and by whom (P24, P40). */
+/**
+ * The routes of pairing keys. A key is only shown when it is created; the profile records when the last key was
+ * created, and by whom (P24, P40).
+ */
 export const pairingKeyRoutes: Route[] = [
   {
     path: '/orgs/:org/pairing_profiles/:id/pairing_key',

@@ -10,33 +10,42 @@ import { birthStamp, orgPath, updateStamp, type World } from '../world.js'
 import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 
-/** One row of the table of kinds that are not versioned: their writes act at once. */
+/** Defines a kind without versions, whose writes take effect at once. */
 export interface PlainKind {
   /** The last segment of the collection's path: `labels`. */
   segment: string
-  /** In event types and resource changes: `label`. */
+  /** The name in event types and resource changes, such as `label`. */
   noun: string
-  /** The collection's route; default `/orgs/:org/<segment>`. Below another object, only that object's are listed. */
+  /**
+   * The route of the collection, by default `/orgs/:org/<segment>`. Below another object, it lists only the objects of
+   * that one.
+   */
   route?: string
-  /** The caller chooses some ids (a SID, a reference_id): then, how the body of a POST gives it. */
+  /**
+   * How ids are made. If the caller chooses the id (a SID, a reference_id), a function reads it from the body of the
+   * POST.
+   */
   ids: 'int' | 'uuid' | ((world: World, body: unknown) => string)
   store(world: World): PlainStore
   filters: Filters
-  /** How many objects an answer has when it is not told, and at most. Default 500, without an end. */
+  /** The default and maximum number of objects in an answer: 500 and unlimited unless given. */
   page?: { defaultMaxResults?: number; ceiling?: number }
-  /** Throws 404 when what the collection lies below does not exist. */
+  /** Throws 404 if the object that contains the collection does not exist. */
   requireParent?: (call: Call) => void
-  /** The fields of a new object, without href and stamps; throws 406. Absent: there is no POST. */
+  /** Builds the fields of a new object, without href and stamps. Throws 406. Without it, there is no POST. */
   build?: (world: World, body: unknown, call: Call) => Json
-  /** The body of a POST is an array, created all or nothing, and so is its answer (P38). */
+  /** Set if the body of a POST is an array of which all or no objects are created. The answer is an array too (P38). */
   arrayCreate?: { minItems: 0 | 1 }
-  /** What only the answer of the creating POST shows: secrets (P40). */
+  /** Returns secrets that only the answer to the creating POST shows (P40). */
   revealOnce?: (world: World, object: PceObject) => Json
-  /** The fields that change; throws 406. */
+  /** Returns the fields that a PUT changes. Throws 406. */
   change?: (world: World, current: PceObject, body: unknown) => Json
-  /** Fields that mark an object as deleted, or null to erase it; throws when it must stay. Absent: there is no DELETE. */
+  /**
+   * Returns fields that mark an object as deleted, or null to erase it. Throws if it must stay. Without it, there is no
+   * DELETE.
+   */
   remove?: (world: World, current: PceObject) => Json | null
-  /** What a GET shows. */
+  /** Renders the object for a GET. */
   render(world: World, object: PceObject, query: URLSearchParams): unknown
 }
 
@@ -93,7 +102,7 @@ function list(kind: PlainKind, call: Call): Answer {
   })
 }
 
-/** Everything is checked before the first object is made. */
+/** All objects are checked before the first one is created. */
 function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: Call): Answer {
   kind.requireParent?.(call)
   const { world, path, query } = call
@@ -113,7 +122,7 @@ function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: C
   return { status: 201, json: made.map(({ json }) => json), changes: made.flatMap(({ changes }) => changes) }
 }
 
-/** `path` is that of the collection the object joins; `body` what a chosen id is read from. */
+/** Creates an object in the collection at `path`. An id that the caller chose is read from `body`. */
 export function createPlain(
   kind: PlainKind,
   fields: Json,
@@ -142,7 +151,7 @@ export function changePlain(kind: PlainKind, world: World, current: PceObject, f
   return { resource: name(kind, next), type: 'update', changes: describeChanges(current, fields) }
 }
 
-/** Throws what the kind's `remove` throws. */
+/** Deletes an object. Throws what the kind's `remove` throws. */
 export function removePlain(kind: PlainKind, world: World, current: PceObject): Change {
   const mark = kind.remove!(world, current)
   const store = kind.store(world)

@@ -6,13 +6,15 @@ import type { UpdateType } from '../store/policy-store.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-/** An object as one version of the policy has it. */
+/** An object in one version of the policy. */
 export interface Version {
   body: VersionedObject
   updateType: UpdateType | null
 }
 
-/** The objects of a type in a version: `draft`, `active` or the number of a past one. Throws 404 for any other. */
+/**
+ * Lists the objects of a type in a version: `draft`, `active` or the number of a past one. Throws 404 for any other.
+ */
 export function bodiesAt(world: World, type: ChangeSubsetType, pversion: string): Version[] {
   const entries = world.policy.entries(type)
   if (pversion === 'draft') return entries.map(({ draft, updateType }) => ({ body: draft, updateType }))
@@ -24,17 +26,17 @@ export function bodiesAt(world: World, type: ChangeSubsetType, pversion: string)
   return [...(past.snapshot.get(type)?.values() ?? [])].map((body) => ({ body, updateType: null }))
 }
 
-/** Only the draft is written to (P4). */
+/** Refuses a write to any version except the draft (P4). */
 export function requireDraftPath(call: Call): void {
   if (call.params.pversion !== 'draft') throw new Refusal(UNCERTAIN.activeWriteStatus, UNCERTAIN.methodNotAllowedBody)
 }
 
-/** The requested path with its version replaced by `draft`: how the store names the object. */
+/** The requested path with its version replaced by `draft`, as objects are named in the store. */
 export function draftHref(call: Call): string {
   return call.path.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
 }
 
-/** Every href below `value` names the given version, rules and what they point at included (P4). */
+/** Changes the version of every href in `value`, including those of rules and references (P4). */
 export function inVersion(value: unknown, pversion: string): unknown {
   if (Array.isArray(value)) return value.map((item) => inVersion(item, pversion))
   if (typeof value !== 'object' || value === null) return value
@@ -46,7 +48,7 @@ export function inVersion(value: unknown, pversion: string): unknown {
   )
 }
 
-/** The name of every object in the draft counts, of those pending deletion too (P4). */
+/** Requires that no other object in the draft has this name. Objects pending deletion count too (P4). */
 export function requireFreeName(
   world: World,
   type: ChangeSubsetType,

@@ -15,7 +15,10 @@ import {
   IP_TABLES_UPDATE,
 } from './rule-shapes.js'
 
-/** Rules live inside their rule set: in its `list`, under its href and `segment`. */
+/**
+ * Defines a kind of rules. They are stored inside their rule set, in its field `list`, and have hrefs below the rule
+ * set's with `segment`.
+ */
 export interface RuleKind {
   segment: 'sec_rules' | 'deny_rules' | 'ip_tables_rules'
   list: 'rules' | 'deny_rules' | 'ip_tables_rules'
@@ -23,7 +26,7 @@ export interface RuleKind {
   create: Shape
   update: Shape
   defaults: Json
-  /** Read-only fields of a GET. */
+  /** Read-only fields that a GET adds. */
   extra: Json
   check(world: World, rule: Json): void
 }
@@ -61,7 +64,7 @@ export const DENY_RULES: RuleKind = {
   check: checkDenyRule,
 }
 
-/** Rules in the words of iptables: written through their rule set alone (P19). */
+/** Custom iptables rules, which can only be written together with their rule set (P19). */
 export const IP_TABLES_RULES: RuleKind = {
   segment: 'ip_tables_rules',
   list: 'ip_tables_rules',
@@ -73,17 +76,17 @@ export const IP_TABLES_RULES: RuleKind = {
   check: checkIpTablesRule,
 }
 
-/** Those with paths of their own. */
+/** The kinds of rules that have paths of their own. */
 export const RULE_KINDS = [ALLOW_RULES, DENY_RULES]
 
-/** Everything that a rule set holds. */
+/** All kinds of rules in a rule set. */
 export const HELD_KINDS = [...RULE_KINDS, IP_TABLES_RULES]
 
 export function rulesOf(ruleSet: VersionedObject, kind: RuleKind): VersionedObject[] {
   return (ruleSet[kind.list] ?? []) as VersionedObject[]
 }
 
-/** A new rule of a draft; throws 406. */
+/** Builds a new rule of a draft. Throws 406. */
 export function buildRule(world: World, kind: RuleKind, ruleSetHref: () => string, body: unknown): VersionedObject {
   const fields = kind.create.read(body) as Json
   kind.check(world, fields)
@@ -99,7 +102,7 @@ export function buildRule(world: World, kind: RuleKind, ruleSetHref: () => strin
   }
 }
 
-/** The rule with the fields of a PUT; one that is new or on its way out stays so. Throws 406. */
+/** Applies the fields of a PUT to a rule. A pending creation or deletion stays pending. Throws 406. */
 export function changeRule(world: World, kind: RuleKind, rule: VersionedObject, body: unknown): VersionedObject {
   const { update_type: _said, ...fields } = kind.update.read(body) as Json
   if (Object.keys(fields).length === 0) return rule
@@ -114,7 +117,7 @@ export function changeRule(world: World, kind: RuleKind, rule: VersionedObject, 
   return changed
 }
 
-/** A pair of external data is one rule's alone (P49). */
+/** Requires that no other rule has the same external data (P49). */
 function requireFreeKey(world: World, kind: RuleKind, fields: Json, own: VersionedObject | null): void {
   const others = world.policy.entries('rule_sets').flatMap(({ draft }) => rulesOf(draft, kind))
   requireFreeExternalData(
@@ -123,7 +126,7 @@ function requireFreeKey(world: World, kind: RuleKind, fields: Json, own: Version
   )
 }
 
-/** The list without the rule, or with it marked when the active policy has it. */
+/** Removes a rule from the list or, if the active policy contains it, marks it as deleted. */
 export function withoutRule(world: World, kind: RuleKind, entry: Entry, rule: VersionedObject): VersionedObject[] {
   const rules = rulesOf(entry.draft, kind)
   const isActive = entry.active !== null && rulesOf(entry.active, kind).some(({ href }) => href === rule.href)
@@ -133,8 +136,8 @@ export function withoutRule(world: World, kind: RuleKind, entry: Entry, rule: Ve
 }
 
 /**
- * Of what stands inside a reference beside its href nothing is kept: names are looked up when they are shown. A draft points at
- * drafts, by whichever version's href they were named.
+ * Reduces every reference to its href, because names are looked up when they are shown. Hrefs become draft hrefs,
+ * because a draft refers to drafts even if a client names the active version.
  */
 export function bareReferences(fields: Json): Json {
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, strip(value)]))

@@ -34,7 +34,7 @@ const Entries = Type.Optional(Type.Array(Type.Object({ href: Type.Optional(Type.
 const OPTIONAL = {
   description: Type.Optional(Text),
   enabled: Type.Optional(Type.Boolean()),
-  /** Each entry is read by the schema of its rule. */
+  /** Rules are checked later, by the schemas of their kinds. */
   rules: Entries,
   ip_tables_rules: Entries,
   ...EXTERNAL_DATA,
@@ -58,7 +58,7 @@ const UPDATE = new Shape(
 
 const TAKEN = ['rule_set_name_in_use', 'Rule set name in use'] as const
 
-/** Rule sets with their rules (P19). */
+/** Rule sets, with their rules (P19). */
 export const ruleSet: VersionedKind = {
   type: 'rule_sets',
   noun: 'rule_set',
@@ -103,7 +103,7 @@ export const ruleSet: VersionedKind = {
   },
 
   refuseRemoval() {
-    // A rule set is used by nothing.
+    // Nothing refers to a rule set, so its deletion is never refused.
   },
 
   render(world, body) {
@@ -124,7 +124,10 @@ function drafts(world: World): VersionedObject[] {
   return world.policy.entries('rule_sets').map(({ draft }) => draft)
 }
 
-/** A list in a PUT replaces the rules: with an href kept or changed, without one created, missing ones deleted. */
+/**
+ * Replaces the rules by the list in a PUT. A rule with an href is kept or changed, one without is created, and a
+ * missing one is deleted.
+ */
 function replaceRules(world: World, kind: RuleKind, entry: Entry, given: { href?: string }[]): VersionedObject[] {
   const current = rulesOf(entry.draft, kind)
   const kept = given.map(({ href, ...body }) => {

@@ -22,7 +22,7 @@ const IngressServices = Type.Array(
 const ResolveAs = Type.Array(OneOf('workloads', 'virtual_services'), { minItems: 1 })
 const NetworkType = OneOf('brn', 'non_brn', 'all')
 
-/** Of an enforcement boundary (P22): no exclusions. */
+/** The actors of an enforcement boundary (P22), which cannot exclude any. */
 const BOUNDARY_ACTORS = actors({
   actors: OneOf('ams'),
   label: Href,
@@ -36,7 +36,7 @@ export const BOUNDARY_SIDES = {
   ingress_services: IngressServices,
 }
 
-/** Both kinds of rules. */
+/** The fields of both allow and deny rules. */
 const CORE = {
   description: Type.Optional(Text),
   egress_services: Type.Optional(Type.Array(Href)),
@@ -71,7 +71,7 @@ const ALLOW_OPTIONAL = {
   consuming_security_principals: Type.Optional(Type.Array(Href)),
   use_workload_subnets: Type.Optional(Type.Array(OneOf('providers', 'consumers'), { maxItems: 2 })),
 }
-/** Sent back by clients that change what they read; says nothing. */
+/** Clients that modify an object they have read send this field back. It is ignored. */
 const UPDATE_TYPE = { update_type: Type.Optional(OneOf('create', 'update', 'delete')) }
 
 const DENY_REQUIRED = {
@@ -82,7 +82,10 @@ const DENY_REQUIRED = {
 }
 const DENY_OPTIONAL = { ...CORE, override: Type.Optional(Type.Boolean()) }
 
-/** P20; the all_ips_except_for_in_… fields are of a later release than the one that is simulated. */
+/**
+ * The schema of a new allow rule (P20). The all_ips_except_for_in_… fields are missing, because they belong to a later
+ * release than the simulated one.
+ */
 export const ALLOW_CREATE = new Shape(
   'sec_policy_rule_sets_sec_rules_post',
   Type.Object({ ...ALLOW_REQUIRED, ...ALLOW_OPTIONAL }, CLOSED),
@@ -91,7 +94,7 @@ export const ALLOW_UPDATE = new Shape(
   'sec_policy_rule_sets_sec_rules_put',
   Type.Object({ ...optional(ALLOW_REQUIRED), ...ALLOW_OPTIONAL, ...UPDATE_TYPE }, CLOSED),
 )
-/** P21: closed to everything that only allow rules know. */
+/** The schema of a new deny rule (P21), without the fields that only allow rules have. */
 export const DENY_CREATE = new Shape(
   'sec_policy_rule_sets_deny_rules_post',
   Type.Object({ ...DENY_REQUIRED, ...DENY_OPTIONAL }, CLOSED),

@@ -3,7 +3,7 @@ import { invalidInput } from '../refusal.js'
 import { requireDraft, requireLabel } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
-/** Exactly one selector for each entry, at most one entry of a label key in a scope. */
+/** Checks scopes: each entry has exactly one selector, and a scope has at most one entry for each label key. */
 export function readScopes(world: World, scopes: ScopeEntry[][]): ScopeEntry[][] {
   return scopes.map((scope) => {
     const keys = new Set<string>()
@@ -24,7 +24,7 @@ export function readScopes(world: World, scopes: ScopeEntry[][]): ScopeEntry[][]
   })
 }
 
-/** With the names of what they point at, as they are called now. */
+/** Renders scopes with the current names of the labels and groups that they refer to. */
 export function renderScopes(world: World, scopes: ScopeEntry[][]): unknown {
   return scopes.map((scope) =>
     scope.map(({ label, label_group, ...rest }) => {

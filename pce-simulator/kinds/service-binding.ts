@@ -37,7 +37,10 @@ const CREATE = new Shape(
   ),
 )
 
-/** That a workload takes part in a virtual service; made in arrays, all or nothing, and never changed (P23). */
+/**
+ * Service bindings: each makes a workload part of a virtual service. They are created in arrays, all or none, and never
+ * changed (P23).
+ */
 export const serviceBinding: PlainKind = {
   segment: 'service_bindings',
   noun: 'service_binding',
@@ -90,7 +93,7 @@ export const serviceBinding: PlainKind = {
   },
 }
 
-/** The bindings of a virtual service that is no more. */
+/** Removes the bindings of a virtual service that has been deleted. */
 export function endBindings(world: World, draftHref: string): void {
   const gone = toActive(draftHref)
   for (const { href, virtual_service } of serviceBinding.store(world).live()) {
@@ -98,7 +101,7 @@ export function endBindings(world: World, draftHref: string): void {
   }
 }
 
-/** The bindings of a workload that is no more. */
+/** Removes the bindings of a workload that has been deleted. */
 export function endBindingsOf(world: World, { href: gone }: PceObject): void {
   if (!UNCERTAIN.bindingsEndWithTheirWorkload) return
   for (const { href, workload } of serviceBinding.store(world).live()) {
@@ -106,7 +109,7 @@ export function endBindingsOf(world: World, { href: gone }: PceObject): void {
   }
 }
 
-/** By the href of the provisioned one, which a draft that was never provisioned does not have. */
+/** Requires the href of a provisioned virtual service. A draft that was never provisioned has none. */
 function requireProvisioned(world: World, href: string): void {
   if (!serviceOf(world, href)) throw invalidUri(href)
 }

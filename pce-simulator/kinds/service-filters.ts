@@ -8,7 +8,7 @@ interface PortSpan {
   proto?: number | null
 }
 
-/** The href of a service in either version: draft and active forms name the same object. */
+/** Filters by the href of a service. Draft and active hrefs mean the same object. */
 export function byService(servicesOf: (object: PceObject) => readonly object[]): Filter {
   return (value) => {
     const wanted = value.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
@@ -16,7 +16,7 @@ export function byService(servicesOf: (object: PceObject) => readonly object[]):
   }
 }
 
-/** A port, alone or inside a range. */
+/** Filters by a port, listed individually or within a range. */
 export function byPort(spansOf: (object: PceObject) => readonly PortSpan[]): Filter {
   return (value) => {
     const wanted = readNumber(value, 65_535)

@@ -70,7 +70,7 @@ const UPDATE = new Shape('sec_policy_services_put', Type.Object({ name: Type.Opt
 
 const LIST_NAMES = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 
-/** Services; names may repeat (P18). */
+/** Services. Their names need not be unique (P18). */
 export const service: VersionedKind = {
   type: 'services',
   noun: 'service',
@@ -95,7 +95,7 @@ export const service: VersionedKind = {
   build(world, body) {
     const fields = CREATE.read(body)
     checkPorts(fields)
-    // Of two lists one is kept and nobody is told (P18).
+    // If there are several lists, all but one are silently dropped (P18).
     const kept = LIST_NAMES.find((list) => fields[list] !== undefined)
     if (!kept) throw invalidInput('One of service_ports, windows_services and windows_egress_services is required')
     requireFreeExternalData(drafts(world), fields)

@@ -10,13 +10,13 @@ export interface SingleKind {
   route: string
   /** The name in event types and resource changes: `workload_settings`. */
   noun: string
-  /** The fields that every PCE is born with. */
+  /** The fields with which every PCE starts. */
   defaults: Json
   /** True for an object that has no PUT. */
   isReadOnly?: true
 }
 
-/** The routes of one such kind. A PUT changes the fields that it sends. */
+/** Creates the routes of the kind. A PUT changes only the fields that it contains. */
 export function singleRoutes(kind: SingleKind): Route[] {
   const { route, noun, isReadOnly } = kind
   return [
@@ -30,7 +30,7 @@ export function singleRoutes(kind: SingleKind): Route[] {
   ]
 }
 
-/** The fields of the object as they are now. */
+/** The current fields of the object. */
 export function singleOf(world: World, { noun, defaults }: SingleKind): Json {
   return world.singles.get(noun) ?? defaults
 }

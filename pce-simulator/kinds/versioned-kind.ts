@@ -12,22 +12,25 @@ import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 import { bodiesAt, draftHref, inVersion, requireDraftPath, type Version } from './policy-version.js'
 
-/** One row of the table of kinds that live in a draft and an active version (P4). Bodies hold draft hrefs only. */
+/** Defines a kind whose objects have a draft and an active version (P4). Bodies contain only draft hrefs. */
 export interface VersionedKind {
   type: ChangeSubsetType
-  /** In event types and resource changes: `ip_list`. */
+  /** The name in event types and resource changes, such as `ip_list`. */
   noun: string
   ids: 'int' | 'uuid'
   filters: Filters
-  /** The fields of a new object, without stamps; throws 406. `takeHref` gives the href it will have, for what it contains. */
+  /**
+   * Builds the fields of a new object, without stamps. Throws 406. `takeHref` returns the href it will have, for
+   * objects inside it.
+   */
   build(world: World, body: unknown, takeHref: () => string): Json
-  /** The fields that change; throws 406. */
+  /** Returns the fields that a PUT changes. Throws 406. */
   change(world: World, entry: Entry, body: unknown): Json
-  /** Throws 406 when the object is built in or in use. */
+  /** Throws 406 if the object is built in or in use. */
   refuseRemoval(world: World, entry: Entry): void
-  /** What a GET shows, in draft hrefs; update_type and caps are added. */
+  /** Renders the object for a GET, with draft hrefs. `update_type` and `caps` are added later. */
   render?(world: World, body: VersionedObject, query: URLSearchParams): VersionedObject
-  /** The draft as it stands once it is provisioned. */
+  /** Converts the draft to its form after provisioning. */
   settle?(draft: VersionedObject): VersionedObject
 }
 
@@ -85,7 +88,7 @@ function create(kind: VersionedKind, call: Call): Answer {
   return createVersioned(kind, call, call.body)
 }
 
-/** Throws what the kind's `build` throws. */
+/** Creates an object. Throws what the kind's `build` throws. */
 export function createVersioned(
   kind: VersionedKind,
   call: Pick<Call, 'world' | 'params' | 'query'>,
@@ -119,7 +122,7 @@ function update(kind: VersionedKind, call: Call): Answer {
   return { status: 204, changes: changeVersioned(kind, call.world, requireEntry(kind, call), call.body) }
 }
 
-/** Throws what the kind's `change` throws. */
+/** Changes an object. Throws what the kind's `change` throws. */
 export function changeVersioned(kind: VersionedKind, world: World, entry: Entry, given: unknown): Change[] {
   const fields = kind.change(world, entry, given)
   const changes = describeChanges(entry.draft, fields)

@@ -10,7 +10,7 @@ import { virtualService } from './virtual-service.js'
 
 const Items = Type.Array(Type.Object({ href: Type.Optional(Type.String()) }), { maxItems: 1000 })
 
-/** Answers 200 whatever became of the items: each has its own status (P12, P32). */
+/** The routes of bulk calls on virtual services. They always answer 200, with a status for each item (P12, P32). */
 export const virtualServiceBulkRoutes: Route[] = [
   bulk('create', (call, item, changes) => {
     const created = createVersioned(virtualService, call, item)

@@ -104,7 +104,10 @@ export const virtualService: VersionedKind = {
   },
 }
 
-/** The fields that a write leaves in the object: bare references, and one of the two forms of the service. */
+/**
+ * Checks the fields of a write, and reduces them to what is stored: bare references, and one of the two forms of the
+ * service.
+ */
 function check(world: World, fields: Fields, own: PceObject | null): Json {
   const { name, labels, service, service_ports } = fields
   if (name !== undefined) requireFreeName(world, 'virtual_services', name, own?.href ?? null)

@@ -14,7 +14,10 @@ const CREATE = new Shape('workloads_bulk_create_put', Type.Array(WorkloadCreate,
 const UPDATE = new Shape('workloads_bulk_update_put', Type.Array(Href, { maxItems: MAX_ITEMS }))
 const DELETE = new Shape('workloads_bulk_delete_put', Type.Array(Href, { maxItems: MAX_ITEMS }))
 
-/** Answers 200 whatever became of the items: each has its own status, deletion lists only what failed (P12, P32). */
+/**
+ * The routes of bulk calls on workloads. They always answer 200, with a status for each item; a deletion lists only
+ * failed items (P12, P32).
+ */
 export const workloadBulkRoutes: Route[] = [
   bulk('create', (call) => {
     const { world, body } = call
@@ -59,7 +62,7 @@ function bulk(verb: 'create' | 'update' | 'delete', handle: (call: Call) => Answ
   return { path: `/orgs/:org/workloads/bulk_${verb}`, verbs: { PUT: action } }
 }
 
-/** What became of one item. */
+/** Runs the work for one item and returns its result or its error. */
 export function attempt(work: () => Json, href?: string): Json {
   try {
     return work()
@@ -69,7 +72,7 @@ export function attempt(work: () => Json, href?: string): Json {
   }
 }
 
-/** By href, or by `/orgs/1/workloads?external_data_set=x&external_data_reference=y`. */
+/** Finds a workload by its href, or by `/orgs/1/workloads?external_data_set=x&external_data_reference=y`. */
 function find({ world }: Call, href: string): PceObject {
   const query = new URLSearchParams(href.split('?')[1] ?? '')
   const set = query.get('external_data_set')

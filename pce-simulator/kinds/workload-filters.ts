@@ -19,7 +19,10 @@ import {
 } from '../validate/query-filters.js'
 import { collectHrefs } from './find-usage.js'
 
-/** P9; include_deleted belongs to every kind whose objects are marked as deleted. */
+/**
+ * The filters of workloads (P9). `include_deleted` is not here, because it applies to every kind that marks objects as
+ * deleted.
+ */
 export const WORKLOAD_FILTERS: Filters = {
   name: partial('name'),
   hostname: partial('hostname'),
@@ -73,7 +76,7 @@ function heartbeatOf(object: PceObject): string | undefined {
   return read(object, ['agent', 'status', 'last_heartbeat_on']) as string | undefined
 }
 
-/** Only workloads with a VEN have a policy that could be ill. */
+/** The policy health of a workload; undefined without a VEN, since it then has no policy. */
 function policyHealthOf(object: PceObject): string | undefined {
   if (object.managed !== true) return undefined
   if (read(object, ['ven', 'status']) === 'suspended') return 'suspended'
@@ -81,7 +84,7 @@ function policyHealthOf(object: PceObject): string | undefined {
   return health === 'healthy' ? UNCERTAIN.healthyPolicyHealth : health
 }
 
-/** The workload's field is called `vulnerabilities_summary`; without a score it is in no range. */
+/** Filters by the score in the field `vulnerabilities_summary`. A workload without a score is in no range. */
 function byScore(test: (score: number, limit: number) => boolean): Filter {
   return (value) => {
     if (!/^\d{1,9}$/.test(value)) throw invalidInput(`A vulnerability_exposure_score is a whole number, not ${value}`)

@@ -2,20 +2,20 @@ import type { Json } from '../model.js'
 import { readCsv } from '../inventory/read-csv.js'
 import { invalidInput } from '../refusal.js'
 
-/** Columns that hold `true` or `false`. */
+/** Columns whose cells are `true` or `false`. */
 const SWITCHES = new Set(['online', 'datacenter_nat_1to1'])
 
-/** What one row wants: labels by dimension (null takes one away), and whatever else a PUT may say. */
+/** The changes of one row: labels by dimension (null removes one), and other fields of a PUT. */
 export interface Row {
   href: string
   hostname: string
   labels: Map<string, string | null>
   fields: Json
-  /** What becomes a workload without a VEN where there is none yet; a table never makes any. */
+  /** The fields of a new workload without a VEN, if none exists yet. Rows of a table never create workloads. */
   creation?: Json
 }
 
-/** `token` is what a cell holds whose field is to be emptied. */
+/** Parses a table. A cell that equals `token` empties its field. */
 export function readTable(text: string, token: string | null): Row[] {
   const [header = [], ...records] = readCsv(text)
   const columns = header.map((title) => title.trim())

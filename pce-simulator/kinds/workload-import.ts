@@ -11,7 +11,7 @@ import { changePlain, createPlain } from './plain-kind.js'
 import { readArray, readTable, type Row } from './workload-import-rows.js'
 import { workload } from './workload.js'
 
-/** The href of a label that a dry run would make. */
+/** The href of a label that does not exist and, in a dry run, is not created. */
 const ONLY_THOUGHT_OF = ''
 
 interface Import {
@@ -19,15 +19,15 @@ interface Import {
   createLabels: boolean
   dryRun: boolean
   changes: Change[]
-  /** Of this import alone, made on the way or, when nothing may be made, only thought of. */
+  /** Labels that are new in this import. In a dry run they are only recorded here. */
   newLabels: Map<string, { href: string }>
 }
 
 /**
- * Changes of workloads that exist, from a table with a header: `href` or `hostname` says which, `label:<key>` columns give
- * labels, others are fields of a PUT. An empty cell changes nothing, one that holds `delete_token` takes away what is there. A
- * JSON array of workloads is taken as well, for one client sends it (P54): changes where there is an `href`, otherwise new ones.
- * Every row has its own result.
+ * Changes existing workloads by a table with a header: `href` or `hostname` identifies the workload, `label:<key>`
+ * columns set labels, and other columns are fields of a PUT. An empty cell changes nothing, and one that contains
+ * `delete_token` removes the current value. A JSON array of workloads is accepted too, because one client sends it
+ * (P54): items with an `href` are changes, others are new workloads. Every row has its own result.
  */
 export const workloadImportRoute: Route = {
   path: '/orgs/:org/workloads/bulk_import',
@@ -72,7 +72,10 @@ function createRow(work: Import, row: Row): Json {
   return { href: (created.json as unknown as PceObject).href, status: 'created' }
 }
 
-/** By href, or by hostname where there is none. Nothing: a new one is wanted; else 404. */
+/**
+ * Finds the workload of a row by its href, or by its hostname. Undefined if the row creates a new one; otherwise throws
+ * 404.
+ */
 function findWorkload(world: World, { href, hostname, creation }: Row): PceObject | undefined {
   const found =
     href !== ''

@@ -29,7 +29,7 @@ const CREATE = new Shape(
 
 type Interface = Json & { name: string }
 
-/** The interfaces of a workload one by one (P13, P16). A VEN reports those of its own workload. */
+/** The routes of a workload's individual interfaces (P13, P16). Those of a managed workload are reported by its VEN. */
 export const workloadInterfaceRoutes: Route[] = [
   {
     path: '/orgs/:org/workloads/:workload/interfaces',
@@ -105,7 +105,10 @@ function interfacesOf(workload: PceObject): Interface[] {
   return (workload.interfaces ?? []) as Interface[]
 }
 
-/** One name stands once per address: IPv4 and IPv6 share it (P16). */
+/**
+ * Finds the interfaces with the requested name. A name can occur once for each address, for instance for IPv4 and IPv6
+ * (P16).
+ */
 function named(workload: PceObject, { params }: Call): Interface[] {
   const found = interfacesOf(workload).filter(({ name }) => name === params.name)
   if (found.length === 0) throw notFound()

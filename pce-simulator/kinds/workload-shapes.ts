@@ -5,7 +5,7 @@ import { ENFORCEMENT_MODES } from '../../schemas/pce/workload.js'
 import { notAcceptable } from '../refusal.js'
 import { CLOSED, EXTERNAL_DATA, Href, Nullable, OneOf, Shape, Text } from '../validate/shape.js'
 
-/** agent.config.mode of old releases → enforcement_mode. */
+/** Maps `agent.config.mode` of old releases to `enforcement_mode`. */
 export const LEGACY_MODES: Readonly<Record<string, (typeof ENFORCEMENT_MODES)[number]>> = {
   idle: 'idle',
   illuminated: 'visibility_only',
@@ -31,7 +31,7 @@ const AgentConfig = Type.Object(
   CLOSED,
 )
 
-/** Writable whether a VEN is there or not. */
+/** Fields that can be written with or without a VEN. */
 const COMMON = {
   description: Type.Optional(Nullable(Text)),
   ...EXTERNAL_DATA,
@@ -43,7 +43,7 @@ const COMMON = {
   labels: Type.Optional(Type.Array(Href)),
   enforcement_mode: Type.Optional(OneOf(...ENFORCEMENT_MODES)),
 }
-/** A VEN reports these itself. */
+/** Fields that can only be written without a VEN, which would report them. */
 const UNMANAGED = {
   hostname: Type.Optional(Type.String({ maxLength: 255 })),
   distinguished_name: Type.Optional(Type.String()),
@@ -56,7 +56,7 @@ const UNMANAGED = {
 const CHANGE = {
   href: Type.Optional(Type.String()),
   name: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
-  // Missing from the public schema, sent by the web console and by clients (P16).
+  // The public schema lacks this field, but the web console and clients send it (P16).
   visibility_level: Type.Optional(
     OneOf('flow_full_detail', 'flow_summary', 'flow_drops', 'flow_off', 'enhanced_data_collection'),
   ),
@@ -92,7 +92,7 @@ export function readCreation(body: unknown): WorkloadFields {
   return checkAddresses(CREATE.read(body))
 }
 
-/** What may change depends on whether a VEN manages the workload (P16). */
+/** Reads a change. Which fields are allowed depends on whether a VEN manages the workload (P16). */
 export function readChange(body: unknown, current: PceObject) {
   const { href: _own, ...fields } = checkAddresses(
     (current.managed === true ? CHANGE_MANAGED : CHANGE_UNMANAGED).read(body),

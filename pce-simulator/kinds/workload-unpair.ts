@@ -18,7 +18,7 @@ const UNPAIR = new Shape(
   ),
 )
 
-/** The older form of vens/unpair, with a field name of its own (P13, P44). */
+/** The older form of vens/unpair, which has another field name (P13, P44). */
 export const workloadUnpairRoute: Route = {
   path: '/orgs/:org/workloads/unpair',
   verbs: {

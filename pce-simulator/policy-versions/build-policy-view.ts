@@ -12,8 +12,8 @@ import type { BoundService, PolicyView, PortOverride } from '../model.js'
 import type { World } from '../world.js'
 
 /**
- * The policy as it is in force, as it was in a past version, or as it would be if everything pending were provisioned. Hrefs
- * are draft hrefs in all of them. Throws 404 for a version that is none.
+ * Builds the view of a policy version: the active one, a past one, or the one that provisioning everything pending
+ * would create. Hrefs are draft hrefs in all of them. Throws 404 for an unknown version.
  */
 export function buildPolicyView(world: World, version: string): PolicyView {
   const bodies = (type: ChangeSubsetType): VersionedObject[] =>

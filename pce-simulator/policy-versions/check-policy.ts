@@ -21,16 +21,16 @@ const NETWORKS: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 const KINDS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'override_deny' } as const
 
-/** The rules of every kind that speak about a connection (P27). */
+/** Answers which rules, of every kind, apply to a connection (P27). */
 export function checkPolicy(call: Call): Answer {
   const found = findAsked(call)
-  // One client asks nothing at all and expects a verdict.
+  // One client sends no parameters and expects a verdict.
   if (found === null) return { status: 200, json: UNCERTAIN.checkWithoutParameters }
   const { sec_rules, deny_rules, override_deny_rules } = found
   return { status: 200, json: { sec_rules, deny_rules, override_deny_rules } }
 }
 
-/** The allow rules alone, as a bare list (P37). */
+/** Answers only the allow rules, as a bare list (P37). */
 export function listAllowing(call: Call): Answer {
   const rules = findAsked(call)?.sec_rules ?? []
   return {
@@ -40,7 +40,10 @@ export function listAllowing(call: Call): Answer {
   }
 }
 
-/** Null when nothing was asked. Throws 406 when a side or the service is missing. */
+/**
+ * Finds the rules for the requested connection; null if no parameter was given. Throws 406 if a side or the service is
+ * missing.
+ */
 function findAsked({ world, params, query }: Call): Record<keyof typeof KINDS, unknown[]> | null {
   const pversion = params.pversion!
   const rules = listRules(world, pversion)
@@ -64,7 +67,7 @@ function findAsked({ world, params, query }: Call): Record<keyof typeof KINDS, u
   }
 }
 
-/** Exactly one of a workload, an address outside and a container workload. */
+/** Reads one side, which must be exactly one of a workload, an external address and a container workload. */
 function readEnd(world: World, query: URLSearchParams, side: 'src' | 'dst'): AskedEnd {
   const [workload, ip, container] = ['workload', 'external_ip', 'container_workload'].map((name) =>
     query.get(`${side}_${name}`),
@@ -91,7 +94,10 @@ function addressOf({ interfaces }: PceObject): AskedEnd['address'] {
   return first?.address === undefined ? null : parseAddress(first.address)
 }
 
-/** A service by its href in either version, each of its ports a possibility; or one port. */
+/**
+ * Reads the service: either a single port, or a service object by the href of either version, whose ports are
+ * alternatives.
+ */
 function readServices(world: World, query: URLSearchParams): ServiceFacts[] {
   const href = query.get('service')
   if (href !== null) {

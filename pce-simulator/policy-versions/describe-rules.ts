@@ -7,7 +7,7 @@ import { showRule } from '../kinds/rule-routes.js'
 import { renderScopes } from '../kinds/scopes.js'
 import type { World } from '../world.js'
 
-/** The buckets of answers that list rules of every kind (P27). */
+/** The keys of answers that group rules by kind (P27). */
 export const RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
 export type RuleType = (typeof RULE_TYPES)[number]
 
@@ -18,7 +18,7 @@ export interface PlacedRule {
   ruleSet: VersionedObject
 }
 
-/** Every rule of a version of the policy. Throws 404 for a version that is none. */
+/** Lists every rule in a version of the policy. Throws 404 for an unknown version. */
 export function listRules(world: World, pversion: string): PlacedRule[] {
   return bodiesAt(world, 'rule_sets', pversion).flatMap(({ body }) =>
     HELD_KINDS.flatMap((kind) =>
@@ -30,7 +30,7 @@ export function listRules(world: World, pversion: string): PlacedRule[] {
   )
 }
 
-/** The rule with a summary of its rule set. */
+/** Renders the rule with a summary of its rule set. */
 export function describePlaced(world: World, { kind, rule, ruleSet }: PlacedRule, pversion: string): Json {
   const { href, name, enabled, scopes } = ruleSet
   const summary = { href, name, enabled, scopes: renderScopes(world, scopes as ScopeEntry[][]) }

@@ -6,15 +6,15 @@ import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'
 
 export interface Affected {
-  /** Rule sets that change or use what changes. */
+  /** Rule sets that change, or that use an object that changes. */
   ruleSets: Set<Entry>
-  /** Workloads on either side of one of their rules, before or after. */
+  /** Workloads on either side of a rule in these rule sets, before or after the change. */
   workloads: PceObject[]
   containerWorkloads: PceObject[]
   virtualServers: Set<Entry>
 }
 
-/** Whom a set of changes concerns. */
+/** Finds everything that a set of changes affects. */
 export function findAffected(world: World, entries: readonly Entry[]): Affected {
   const usage = entries.map((entry) => findPolicyUsage(world, entry.draft.href))
   const ruleSets = new Set([
@@ -49,7 +49,7 @@ export function findAffected(world: World, entries: readonly Entry[]): Affected 
   }
 }
 
-/** A boundary concerns both its sides, wherever they are. */
+/** Wraps a boundary in a rule set that applies everywhere, because it concerns both its sides in any scope. */
 function asRuleSet(boundary: VersionedObject): RuleSet {
   const { href, providers, consumers } = boundary as unknown as Rule
   const rule = { ...boundary, href, providers, consumers, unscoped_consumers: true } as Rule
@@ -65,7 +65,10 @@ function concerns(world: World, ruleSet: RuleSet, href: string, labels: Readonly
   })
 }
 
-/** Labels of one key are alternatives, different keys must all hold (P20). */
+/**
+ * Whether the actors include a workload. Labels with the same key are alternatives; each different key must match
+ * (P20).
+ */
 function isAmong(world: World, actors: readonly Actor[], href: string, labels: ReadonlySet<string>): boolean {
   if (actors.some((actor) => actor.actors === 'ams' || actor.workload?.href === href)) return true
   const byKey = new Map<unknown, Actor[]>()

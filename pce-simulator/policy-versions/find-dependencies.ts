@@ -5,15 +5,18 @@ import { referencesOf } from '../kinds/find-usage.js'
 import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'
 
-/** An entry that must come along, and the chosen or found ones that need it. */
+/** Maps each entry that must be included to the entries that need it. */
 type Needs = Map<Entry, Set<Entry>>
 
-/** What must be provisioned too: never provisioned objects that the chosen drafts use, directly or not (P35). */
+/**
+ * Finds entries that must be provisioned too: objects without an active version that the chosen drafts use, directly or
+ * indirectly (P35).
+ */
 export function findCommitNeeds(world: World, chosen: readonly Entry[]): Needs {
   return close(chosen, (entry) => (entry.updateType === 'delete' ? [] : unprovisionedUsedBy(world, entry)))
 }
 
-/** What must be reverted too: drafts that use an object which would vanish (P27). */
+/** Finds entries that must be reverted too: drafts that use an object which reverting would remove (P27). */
 export function findRevertNeeds(world: World, chosen: readonly Entry[]): Needs {
   const everything = CHANGE_SUBSET_TYPES.flatMap((type) => world.policy.entries(type))
   return close(chosen, (entry) => {

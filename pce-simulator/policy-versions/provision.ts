@@ -9,7 +9,7 @@ import { PROVISION, REVERT, nothingPending, readSubset, resolveSubset } from './
 import { findAffected } from './find-affected.js'
 import { findCommitNeeds, findRevertNeeds } from './find-dependencies.js'
 
-/** POST /sec_policy: the chosen drafts, or all of them, become the next active version (P27, P35). */
+/** POST /sec_policy: makes the chosen drafts, or all of them, the next active version (P27, P35). */
 export function provision(call: Call): Answer {
   const { world } = call
   const { update_description = '', change_subset } = PROVISION.read(call.body)
@@ -33,7 +33,7 @@ export function provision(call: Call): Answer {
   }
 }
 
-/** PUT /sec_policy/delete: despite its name it reverts the chosen drafts, or all of them, to the active policy (P36). */
+/** PUT /sec_policy/delete: despite its name, reverts the chosen drafts, or all of them, to the active policy (P36). */
 export function revert(call: Call): Answer {
   const { world } = call
   const { change_subset } = readSubset(REVERT, call.body)
@@ -42,12 +42,12 @@ export function revert(call: Call): Answer {
   return discard(world, entries)
 }
 
-/** DELETE /sec_policy/pending: everything pending is reverted. */
+/** DELETE /sec_policy/pending: reverts everything that is pending. */
 export function discardPending({ world }: Call): Answer {
   return discard(world, world.policy.pending())
 }
 
-/** The version that the policy now is, with the number after the last. */
+/** Records the current policy as a version with the next number. */
 export function addVersion(
   world: World,
   message: string,
@@ -81,7 +81,7 @@ export function describeModified({ type, draft, updateType }: Entry): Provisione
   }
 }
 
-/** Firewall settings are the one object without a name. */
+/** The name of an object in lists of changes. Only firewall settings have none. */
 export function nameOf(name: unknown): string {
   return typeof name === 'string' ? name : UNCERTAIN.firewallSettingsName
 }

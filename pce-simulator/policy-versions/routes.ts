@@ -41,7 +41,7 @@ export const policyVersionRoutes: Route[] = [
   }),
 ]
 
-/** Newest first. */
+/** Lists the policy versions, newest first. */
 function listVersions(call: Call): Answer {
   const versions = call.world.versions.map(({ version }) => version).toReversed()
   return {
@@ -51,7 +51,7 @@ function listVersions(call: Call): Answer {
   }
 }
 
-/** `active` is the last version; `draft` is none. */
+/** Finds a policy version by its number. `active` is the latest one, and `draft` is not a version. */
 function versionAt({ world, params }: Call): World['versions'][number] {
   const wanted = params.pversion
   const found =
@@ -62,7 +62,9 @@ function versionAt({ world, params }: Call): World['versions'][number] {
   return found
 }
 
-/** Buckets by type; a type without pending changes is absent, max_results counts for each (P27). */
+/**
+ * Lists pending changes by type, leaving out types without any. `max_results` applies to each type separately (P27).
+ */
 function listPending({ world, query }: Call): Answer {
   const limit = readMaxResults(query) ?? Infinity
   const buckets: Record<string, Json[]> = {}

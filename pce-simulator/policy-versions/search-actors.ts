@@ -10,8 +10,8 @@ import type { PlacedRule } from './describe-rules.js'
 export type SearchedActor = Actor & { container_workload?: { href: string }; kubernetes_workload?: { href: string } }
 
 /**
- * Does one side of a rule name the actor? With `resolve_actors` a workload is also found through the labels and scopes that reach
- * it, and a label through the groups it is in; all workloads name both (P27).
+ * Builds a test of whether one side of a rule names the actor. With `resolve_actors`, a workload is also found through
+ * labels and scopes, and a label through groups that contain it. "All workloads" includes both (P27).
  */
 export function compileActorSearch(
   world: World,
@@ -36,7 +36,7 @@ export function compileActorSearch(
   }
 }
 
-/** The href behind a selector as the draft spells it, or the word that stands in its place. */
+/** The draft href of a selector, or the word that is used instead of an href. */
 function hrefOf(actor: SearchedActor, selector: keyof SearchedActor | undefined): string | undefined {
   const value = selector === undefined ? undefined : actor[selector]
   if (typeof value === 'string') return value

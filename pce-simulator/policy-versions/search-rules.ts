@@ -66,7 +66,7 @@ const Criteria = Type.Object(
 const SEARCH = new Shape('sec_policy_rule_search_post', Criteria)
 type Criteria = Static<typeof Criteria>
 
-/** The rules that meet every criterion, by their kind, each with its rule set (P27). */
+/** Finds the rules that meet every criterion, grouped by kind, each with its rule set (P27). */
 export function searchRules({ world, params, body }: Call): Answer {
   const criteria = SEARCH.read(body)
   const pversion = params.pversion!
@@ -113,7 +113,7 @@ function compileCriteria(world: World, criteria: Criteria): (placed: PlacedRule)
 
 type Wanted = Partial<Static<typeof Span>> & { href?: string }
 
-/** A service is found by its href, a port also inside the services that a rule names. */
+/** Whether a rule names the wanted service by its href, or has the wanted port, also within a service object. */
 function offers(world: World, rule: Json, wanted: Wanted): boolean {
   const entries = (rule.ingress_services ?? []) as IngressService[]
   if (wanted.href !== undefined) {

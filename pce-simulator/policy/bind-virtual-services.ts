@@ -4,15 +4,15 @@ import { compileLabels, type LabelLookup } from './match-actors.js'
 
 export type LabelTest = (labels: ReadonlySet<string>) => boolean
 
-/** Workloads that offer a virtual service on the same ports. */
+/** Workloads that provide a virtual service on the same ports. */
 export interface Offer {
   workloads: ReadonlySet<string>
   services: readonly IngressService[]
 }
 
 /**
- * The virtual services that one side of a rule names, by their href or, where `resolve_labels_as` says so, by their labels. A
- * scope narrows them by the labels they have themselves, not by those of the workloads behind them.
+ * Finds the virtual services on one side of a rule, by href or, if `resolve_labels_as` says so, by label. A scope
+ * applies to the labels of the virtual service, not to those of the workloads behind it.
  */
 export function findVirtualServices(
   view: Pick<PolicyView, 'virtualServices'>,
@@ -34,7 +34,10 @@ export function findVirtualServices(
   })
 }
 
-/** Bindings without overrides share the ports of the service; every other one has its own. */
+/**
+ * Groups the workloads of a virtual service by port. Those without overrides share the ports of the service; every
+ * other binding is a group of its own.
+ */
 export function listOffers({ services, bindings }: BoundService): Offer[] {
   const plain = bindings.filter(({ portOverrides }) => portOverrides.length === 0).map(({ workload }) => workload)
   const others = bindings.filter(({ portOverrides }) => portOverrides.length > 0)

@@ -9,9 +9,9 @@ import type { Address } from './match-addresses.js'
 
 export type RuleKind = 'override_deny' | 'allow' | 'deny'
 
-/** One rule inside one of its rule set's scopes, or as far as it concerns one of the virtual services it names. */
+/** A rule within one scope of its rule set, or the part of it that concerns one of its virtual services. */
 export interface CompiledRule {
-  /** Of an enforcement boundary: its own. */
+  /** The href of the rule, or of the enforcement boundary. */
   href: string
   kind: RuleKind
   providers: ActorTest
@@ -21,23 +21,24 @@ export interface CompiledRule {
 
 export interface CompiledPolicy {
   rules: readonly CompiledRule[]
-  /** The IP lists that any rule names, by object. */
+  /** Address tests for all IP lists that a rule names, by object. */
   ipLists: ReadonlyMap<string, (address: Address | null, fqdn: string | null) => boolean>
-  /** Workloads that any rule names one by one. */
+  /** Workloads that a rule names individually. */
   workloads: ReadonlySet<string>
 }
 
 /**
- * Makes a policy version ready to judge connections. What is disabled or about to be deleted (draft `update_type`) is left out. A
- * rule set with several scopes is as many rule sets: both ends of an intra-scope rule lie in the same scope (labels AND inside a
- * scope, scopes OR; `[[]]` is everything, and no scope at all is nothing; P19).
+ * Prepares a policy version for evaluating connections. Disabled objects and drafts that are marked as deleted are left
+ * out. A rule set with several scopes is treated as several rule sets: both ends of an intra-scope rule must be in the
+ * same scope. Labels within a scope are combined with AND and scopes with OR; `[[]]` matches everything, and an empty
+ * list of scopes nothing (P19).
  *
- * An enforcement boundary is a deny rule of no scope: it blocks where nothing allows (P22). A virtual service is the workloads
- * bound to it, on its own ports whatever the rule's services are (P23).
+ * An enforcement boundary is a deny rule without a scope: it blocks what nothing allows (P22). A virtual service stands
+ * for the workloads bound to it, on its own ports instead of the rule's services (P23).
  *
- * Not modelled: virtual servers, addresses of virtual services, container hosts, user groups (a rule for
- * `consuming_security_principals` applies to nobody) and networks: every interface counts as corporate, so rules for the
- * networks in `networks` apply, which `non_brn` is not one of unless asked for.
+ * Not modelled are virtual servers, addresses of virtual services, container hosts, user groups (a rule with
+ * `consuming_security_principals` applies to nobody) and networks: every interface counts as corporate, so a rule for
+ * other networks only, such as `non_brn`, does not apply unless the caller asks for it in `networks`.
  */
 export function compilePolicy(
   view: PolicyView,
@@ -110,7 +111,7 @@ const CORPORATE = new Set(['brn', 'all'])
 const NOBODY: ActorTest = { asWorkload: () => false, asAddress: () => false }
 const EVERYTHING: Pick<RuleSet, 'scopes'> = { scopes: [[]] }
 
-/** Also names these workloads. */
+/** Extends a test to include these workloads. */
 const withWorkloads = (actors: ActorTest, workloads: ReadonlySet<string>): ActorTest => ({
   ...actors,
   asWorkload: (facts) => actors.asWorkload(facts) || (facts.workload !== null && workloads.has(facts.workload)),

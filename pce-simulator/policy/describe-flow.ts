@@ -6,9 +6,9 @@ import type { Verdict } from './judge-end.js'
 import { compileIpList } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
 
-/** What the observations of one row add up to. Times are milliseconds since the epoch. */
+/** The observations that make up one row. Times are milliseconds since the epoch. */
 export interface Row {
-  /** The first of them; they differ in their sums and states only. */
+  /** The first of the combined conversations; they differ only in sums and states. */
   conversation: Conversation
   resolved: Resolved
   verdict: Verdict
@@ -17,11 +17,14 @@ export interface Row {
   bytesOut: number
   first: number
   last: number
-  /** Of the latest. */
+  /** The state of the latest observation. */
   state: Conversation['state']
 }
 
-/** Shows ends as rows do (P25): workloads with their labels of today, addresses with the IP lists they are in. */
+/**
+ * Creates a function that renders the ends of a row (P25): workloads with their current labels, and addresses with the
+ * IP lists that contain them.
+ */
 export function createNodeDescriber(
   active: Pick<PolicyView, 'ipLists'>,
   labels: ReadonlyMap<string, Label>,
@@ -68,7 +71,7 @@ export function createNodeDescriber(
   }
 }
 
-/** One row. Without a draft verdict the fields that `update_rules` fills in are absent (P39). */
+/** Renders one row. Without a draft verdict, it lacks the fields that `update_rules` adds (P39). */
 export function describeFlow(row: Row, node: (end: End) => FlowNode, draft: Verdict | null): TrafficFlow {
   const { conversation, resolved, verdict } = row
   const { service, flowDirection, transmission } = conversation
@@ -101,7 +104,10 @@ export function describeFlow(row: Row, node: (end: End) => FlowNode, draft: Verd
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
 }
 
-/** Which fleet reported, in the words of `data_sources`. Where no VEN runs, a network device did. */
+/**
+ * Tells which kind of agent reported, in the terms of `data_sources`. If neither end runs a VEN, it was a network
+ * device.
+ */
 export function clientType(
   { flowDirection }: Conversation,
   { src, dst }: Resolved,
@@ -110,7 +116,7 @@ export function clientType(
   return !isManaged(reporter) ? 'flowlink' : isEndpoint(reporter) ? 'endpoint' : 'server'
 }
 
-/** Deny rules speak through the fields their predecessors, enforcement boundaries, had (P25). */
+/** The effect of deny rules, in the fields that were made for their predecessors, enforcement boundaries (P25). */
 export function boundaryDecision({ decision, decidedBy }: Verdict): 'blocked' | 'blocked_by_override_deny' | null {
   if (decision === 'unknown') return null
   if (decidedBy === 'override_deny') return 'blocked_by_override_deny'
@@ -135,7 +141,10 @@ const describeIpList = ({ href, name }: IpList) => ({ href: sameObjectKey(href).
 
 const DAY_MS = 86_400_000
 
-/** Whole seconds, as live rows have them. Dates repeat a hundred thousand times in an answer and are written once. */
+/**
+ * Formats a time in whole seconds, as in real rows. Dates are cached, because an answer repeats them a hundred thousand
+ * times.
+ */
 function timestamp(ms: number): string {
   const day = Math.floor(ms / DAY_MS)
   let date = dates.get(day)

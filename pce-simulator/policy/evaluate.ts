@@ -7,23 +7,29 @@ import type { EndFacts } from './match-actors.js'
 import { describeService, type ServiceFacts } from './match-services.js'
 import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
 
-/** `resolved` spares resolving again; one evaluator takes what one resolver made, or nothing. */
+/**
+ * Judges an observation. `resolved` saves resolving it again; all resolved observations for one evaluator must come
+ * from the same resolver.
+ */
 export type Evaluator = (observation: Observation, resolved?: Resolved) => Verdict
 
 /**
- * Makes the judge of one policy version.
+ * Creates the evaluator of one policy version.
  *
- * A connection is judged at every managed end: at the destination for what may come in, at the source for what may go out.
- * `judgeEnd` says what each mode makes of the rules; the harder verdict stands (blocked over potentially_blocked over
- * allowed over unknown), for a connection needs both ends, and `blocked` therefore means that an enforcing end drops it.
- * Both rows of a conversation seen twice thus agree. Without a managed end nobody judges: `unknown`.
+ * A connection is judged at every managed end: at the destination as inbound, at the source as outbound. `judgeEnd`
+ * applies the rules according to the end's enforcement mode. The more severe verdict wins (blocked, then
+ * potentially_blocked, allowed, unknown), because a connection needs both ends; `blocked` therefore means that an end
+ * drops it. This way, both rows of a conversation that was reported twice agree. Without a managed end, the verdict is
+ * `unknown`.
  *
- * A rule is written to the workloads it names, and its other side is a set of addresses there (PCE behaviour: a deny rule
- * from the Any IP list reaches only the destination workloads, one from all workloads every managed source). So a rule
- * counts at the destination when its providers name that workload and its consumers name the source or cover its address,
- * and at the source the other way round: an outbound rule to an IP list opens no workload that the list happens to cover.
+ * A rule is enforced on the workloads that it names, and its other side is a set of addresses there. (In a PCE, a deny
+ * rule from the Any IP list only reaches the destination workloads, and one from all workloads every managed source.)
+ * So a rule applies at the destination if its providers name that workload and its consumers name the source or cover
+ * its address, and vice versa at the source. An outbound rule to an IP list therefore does not open a workload whose
+ * address happens to be in the list.
  *
- * Verdicts are kept by the facts they follow from, not by address: connections between the same kinds of ends share one.
+ * Verdicts are cached by the facts that determine them rather than by address, so connections between the same kinds of
+ * ends share one.
  */
 export function createEvaluator(
   view: PolicyView,
@@ -101,20 +107,20 @@ export function createEvaluator(
   }
 }
 
-/** Ends that no rule can tell apart. */
+/** A class of ends that no rule distinguishes. */
 interface EndClass {
   id: number
-  /** null where nothing is enforced: addresses and unmanaged workloads. */
+  /** The enforcement mode; null for addresses and unmanaged workloads, which enforce nothing. */
   mode: NonNullable<Workload['enforcement_mode']> | null
   os: ReturnType<typeof osType>
   provider: Naming
   consumer: Naming
 }
 
-/** Which rules, by index, name an end on one of their sides. */
+/** The indexes of rules that name an end on one of their sides. */
 interface Naming {
   asWorkload: readonly number[]
-  /** As a workload or as an address. */
+  /** Whether each rule names the end, either as a workload or as an address. */
   atAll: readonly boolean[]
 }
 
@@ -124,8 +130,8 @@ const namings = (named: [asWorkload: boolean, asAddress: boolean][]): Naming => 
 })
 
 /**
- * What every VEN keeps open for its host to work at all. No public list is complete; these two are beyond dispute: address
- * assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC 4861, ICMPv6 133 to 137).
+ * Traffic that every VEN permits because its host could not work otherwise. There is no complete public list, but these
+ * two are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC 4861, ICMPv6 133 to 137).
  */
 const isEssential = ({ proto, port, icmpType }: ServiceFacts) =>
   (proto === 17 && (port === 67 || port === 68)) ||

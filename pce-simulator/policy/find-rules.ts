@@ -5,7 +5,7 @@ import type { EndFacts } from './match-actors.js'
 import type { Address } from './match-addresses.js'
 import type { ServiceFacts } from './match-services.js'
 
-/** An end of a connection that someone asks about. */
+/** One end of the connection in question. */
 export interface AskedEnd {
   workload: string | null
   labels: ReadonlySet<string>
@@ -13,8 +13,9 @@ export interface AskedEnd {
 }
 
 /**
- * The rules that would speak about a connection, whatever the enforcement of its ends: those written to the destination that
- * name the source, and those written to the source that name the destination. `services` are alternatives.
+ * Finds the rules that would apply to a connection, whatever the enforcement modes of its ends: rules enforced on the
+ * destination that include the source, and rules enforced on the source that include the destination. `services` are
+ * alternatives.
  */
 export function findRules(
   view: PolicyView,

@@ -2,7 +2,7 @@ import type { Conversation } from '../model.js'
 
 const DAY_MS = 86_400_000
 
-/** How often a conversation occurred inside a window, and when first and last (milliseconds since the epoch). */
+/** How often a conversation occurred within a window, with the first and last time in milliseconds since the epoch. */
 export interface Occurrences {
   count: number
   first: number
@@ -10,8 +10,8 @@ export interface Occurrences {
 }
 
 /**
- * Folds a conversation's occurrences from `start` to `end`, both included (milliseconds). null when there are none.
- * Occurrences are `everyDays` apart, counted from the first day, each at the same second of its day.
+ * Counts the occurrences of a conversation from `start` to `end`, both included, in milliseconds. Null if there are
+ * none. Occurrences are `everyDays` apart from the first day on, always at the same second of the day.
  */
 export function foldWindow(conversation: Conversation, start: number, end: number): Occurrences | null {
   const step = conversation.everyDays * DAY_MS
@@ -22,7 +22,7 @@ export function foldWindow(conversation: Conversation, start: number, end: numbe
       : Math.floor((conversation.lastDay - conversation.firstDay) / conversation.everyDays)
   const from = Math.max(0, Math.ceil((start - origin) / step))
   const to = Math.min(lastDay, Math.floor((end - origin) / step))
-  // An unreadable date makes both NaN.
+  // The comparison is also false if an unreadable date has made both NaN.
   if (!(from <= to)) return null
   return { count: to - from + 1, first: origin + from * step, last: origin + to * step }
 }

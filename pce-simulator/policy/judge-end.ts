@@ -10,18 +10,18 @@ export interface ApplyingRules {
 }
 
 /**
- * What one managed workload does with a connection: the first step that says something settles it, in the order essential rules,
+ * Judges a connection at one managed workload. The first applicable step decides, in the order essential rules,
  * override deny, allow, deny, default (P21, P50).
  *
- * | settled by | idle | visibility_only | selective | full |
+ * | decided by | idle | visibility_only | selective | full |
  * |---|---|---|---|---|
  * | essential, allow | unknown | allowed | allowed | allowed |
  * | override deny, deny | unknown | potentially_blocked | blocked | blocked |
  * | default | unknown | potentially_blocked | allowed | blocked |
  *
- * visibility_only reports and drops nothing, so what enforcement would drop is "potentially" blocked. An idle workload has no
- * policy at all and reports bare snapshots: it says `unknown`, the mildest word there is. The draft decision has no such word
- * (P25), so there an idle workload is judged as if it were in visibility_only.
+ * visibility_only reports without dropping anything, so traffic that enforcement would drop is "potentially" blocked.
+ * An idle workload has no policy and only reports snapshots, so its verdict is `unknown`, the least severe one. There
+ * is no such draft decision (P25), so draft decisions treat an idle workload as visibility_only.
  */
 export function judgeEnd(mode: EnforcementMode, rules: ApplyingRules): Verdict {
   const enforces = mode === 'full' || mode === 'selective'
@@ -54,7 +54,7 @@ export function judgeEnd(mode: EnforcementMode, rules: ApplyingRules): Verdict {
   return verdict('default', true, enforces ? 'blocked' : 'potentially_blocked')
 }
 
-/** The harder of two verdicts; two that are equal share their rules. */
+/** Returns the more severe of two verdicts. If they are equal, the result has the rules of both. */
 export function combineVerdicts(one: Verdict, other: Verdict): Verdict {
   const difference = severity(one) - severity(other)
   if (difference !== 0) return difference > 0 ? one : other
@@ -89,11 +89,11 @@ export type DraftDecision = (typeof DRAFT_DECISIONS)[number]
 
 export interface Verdict {
   decision: PolicyDecision
-  /** The step of the rule order that settled it; null when no managed workload is involved. */
+  /** The step that decided; null if no managed workload is involved. */
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
-  /** The same verdict in the words of `draft_policy_decision`; null when no managed workload is involved. */
+  /** The verdict in the terms of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null
-  /** Hrefs of the rules that apply at the end that settled it, as their rule sets spell them. */
+  /** The hrefs of the rules that apply at the deciding end, as in their rule sets. */
   allowRules: readonly string[]
   denyRules: readonly string[]
   overrideDenyRules: readonly string[]

@@ -1,22 +1,25 @@
 import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import { sameObjectKey } from '../model.js'
 
-/** What rules look at in one end of a connection. */
+/** The facts about one end of a connection that rules refer to. */
 export interface EndFacts {
-  /** null for an address that is no workload. */
+  /** The href of the workload; null for an address that does not belong to one. */
   workload: string | null
   labels: ReadonlySet<string>
-  /** The IP lists (by object) that cover its address or name; a workload's address counts as well. */
+  /** The IP lists, by object, that contain its address or host name. This includes the address of a workload. */
   ipLists: ReadonlySet<string>
 }
 
-/** Finds what labels and label groups stand for. */
+/** Looks up labels and label groups. */
 export interface LabelLookup {
   keyOf(labelHref: string): string | undefined
   members(labelGroupHref: string): readonly string[]
 }
 
-/** How a rule names an end. As a workload, the rule is written to it; as an address, it only stands in someone else's rule. */
+/**
+ * How one side of a rule matches an end. If it matches as a workload, the rule is enforced there; as an address, the
+ * end is only part of rules that are enforced elsewhere.
+ */
 export interface ActorTest {
   asWorkload(facts: EndFacts): boolean
   asAddress(facts: EndFacts): boolean
@@ -26,8 +29,9 @@ type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 type LabelTest = (labels: ReadonlySet<string>) => boolean
 
 /**
- * Labels of one key OR together and different keys AND; an excluded label or group shuts its bearers out, and lets
- * everything else of that key in, workloads without the key included. Label groups count as their members.
+ * Builds a test for labels. Those with the same key are combined with OR, different keys with AND. An excluded label or
+ * group rejects all workloads that have it, and accepts every other workload, including those without a label of the
+ * key. A label group stands for its members.
  */
 export function compileLabels(entries: readonly LabelEntry[], lookup: LabelLookup): LabelTest {
   const wanted = new Map<string, Set<string>>()
@@ -49,16 +53,17 @@ export function compileLabels(entries: readonly LabelEntry[], lookup: LabelLooku
     !excluded.some((href) => labels.has(href)) && keys.every((hrefs) => hrefs.some((href) => labels.has(href)))
 }
 
-/** One alternative of a rule set's scopes; an empty one is everything. */
+/** Builds a test for one of a rule set's scopes. An empty scope matches everything. */
 export const compileScope = (entries: readonly ScopeEntry[], lookup: LabelLookup): LabelTest =>
   compileLabels(entries, lookup)
 
 /**
- * One side of a rule inside one scope (`everywhere` for the consumers of an extra-scope rule). The labels of a side form one
- * condition; it, all workloads, single workloads and IP lists are alternatives. A scope narrows what names workloads; an IP
- * list has no labels, so no scope concerns it. Virtual services are looked for elsewhere, container hosts name nothing.
+ * Builds a test for one side of a rule within one scope (`everywhere` for the consumers of an extra-scope rule). All
+ * its labels together form one condition. That condition, "all workloads", individual workloads and IP lists are
+ * alternatives. A scope only restricts workloads, since IP lists have no labels. Virtual services are handled
+ * elsewhere, and container hosts match nothing.
  *
- * @param resolveLabels false where labels stand for virtual services alone (`resolve_labels_as`)
+ * @param resolveLabels false if the labels only stand for virtual services (`resolve_labels_as`).
  */
 export function compileActors(
   actors: readonly Actor[],

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
 
-/** An address as a number, so that ranges are two comparisons. IPv4-mapped IPv6 addresses are IPv4. */
+/** An address as a number, so that testing a range takes two comparisons. IPv4-mapped IPv6 addresses count as IPv4. */
 export interface Address {
   family: 4 | 6
   value: number | bigint
@@ -14,7 +14,7 @@ interface Range {
   exclusion: boolean
 }
 
-/** null when the text is no address. */
+/** Parses an address; null if it is invalid. */
 export function parseAddress(text: string): Address | null {
   let bytes: number[]
   try {
@@ -28,8 +28,9 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * Does the list cover the address? A list is its included ranges less its excluded ones, whatever their order, plus the
- * destinations whose name matches one of its fqdns (P17). A range nobody can read covers nothing.
+ * Builds a test of whether an IP list contains an address or host name. The list consists of its included ranges
+ * without its excluded ones, in any order, plus the destinations whose name matches one of its fqdns (P17). A malformed
+ * range contains nothing.
  */
 export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
   const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
@@ -45,7 +46,7 @@ export function compileIpList(list: IpList): (address: Address | null, fqdn: str
   }
 }
 
-/** `*` stands for any run of characters; names compare regardless of case. */
+/** Builds a test for host names. `*` matches any characters, and case is ignored. */
 export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   const source = pattern
     .split('*')

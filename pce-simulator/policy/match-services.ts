@@ -5,21 +5,21 @@ import type { Observation } from './resolve-observations.js'
 
 export type OsType = 'windows' | 'linux' | 'unknown'
 
-/** The service side of one observation, with what is known of the processes at its ends. */
+/** The service of one observation, with what is known about the processes at both ends. */
 export interface ServiceFacts {
   proto: number | null
   port: number | null
   icmpType: number | null
   icmpCode: number | null
-  /** The listener. Only the destination's own VEN reports it (inbound rows). */
+  /** The listening process, which only the destination's own VEN reports (inbound rows). */
   provider: ProcessFacts
-  /** The client. Only the source's own VEN reports it (outbound rows). */
+  /** The connecting process, which only the source's own VEN reports (outbound rows). */
   consumer: ProcessFacts
 }
 
 interface ProcessFacts {
   os: OsType
-  /** False when the row was reported by the other end, which cannot see this end's processes. */
+  /** False if the other end reported the row, since it cannot see this end's processes. */
   seen: boolean
   processName: string | null
   serviceName: string | null
@@ -51,10 +51,11 @@ export function describeService(observation: Observation, sourceOs: OsType, dest
 }
 
 /**
- * The services of a rule. `ingress` entries OR together; `egress` entries (Windows client processes) narrow the consumer.
- * A process qualifier is compared where the observation names that end's process; an end that cannot be seen is judged on
- * its port alone. Process-qualified inbound services concern Windows providers only, and an egress qualifier means nothing
- * to a consumer that is not Windows: there the rule is as wide as its ports (documented behaviour of windows_egress_services).
+ * Builds a test for the services of a rule. `ingress` entries are combined with OR; `egress` entries (processes of
+ * Windows clients) additionally restrict the consumer. A process is only compared if the observation includes that
+ * end's process; otherwise only the port counts. Inbound services with a process only concern Windows providers. An
+ * egress process has no effect on consumers that do not run Windows, so the rule then applies to all its ports (as
+ * documented for windows_egress_services).
  */
 export function compileServices(
   ingress: readonly IngressService[],
@@ -85,7 +86,10 @@ export function compileServices(
   return (facts) => matchesIngress(facts) && matchesEgress(facts)
 }
 
-/** proto -1 (All Services) or none is any protocol; port absent or -1 is every port; icmp fields narrow when given. */
+/**
+ * Whether a port entry matches. A missing protocol or -1 (All Services) means any protocol, and a missing port or -1
+ * every port. ICMP fields are compared if given.
+ */
 function matchesPort(span: PortSpan, facts: ServiceFacts): boolean {
   if (span.proto != null && span.proto !== -1 && span.proto !== facts.proto) return false
   if (span.icmp_type != null && span.icmp_type !== facts.icmpType) return false
@@ -107,6 +111,6 @@ function matchesProcess(
   return seen === wanted || (!wanted.includes('\\') && seen?.split('\\').at(-1) === wanted)
 }
 
-/** Services are written with the variables of the Windows shell, observations with the paths behind them. */
+/** Expands the variables of the Windows shell that services contain, because observations contain the actual paths. */
 const expandWindowsPath = (path: string) =>
   path.toLowerCase().replace('%systemroot%', 'c:\\windows').replace('%programfiles%', 'c:\\program files')

@@ -2,9 +2,11 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import type { Conversation, Endpoint } from '../model.js'
 import { parseAddress, type Address } from './match-addresses.js'
 
-/** One end of a connection as the PCE sees it today; interned, so that work done for an end is done once. */
+/**
+ * One end of a connection as the PCE knows it now. Equal ends are the same object, so that each is processed only once.
+ */
 export interface End {
-  /** Small and unique within one resolver. */
+  /** A small number that is unique within one resolver. */
   id: number
   ip: string
   address: Address | null
@@ -12,25 +14,25 @@ export interface End {
   workload: Workload | null
 }
 
-/** What is judged: one observation of a connection. */
+/** An observation of a connection, as far as verdicts depend on it. */
 export type Observation = Pick<Conversation, 'src' | 'dst' | 'service' | 'flowDirection' | 'icmpType' | 'icmpCode'>
 
-/** An observation with its ends found and its contents numbered, so that equal ones are found equal quickly. */
+/** An observation with its ends looked up and its properties numbered, so that equal observations are found quickly. */
 export interface Resolved {
   src: End
   dst: End
-  /** Equal for observations that no rule can tell apart but by their ends. */
+  /** Equal for observations that rules cannot distinguish except by their ends. */
   kind: number
-  /** Equal for observations that, between the same ends, make one row of an answer. */
+  /** Equal for observations that belong in the same row if their ends are equal. */
   row: number
 }
 
 export type Resolver = (observation: Observation & Pick<Conversation, 'transmission'>) => Resolved
 
-/** Room for what an observation may add to its service: ICMP type and code, transmission. */
+/** How many combinations of ICMP type, ICMP code and transmission are numbered for each service. */
 const VARIANTS = 2 ** 20
 
-/** Numbers observations by content. Services that are one object are looked at once. */
+/** Creates a resolver, which numbers observations by content. A shared service object is only examined once. */
 export function createResolver(workloads: ReadonlyMap<string, Workload>): Resolver {
   const resolveEnd = createEndResolver(workloads)
   const services = new Map<Conversation['service'], { kind: number; row: number }>()
@@ -72,8 +74,8 @@ function createNumbering(): (text: string) => number {
 }
 
 /**
- * Turns the ends of conversations into what the PCE knows about them now: a workload that was deleted is an address again, and an
- * address that someone has since registered as a workload's interface is that workload.
+ * Creates the lookup of a conversation's ends in the current inventory. A workload that was deleted becomes an address
+ * again, and an address that now belongs to a workload's interface becomes that workload.
  */
 function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint: Endpoint) => End {
   const byAddress = new Map<string, Workload>()
@@ -106,7 +108,7 @@ function createEndResolver(workloads: ReadonlyMap<string, Workload>): (endpoint:
   }
 }
 
-/** Does a VEN run there, so that policy is enforced and connections are reported? */
+/** Whether the end runs a VEN, so that policy is enforced and connections are reported there. */
 export const isManaged = (end: End): end is End & { workload: Workload } =>
   end.workload !== null && end.workload.managed !== false
 

@@ -11,24 +11,24 @@ import { compileFilters } from './select-flows.js'
 
 export interface TrafficState {
   conversations: Iterable<Conversation>
-  /** By href. */
+  /** The workloads by href. */
   workloads: ReadonlyMap<string, Workload>
-  /** By href. */
+  /** The labels by href. */
   labels: ReadonlyMap<string, Label>
   active: PolicyView
-  /** When given, rows carry draft_policy_decision and rules, as after update_rules. */
+  /** The draft policy. With it, rows contain draft_policy_decision and rules, as after update_rules. */
   draft?: PolicyView
-  /** The rows of the answer that carry them; all of them by default. */
+  /** The rows that contain them, by default all. */
   draftRows?: { offset: number; limit: number }
-  /** Milliseconds since the epoch: nothing later has been seen yet. */
+  /** The current time in milliseconds since the epoch. Nothing has been observed after it. */
   now: number
-  /** Rows of an answer at most, whatever is asked for; absent: as many as are asked for. */
+  /** The maximum number of rows, even if more were requested; undefined for no limit. */
   rowLimit?: number
-  /** Add up rows before they are cut to the window (P85). */
+  /** Whether rows are aggregated before they are cut to the window (P85). */
   addsUpFirst?: boolean
 }
 
-/** The async query's body as the PCE takes it; the last two fields are not sent by every client. */
+/** The body of an asynchronous traffic query. Some clients omit the last two fields. */
 export type TrafficQueryBody = TrafficQuery & {
   query_name?: string
   boundary_decisions?: readonly string[]
@@ -36,34 +36,36 @@ export type TrafficQueryBody = TrafficQuery & {
 }
 
 export interface TrafficResult {
-  /** At most `max_results` rows, in the order in which the estate lists their conversations. Ends are shared objects. */
+  /** At most `max_results` rows, in the order of the estate's conversations. Rows share the objects of their ends. */
   flows: TrafficFlow[]
-  /** Raw observations before aggregation, `max_results` disregarded. */
+  /** The number of observations before aggregation, regardless of `max_results`. */
   matchesCount: number
 }
 
-/** A result whose rows are written one by one, so that 200,000 of them never exist at once. */
+/** A result whose rows are generated one by one, so that 200,000 of them are never in memory together. */
 export interface TrafficRows {
   rows: Iterable<TrafficFlow>
-  /** Those that there would be without the limit of this PCE, where it is lower than what was asked for. */
+  /** The number of rows without the PCE's own limit, if that is lower than the requested number. */
   rowsCount: number
   matchesCount: number
 }
 
-/** A VEN reports what goes on all day once an hour; fewer connections are fewer reports. */
+/**
+ * How many reports a day a VEN makes of a continuous conversation: one an hour. Fewer connections mean fewer reports.
+ */
 const REPORTS_PER_DAY = 24
 
 /**
- * Answers a traffic query: what was seen inside the window, filtered, judged by the active policy of now (not of then), and
- * aggregated so that the same ends, service, process, user, direction and decision make one row with summed connections and bytes
- * (P25). Dates are expected to be readable; a window nobody can read holds nothing.
+ * Answers a traffic query. Observations inside the window are filtered, judged by the current active policy (not that
+ * of the time), and aggregated: equal ends, service, process, user, direction and decision make one row with summed
+ * connections and bytes (P25). Dates should have been validated; an unreadable window contains nothing.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
   const { rows, matchesCount } = collectTraffic(query, state)
   return { flows: [...rows], matchesCount }
 }
 
-/** The same without the rows at once: `rows` may be read more than once. */
+/** Answers a traffic query without generating the rows yet. `rows` can be iterated more than once. */
 export function collectTraffic(query: TrafficQueryBody, state: TrafficState): TrafficRows {
   const start = Date.parse(query.start_date)
   const end = Math.min(Date.parse(query.end_date), state.now)
@@ -73,7 +75,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   const wanted = compileOutcome(query)
   const rows = new Map<string, Row>()
   const { rowLimit = Infinity } = state
-  // Rows beyond what was asked for are never made.
+  // Rows beyond the requested number are never generated.
   const most = query.max_results
   let matchesCount = 0
 
@@ -86,7 +88,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     const verdict = judge(conversation, resolved)
     if (!wanted(verdict, clientType(conversation, resolved))) continue
     matchesCount += seen.count * Math.min(conversation.connectionsPerDay, REPORTS_PER_DAY)
-    // The decision follows from what the key names, so it need not be in it.
+    // The decision is determined by the parts of the key, so it is not included.
     const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row}`
     const row = rows.get(key)
     if (row === undefined) {

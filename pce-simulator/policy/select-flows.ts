@@ -8,9 +8,9 @@ export type FlowTest = (conversation: Conversation, src: End, dst: End) => boole
 type EndTest = (end: End) => boolean
 
 /**
- * The filters of a traffic query on ends and services (P25). Each side's `include` is an OR of ANDs, none or an empty block being
- * anything; `sources_destinations_query_op` joins the two sides. Any `exclude` excludes, whatever the operator. A selector nobody
- * can read matches nothing.
+ * Builds the filters of a traffic query for ends and services (P25). `include` of each side is an OR of ANDs, and
+ * matches anything if it is empty or contains an empty block. `sources_destinations_query_op` combines the two sides. A
+ * match of any `exclude` always excludes. An unreadable selector matches nothing.
  */
 export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
   const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)
@@ -46,7 +46,7 @@ export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ip
   }
 }
 
-/** The same end stands in many conversations. */
+/** Caches the result of a test for each end, because ends occur in many conversations. */
 function remember(test: EndTest): EndTest {
   const results: (boolean | undefined)[] = []
   return (end) => (results[end.id] ??= test(end))
@@ -82,8 +82,9 @@ function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroup
 }
 
 /**
- * The fields of one service filter AND together. Processes match by substring of the full path regardless of case (PCE
- * behaviour), Windows services by name; a port without protocol is a port of any protocol.
+ * Builds a test for one service filter, whose fields are combined with AND. A process matches if its full path contains
+ * the text, ignoring case (PCE behaviour); Windows services match by name. A port without a protocol matches any
+ * protocol.
  */
 function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {
   const { port, to_port, proto, process_name, windows_service_name } = filter

@@ -3,7 +3,7 @@ import { PCE_FQDN, type World } from '../world.js'
 const UPTIME_SECONDS = 864_000
 const SERVICES = ['agent_service', 'collector_service', 'database_service', 'event_service', 'web_server']
 
-/** One PCE as GET /health shows it (P49). A node that is not available runs none of its services. */
+/** Describes the PCE for GET /health (P49). An unavailable node runs none of its services. */
 export function describeHealth(world: World): Record<string, unknown> {
   const { nodeAvailable, supercluster = 'standalone' } = world.options
   const status = nodeAvailable ? 'normal' : 'critical'

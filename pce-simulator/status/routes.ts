@@ -13,11 +13,11 @@ export const PRODUCT_VERSION = {
   product_name: 'PCE',
 }
 
-/** Without an organisation (P1), and the jobs of the one there is. */
+/** The routes of the PCE itself, without an organisation (P1), and those of jobs. */
 export const statusRoutes: Route[] = [
   readRoute('/product_version', () => ({ status: 200, json: PRODUCT_VERSION })),
   readRoute('/noop', () => ({ status: 204 })),
-  // Both answer by their status alone: 200 with an empty body, or 404 (P13, P42).
+  // Both answer with their status alone: 200 with an empty body, or 404 (P13, P42).
   readRoute('/node_available', ({ world }) => {
     if (!world.options.nodeAvailable) throw notFound()
     return { status: 200 }

@@ -13,27 +13,27 @@ interface Context {
   now: () => string
 }
 
-/** A write as its event tells it; `path` is without `/api/v2`. */
+/** A write as its event describes it. `path` lacks `/api/v2`. */
 interface Write {
   verb: string
   path: string
   sourceIp: string
 }
 
-/** One event for every write and every refused login; reads leave none (P26). */
+/** Records one event for every write and every refused login. Reads cause none (P26). */
 export class EventLog {
   readonly #events: PceEvent[]
   readonly #context: Context
   readonly #kept: number
 
-  /** `past`: what has happened already, oldest first. */
+  /** `past` are the events that have already happened, oldest first. */
   constructor(context: Context, past: readonly PceEvent[] = []) {
     this.#context = context
     this.#events = [...past]
     this.#kept = Math.max(KEPT, past.length)
   }
 
-  /** Newest first. */
+  /** Lists the events, newest first. */
   newestFirst(): PceEvent[] {
     return this.#events.toReversed()
   }
@@ -75,7 +75,7 @@ export class EventLog {
     })
   }
 
-  /** A service account's name is what its keys log in by (P26). */
+  /** Describes who caused the event. A service account is named by its keys' user name (P26). */
   #actor(): Json {
     const { href, username } = this.#context.user()
     return href.startsWith('/users/') ? { user: { href, username } } : { service_account: { href, name: username } }
@@ -108,7 +108,7 @@ export class EventLog {
   }
 }
 
-/** What a write did, for the event log. */
+/** The effect of a write, for the event log. */
 export interface Change {
   resource: Json
   type: 'create' | 'update' | 'delete'

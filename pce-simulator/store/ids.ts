@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Ids that depend on the seed and on what was asked for before, never on time or chance, so that the same sequence of
- * requests gives the same bytes. Each purpose counts for itself: a poll never shifts the id of the next object.
+ * Generates ids that depend only on the seed and on earlier calls, never on time or chance, so that the same sequence
+ * of requests gives the same bytes. Each purpose has its own sequence: a poll never affects the id of the next object.
  */
 export class Ids {
   readonly #seed: string
@@ -19,7 +19,7 @@ export class Ids {
     return next
   }
 
-  /** Makes sure that the next integer id lies above one that is taken. */
+  /** Ensures that the next integer id is higher than one that is in use. */
   reserve(kind: string, taken: number): void {
     if (taken > (this.#counters.get(kind) ?? 0)) this.#counters.set(kind, taken)
   }
@@ -36,7 +36,7 @@ export class Ids {
     ].join('-')
   }
 
-  /** Up to 64 hexadecimal digits. */
+  /** Returns up to 64 hexadecimal digits. */
   hex(purpose: string, length: number): string {
     return createHash('sha256')
       .update(`${this.#seed}:${purpose}:${this.int(`hex:${purpose}`)}`)

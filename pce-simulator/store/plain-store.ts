@@ -1,14 +1,15 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 
 /**
- * The objects of one kind that is not versioned, by href, in the order of their creation. Objects are never changed in place.
- * The list of those that live is kept between writes: walking 50,000 objects costs more than answering a page of them.
+ * Stores the objects of one kind without versions, by href in the order of creation. Objects are never modified in
+ * place. The list of live objects is kept between writes, because iterating over 50,000 objects is more expensive than
+ * answering a page of them.
  */
 export class PlainStore {
   readonly #objects = new Map<string, PceObject>()
   #live: PceObject[] | null = null
   #places = new Map<string, number>()
-  /** Lists already handed out stay as they were. */
+  /** Whether a caller holds the current list. Such a list is copied before the next write, so that it never changes. */
   #lent = false
 
   get(href: string): PceObject | undefined {
@@ -35,7 +36,7 @@ export class PlainStore {
     return [...this.#objects.values()]
   }
 
-  /** Without what was soft-deleted. */
+  /** Lists the objects that are not marked as deleted. */
   live(): readonly PceObject[] {
     this.#lent = true
     return (this.#live ??= this.#listLive())

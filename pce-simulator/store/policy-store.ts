@@ -4,25 +4,25 @@ import type { VersionedObject } from '../../schemas/pce/reference.js'
 export type UpdateType = 'create' | 'update' | 'delete'
 
 /**
- * One versioned object in both its versions. Bodies hold draft hrefs throughout, carry no update_type of their own and are
- * never changed in place, so a snapshot is a copy of pointers.
+ * A versioned object with its draft and active version. Bodies contain only draft hrefs and no update_type of their
+ * own. They are never modified in place, so a snapshot copies only references.
  */
 export interface Entry {
   type: ChangeSubsetType
   draft: VersionedObject
-  /** Null: never provisioned. */
+  /** The active version; null if it was never provisioned. */
   active: VersionedObject | null
   updateType: UpdateType | null
 }
 
-/** The active objects by type and draft href, as one provisioning left them. */
+/** The active objects after a provisioning, by type and draft href. */
 export type Snapshot = ReadonlyMap<ChangeSubsetType, ReadonlyMap<string, VersionedObject>>
 
-/** The life cycle of P4, whatever the kind. */
+/** Stores versioned objects of every kind, with their life cycle (P4). */
 export class PolicyStore {
   readonly #entries = new Map<ChangeSubsetType, Map<string, Entry>>()
 
-  /** Draft href → entry, or undefined. */
+  /** Finds the entry of a draft href. */
   get(type: ChangeSubsetType, href: string): Entry | undefined {
     return this.#entries.get(type)?.get(href)
   }
@@ -35,7 +35,7 @@ export class PolicyStore {
     return CHANGE_SUBSET_TYPES.flatMap((type) => this.entries(type)).filter((entry) => entry.updateType !== null)
   }
 
-  /** An object of the estate: active as it is. */
+  /** Adds an object of the estate, which is active in this form. */
   load(type: ChangeSubsetType, object: VersionedObject): void {
     const { update_type: _pending, ...body } = object
     this.#put({ type, draft: body, active: body, updateType: null })
@@ -47,13 +47,16 @@ export class PolicyStore {
     return entry
   }
 
-  /** A write to the draft: a pending creation or deletion stays what it is. */
+  /** Writes to the draft. A pending creation or deletion stays one. */
   change(entry: Entry, draft: VersionedObject): void {
     entry.draft = draft
     entry.updateType ??= 'update'
   }
 
-  /** Gone at once when it was never provisioned, otherwise marked. A second deletion changes nothing. */
+  /**
+   * Removes the object at once if it was never provisioned; otherwise marks it as deleted. A second deletion changes
+   * nothing.
+   */
   remove(entry: Entry, stamp: Partial<VersionedObject>): void {
     if (entry.active === null) this.#drop(entry)
     else if (entry.updateType !== 'delete') {
@@ -62,7 +65,7 @@ export class PolicyStore {
     }
   }
 
-  /** The draft becomes active; a marked object disappears. `settle` gives the body as it stands once provisioned. */
+  /** Makes the draft active, or removes a marked object. `settle` converts the draft to its form after provisioning. */
   provision(entry: Entry, settle: (draft: VersionedObject) => VersionedObject): void {
     if (entry.updateType === 'delete') return this.#drop(entry)
     const body = settle(entry.draft)
@@ -71,7 +74,7 @@ export class PolicyStore {
     entry.updateType = null
   }
 
-  /** Back to the active content; what was never provisioned disappears. */
+  /** Restores the active content, or removes an object that was never provisioned. */
   revert(entry: Entry): void {
     if (entry.active === null) return this.#drop(entry)
     entry.draft = entry.active

@@ -1,10 +1,10 @@
 import type { World } from '../world.js'
 
 const DAY_MS = 86_400_000
-/** How far back flows are kept. */
+/** How many days flows are kept. */
 const KEPT_DAYS = 97
 const LIMIT_GB = 100
-/** One stored observation with its indexes. */
+/** The size of one stored observation with its indexes, in bytes. */
 const ROW_BYTES = 400
 const GIB = 2 ** 30
 
@@ -13,7 +13,7 @@ interface Share {
   rows: number
 }
 
-/** What the traffic database holds of the estate today (P49). */
+/** Describes the content of the traffic database today (P49). */
 export function measureDatabase(world: World): Record<string, unknown> {
   const today = Math.floor(world.clock() / DAY_MS)
   const firstKept = today - KEPT_DAYS + 1
@@ -26,7 +26,7 @@ export function measureDatabase(world: World): Record<string, unknown> {
   const server: Share = { oldestDay: null, rows: 0 }
   const endpoint: Share = { oldestDay: null, rows: 0 }
   for (const { src, dst, flowDirection, firstDay, lastDay, everyDays } of world.conversations) {
-    // Days on which it occurred before the first one kept are gone; what was drawn for days to come has not been seen.
+    // Occurrences before the retention period are gone, and those after today have not been observed.
     const from = firstDay + Math.max(0, Math.ceil((firstKept - firstDay) / everyDays)) * everyDays
     const to = Math.min(lastDay ?? today, today)
     if (from > to) continue

@@ -13,9 +13,9 @@ import type { AcceptedQuery } from './validate-query.js'
 import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js'
 
 /**
- * One asynchronous traffic query from its POST to its DELETE. It answers from the state of the estate when it was asked for:
- * bodies are never changed in place, so keeping that state costs pointers. The rows are worked out when they are needed, for a
- * result of 200,000 of them is too much to keep with every query.
+ * An asynchronous traffic query, from its POST to its DELETE. It answers from the estate as it was at the POST; bodies
+ * are never modified in place, so keeping that state costs only references. Rows are computed on demand, because a
+ * result of 200,000 rows is too large to keep for every query.
  */
 export class TrafficQueryRun implements TrafficQuery {
   readonly href: string
@@ -31,7 +31,7 @@ export class TrafficQueryRun implements TrafficQuery {
   #state: TrafficState
   #counts: { matches_count: number; flows_count: number } | null = null
 
-  /** `given` is the body as it came: the PCE echoes it. */
+  /** `given` is the original body, which the PCE echoes. */
   constructor(world: World, query: AcceptedQuery, given: unknown, progress: Progress) {
     this.#world = world
     this.#given = given
@@ -112,7 +112,10 @@ export class TrafficQueryRun implements TrafficQuery {
     this.#counts = { matches_count: matchesCount, flows_count: rowsCount }
   }
 
-  /** The last result is kept, whosever it was: a download follows the poll that completed the query. */
+  /**
+   * Computes the result. The latest one of all queries is cached, because a download usually follows the poll that
+   * completed the query.
+   */
   #result(withDraft: boolean): TrafficRows {
     const last = this.#world.lastResult
     if (last?.run === this && last.withDraft === withDraft) return last.result
@@ -127,7 +130,7 @@ export class TrafficQueryRun implements TrafficQuery {
 const STATUSES = { waiting: 'queued', working: 'working', done: 'completed', failed: 'failed' } as const
 const RULE_STATUSES = { ...STATUSES, waiting: 'working' } as const
 
-/** What a query asked now answers from. */
+/** Takes the state from which a query that starts now answers. */
 export function readTrafficState(world: World): TrafficState {
   return {
     conversations: world.conversations,

@@ -20,10 +20,13 @@ const CANCEL = new Shape(
 )
 
 const PATH = '/orgs/:org/traffic_flows/async_queries'
-/** Results expire after a while (P30); here by number, so that a long benchmark does not fill the memory. */
+/**
+ * How many queries are kept. In a PCE, results expire after a time (P30); a fixed number keeps a long benchmark from
+ * filling the memory.
+ */
 const KEPT_QUERIES = 200
 
-/** Questions about traffic, at once or asked first and fetched later (P11). They change nothing and leave no event. */
+/** The routes of traffic queries, synchronous and asynchronous (P11). They change nothing and cause no events. */
 export const trafficRoutes: Route[] = [
   { path: '/orgs/:org/traffic_flows/traffic_analysis_queries', verbs: { POST: { handle: answerAtOnce } } },
   {
@@ -86,7 +89,7 @@ export const trafficRoutes: Route[] = [
   },
 ]
 
-/** The old form: no name, no job, at most 100,000 rows (P25). */
+/** Answers a query in the older, synchronous form, which has no name or job and returns at most 100,000 rows (P25). */
 function answerAtOnce({ world, body }: Call): Answer {
   const query = readSynchronousQuery(world, body)
   return { status: 200, rows: collectTraffic(query as TrafficQueryBody, readTrafficState(world)).rows }
@@ -108,7 +111,10 @@ function list({ world, query }: Call): Answer {
   }
 }
 
-/** `label_based_rules` has no effect here: the decisions follow from the workloads' labels either way. */
+/**
+ * Reads the window of `update_rules`. `label_based_rules` is accepted without effect, because decisions always follow
+ * from the workloads' labels.
+ */
 function readRuleWindow(query: URLSearchParams): RuleWindow {
   const flag = query.get('label_based_rules')
   if (flag !== null) readFlag(flag, 'label_based_rules')
@@ -121,7 +127,7 @@ function readRuleWindow(query: URLSearchParams): RuleWindow {
   return { offset: whole('offset', 0), limit: whole('limit', Infinity) }
 }
 
-/** What names JSON, or any type at all; a request without the header takes CSV (P71). */
+/** Whether the Accept header allows JSON, explicitly or as any type. A request without the header gets CSV (P71). */
 function acceptsJson(accept: string | undefined): boolean {
   const types = (accept ?? '').split(',').map((type) => type.split(';', 1)[0]!.trim().toLowerCase())
   return types.some((type) => type === 'application/json' || (UNCERTAIN.anyTypeMeansJson && type === '*/*'))

@@ -1,7 +1,7 @@
 import type { TrafficRows } from '../policy/run-traffic-query.js'
 import type { Progress } from '../status/progress.js'
 
-/** The rows whose draft decisions `update_rules` works out (P39). */
+/** The rows whose draft decisions `update_rules` computes (P39). */
 export interface RuleWindow {
   offset: number
   limit: number
@@ -9,21 +9,21 @@ export interface RuleWindow {
 
 export const ALL_ROWS: RuleWindow = { offset: 0, limit: Infinity }
 
-/** An asynchronous traffic query as the world holds it; query-run.ts is how one works. */
+/** An asynchronous traffic query as the world stores it; query-run.ts implements it. */
 export interface TrafficQuery {
   readonly href: string
   readonly isCompleted: boolean
-  /** Waiting or running: the poller is told when to come back. */
+  /** True while the query is waiting or running, so that the caller must poll again. */
   readonly isPending: boolean
-  /** Throws while there is nothing to download, and when it has expired. */
+  /** Throws if there is nothing to download yet, or not any more. */
   requireResult(): void
-  /** One GET: the query moves on. */
+  /** Advances the query, once for each GET. */
   poll(): void
-  /** A query that has ended stays as it ended. */
+  /** Cancels the query, unless it has already ended. */
   cancel(): void
-  /** The draft decisions will be those of the draft as it is now. */
+  /** Computes draft decisions from the draft as it is now. */
   updateRules(progress: Progress, window: RuleWindow): void
   rows(): TrafficRows['rows']
-  /** What a GET of its href answers. */
+  /** Renders the query for a GET. */
   describe(): Record<string, unknown>
 }

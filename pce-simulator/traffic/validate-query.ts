@@ -9,7 +9,7 @@ import { readTime } from '../validate/query-filters.js'
 import { CLOSED, Href, OneOf, Port, Shape } from '../validate/shape.js'
 import type { World } from '../world.js'
 
-/** The synchronous form answers no more rows than this (P25). */
+/** The maximum number of rows of a synchronous query (P25). */
 const MAX_SYNCHRONOUS_ROWS = 100_000
 const DAY = 86_400_000
 
@@ -20,7 +20,7 @@ const BOTH_SIDES = [
   only({ workload: Href }),
   only({ ip_list: Href }),
   only({ ip_address: Type.String() }),
-  // Nothing in an estate is either of these, but to ask is no mistake.
+  // Estates contain neither of these, but filtering by them is valid.
   only({ cloud_resource: Type.Object({ resource_uuid: Type.String() }) }),
   only({ data_center: Type.Object({ type: OneOf('core', 'cloud', 'aws', 'azure', 'gcp') }) }),
 ]
@@ -73,7 +73,7 @@ const FIELDS = {
   exclude_workloads_from_ip_list_query: Type.Optional(Type.Boolean()),
 }
 
-/** The body of an asynchronous query, and what a report exports. */
+/** The body of an asynchronous traffic query. */
 const TrafficQueryShape = Type.Object(
   { query_name: Type.String(), ...FIELDS, max_results: Type.Integer({ minimum: 0, maximum: MAX_TRAFFIC_ROWS }) },
   CLOSED,
@@ -95,12 +95,12 @@ interface Selector {
   ip_address?: string
 }
 
-/** The body of a traffic query with its window filled in; 406 for what P25 does not allow. */
+/** Reads a traffic query and fills in its window. Throws 406 for anything that P25 does not allow. */
 export function readTrafficQuery(world: World, body: unknown): AcceptedQuery {
   return acceptQuery(world, QUERY.read(body))
 }
 
-/** The same of the synchronous form, which takes no name. */
+/** Reads a traffic query in the synchronous form, which has no name. */
 export function readSynchronousQuery(world: World, body: unknown): AcceptedQuery {
   return acceptQuery(world, SYNCHRONOUS.read(body))
 }
@@ -124,7 +124,7 @@ function acceptQuery(world: World, query: SentQuery): AcceptedQuery {
   return { ...query, start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() }
 }
 
-/** The organisation setting that bounds a query's span (P25). */
+/** The maximum time span of a query in days, an organisation setting (P25). */
 function longestSpan(world: World): number {
   return Number(singleOf(world, orgSettings).max_explorer_query_timespan_days)
 }
@@ -136,7 +136,10 @@ function readDate(text: string): number {
   return time
 }
 
-/** Labels and workloads by their one href, provisioned policy objects by their draft or active one; addresses, not networks. */
+/**
+ * Checks a selector: labels and workloads by their only href, provisioned policy objects by their draft or active href,
+ * and addresses, which may not be networks.
+ */
 function checkSelector(world: World, { label, label_group, workload, ip_list, ip_address }: Selector): void {
   if (label && !world.labels.get(label.href)) throw invalidUri(label.href)
   if (workload && !world.workloads.get(workload.href)) throw invalidUri(workload.href)

@@ -2,7 +2,7 @@ import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 
 type Cell = string | number | boolean | null | undefined
 
-/** The columns of one end, under `Source` or `Destination`. */
+/** The columns of one end, prefixed with `Source` or `Destination`. */
 const END: Record<string, (end: FlowNode) => Cell> = {
   IP: ({ ip }) => ip,
   'IP List': ({ ip_lists }) => (ip_lists ?? []).map(({ name }) => name).join(';'),
@@ -41,7 +41,10 @@ const COLUMNS: Record<string, (flow: TrafficFlow) => Cell> = {
   'Last Detected': ({ timestamp_range }) => timestamp_range?.last_detected,
 }
 
-/** The rows of a traffic query as CSV (RFC 4180, lines end with a line feed), a header first, one line at a time (P71). */
+/**
+ * Writes the rows of a traffic query as CSV line by line, beginning with a header (RFC 4180, but lines end with a line
+ * feed; P71).
+ */
 export function* writeCsv(flows: Iterable<TrafficFlow>): Generator<string> {
   yield `${Object.keys(COLUMNS).join(',')}\n`
   const columns = Object.values(COLUMNS)
@@ -58,7 +61,7 @@ function labelOf(key: string): (end: FlowNode) => Cell {
   return ({ workload }) => workload?.labels?.find((label) => label.key === key)?.value
 }
 
-/** `potentially_blocked` as the pages of a PCE write it. */
+/** Formats a token such as `potentially_blocked` as the PCE's web console shows it. */
 function inWords(token: string | null | undefined): string {
   return (token ?? '')
     .split('_')

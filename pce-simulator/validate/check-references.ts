@@ -6,7 +6,7 @@ import type { Entry } from '../store/policy-store.js'
 import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
-/** A label that exists and is not deleted; else 406 invalid_uri. */
+/** Requires a label that exists and is not deleted. Throws 406 invalid_uri. */
 export function requireLabel(world: World, href: string): Label {
   const label = world.labels.get(href)
   if (!label || label.deleted === true) throw invalidUri(href)
@@ -19,14 +19,17 @@ export function requireWorkload(world: World, href: string): PceObject {
   return workload
 }
 
-/** A draft object named by its draft href and not on its way out: what a rule, a scope or a group may point at. */
+/**
+ * Requires the draft href of an object that is not pending deletion, since only such an object can be referred to by a
+ * rule, a scope or a group.
+ */
 export function requireDraft(world: World, type: ChangeSubsetType, href: string): Entry {
   const entry = world.policy.get(type, href)
   if (!entry || entry.updateType === 'delete') throw invalidUri(href)
   return entry
 }
 
-/** As `requireDraft`, by the href of either version: an active one must name something that is in force. */
+/** Does the same as `requireDraft` for hrefs of either version. An active href must name an object that is in force. */
 export function requireReferenced(world: World, type: ChangeSubsetType, href: string): Entry {
   const draft = href.replace('/sec_policy/active/', '/sec_policy/draft/')
   if (draft === href || !UNCERTAIN.draftsTakeActiveReferences) return requireDraft(world, type, href)
@@ -34,7 +37,7 @@ export function requireReferenced(world: World, type: ChangeSubsetType, href: st
   return requireDraft(world, type, draft)
 }
 
-/** At most one label of each key, as on workloads and pairing profiles (P16). */
+/** Requires at most one label of each key, as on workloads and pairing profiles (P16). */
 export function requireLabels(world: World, references: readonly { href: string }[]): { href: string }[] {
   const keys = new Set<string>()
   return references.map(({ href }) => {
@@ -47,7 +50,7 @@ export function requireLabels(world: World, references: readonly { href: string 
   })
 }
 
-/** A pair that another object of the kind already has is refused (P31). */
+/** Requires that no other object of the kind has the same external data (P31). */
 export function requireFreeExternalData(
   others: Iterable<PceObject>,
   body: { external_data_set?: unknown; external_data_reference?: unknown },

@@ -4,12 +4,12 @@ import { UNCERTAIN } from '../uncertain.js'
 import type { World } from '../world.js'
 
 export type Test = (object: PceObject) => boolean
-/** Reads the value of one query parameter once; throws 406 when it cannot be read. */
+/** Reads the value of one query parameter, and returns a test for objects. Throws 406 if the value is invalid. */
 export type Filter = (value: string, world: World) => Test
-/** By parameter name. Parameters without an entry are ignored (P8). */
+/** Filters by parameter name. Parameters without a filter are ignored (P8). */
 export type Filters = Readonly<Record<string, Filter>>
 
-/** A substring (P8). */
+/** Matches a part of the text in a field (P8). */
 export function partial(field: string): Filter {
   return (value) => {
     const wanted = folded(value)
@@ -32,7 +32,7 @@ export function flag(field: string): Filter {
   }
 }
 
-/** Any of several values given as a JSON list. */
+/** Matches any of several values, given as a JSON list. */
 export function anyOf(field: string): Filter {
   return (value) => {
     const wanted = new Set(readJsonList(value))
@@ -40,12 +40,12 @@ export function anyOf(field: string): Filter {
   }
 }
 
-/** The object `{href}` in a field. */
+/** Matches the href of the object `{href}` in a field. */
 export function pointsTo(field: string): Filter {
   return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
 }
 
-/** The object `{href}` in a field is one of several given as a JSON list of hrefs. */
+/** Matches the href of the object `{href}` in a field against a JSON list of hrefs. */
 export function pointsToAny(field: string): Filter {
   return (value) => {
     const wanted = new Set(readJsonList(value))
@@ -54,8 +54,9 @@ export function pointsToAny(field: string): Filter {
 }
 
 /**
- * `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`: inner list AND, outer list OR; anything else, or a
- * label that does not exist, is 406 invalid_uri (P8). An object may have several sets: a rule set one of each scope.
+ * Matches labels: in `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`, the inner lists are ANDs
+ * and the outer list an OR. Anything else, or an unknown label, is 406 invalid_uri (P8). An object can have several
+ * sets of labels, such as one for each scope of a rule set.
  */
 export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySet<string>[]): Filter {
   return (value, world) => {
@@ -73,7 +74,9 @@ export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySe
   }
 }
 
-/** Part of an address in any of an object's addresses; what can be no part of one is 406 invalid_ip_address. */
+/**
+ * Matches a part of any of an object's addresses. A text that cannot be part of an address is 406 invalid_ip_address.
+ */
 export function byAddress(addressesOf: (object: PceObject) => readonly string[]): Filter {
   return (value) => {
     if (!/^[0-9a-f.:/]+$/i.test(value)) throw notAcceptable('invalid_ip_address', 'Invalid IP address specified')
@@ -82,7 +85,7 @@ export function byAddress(addressesOf: (object: PceObject) => readonly string[])
   }
 }
 
-/** `name[gte]` and `name[lte]`; the bound must carry a zone (P8). */
+/** Matches `name[gte]` or `name[lte]`. The bound must include a time zone (P8). */
 export function timeBound(timeOf: (object: PceObject) => string | null | undefined, bound: 'gte' | 'lte'): Filter {
   return (value) => {
     const limit = readTime(value)
@@ -99,7 +102,7 @@ export const EXTERNAL_DATA_FILTERS: Filters = {
   external_data_reference: exact('external_data_reference'),
 }
 
-/** Milliseconds since the epoch, or null for anything that is not an ISO 8601 timestamp with a zone. */
+/** Parses an ISO 8601 timestamp with a time zone to milliseconds since the epoch. Null for anything else. */
 export function readTime(value: string): number | null {
   const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/
   const time = form.test(value) ? Date.parse(value) : NaN
@@ -112,7 +115,7 @@ export function readFlag(value: string, name: string): boolean {
   return text === 'true'
 }
 
-/** 406 invalid_uri when it is none. */
+/** Parses a JSON list. Throws 406 invalid_uri for anything else. */
 export function readJsonList(value: string): unknown[] {
   let parsed: unknown
   try {

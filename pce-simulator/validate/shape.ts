@@ -3,7 +3,10 @@ import { TypeCompiler, type TypeCheck } from '@sinclair/typebox/compiler'
 import { invalidInput } from '../refusal.js'
 import { describeErrors } from './describe-error.js'
 
-/** A request schema: closed unless said otherwise, and named as in the PCE's messages. */
+/**
+ * A request schema, with the name it has in the PCE's messages. It allows no further properties unless stated
+ * otherwise.
+ */
 export class Shape<T extends TSchema = TSchema> {
   #check: TypeCheck<T> | null = null
 
@@ -12,7 +15,7 @@ export class Shape<T extends TSchema = TSchema> {
     readonly schema: T,
   ) {}
 
-  /** The body as it came. Throws 406 input_validation_error naming every violation. */
+  /** Returns the body unchanged if it is valid. Throws 406 input_validation_error naming every violation. */
   read(body: unknown): Static<T> {
     this.#check ??= TypeCompiler.Compile(this.schema)
     if (this.#check.Check(body)) return body
@@ -31,7 +34,7 @@ export const OneOf = <const T extends string>(...values: readonly T[]) =>
   Type.Union(values.map((value) => Type.Literal(value)))
 export const Port = Type.Integer({ minimum: 0, maximum: 65_535 })
 
-/** Together they identify one object of a kind (P49). */
+/** The two fields that together identify an object of a kind for an external system (P49). */
 export const EXTERNAL_DATA = {
   external_data_set: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),
   external_data_reference: Type.Optional(Nullable(Type.String({ maxLength: 255 }))),

@@ -7,7 +7,7 @@ export type Environment = (typeof ENVIRONMENTS)[number]
 export interface Application {
   name: string
   stack: StackName
-  /** Relative number of hosts. */
+  /** How many hosts the application has, relative to the others. */
   size: number
   envs: readonly Environment[]
 }
@@ -30,8 +30,9 @@ const application = (
 })
 
 /**
- * The business applications, the ones a reader meets first on top: small estates get hosts in this order. Some names lie
- * within others (pay and payments, crm and crm-analytics, warehouse and data-warehouse) because lookups have to be exact.
+ * The business applications, with the most prominent ones first, since small estates get hosts in this order. Some
+ * names contain others (pay and payments, crm and crm-analytics, warehouse and data-warehouse) to reveal lookups that
+ * are not exact.
  */
 export const APPLICATIONS: readonly Application[] = [
   application('payments', 'commerce', 6, ALL),
@@ -76,7 +77,10 @@ export const APPLICATIONS: readonly Application[] = [
   application('call-center', 'dotnet', 2),
 ]
 
-/** Workloads only report (visibility_only) where nothing is said here. Mixed modes inside an application come on top. */
+/**
+ * The enforcement mode of each application and environment. All others are visibility_only, where workloads report but
+ * enforce nothing. Individual hosts may deviate.
+ */
 export const ENFORCEMENT: Readonly<Record<string, EnforcementMode>> = {
   'web-shop|prod': 'selective',
   'ledger|prod': 'selective',

@@ -1,6 +1,9 @@
 const list = (text: string) => text.split(' ')
 
-/** Who calls whom, inside each environment; where the callee lacks the environment its prod one is called. */
+/**
+ * Which applications each application calls within its environment. If the callee does not exist there, its prod
+ * environment is called.
+ */
 export const CALLS: Readonly<Record<string, readonly string[]>> = {
   payments: list('identity ledger fraud-detection notifications'),
   ordering: list('payments inventory pricing notifications shipping'),
@@ -38,7 +41,7 @@ export const CALLS: Readonly<Record<string, readonly string[]>> = {
   'call-center': list('crm ticketing'),
 }
 
-/** Names on the internet that applications call (see destinations.ts). */
+/** The internet host names that applications call (see destinations.ts). */
 export const INTERNET_CALLS: Readonly<Record<string, readonly string[]>> = {
   payments: list('api.cardnetwork.example settlement.bankhub.example'),
   'web-shop': list('cdn.shopassets.example www.google-analytics.com'),
@@ -61,13 +64,13 @@ export const INTERNET_CALLS: Readonly<Record<string, readonly string[]>> = {
   'mail-relay': list('outlook.office365.com'),
 }
 
-/** Reached from anywhere on the internet. */
+/** Applications that are reached from anywhere on the internet. */
 export const PUBLIC_APPLICATIONS = list('web-shop mobile-backend customer-portal partner-gateway identity')
 
-/** Opened by people on their laptops. */
+/** Applications that employees open on their laptops. */
 export const EMPLOYEE_APPLICATIONS = list(
   'identity billing crm erp hr-portal marketing document-archive contract-management reporting ticketing intranet wiki source-control artifact-registry call-center',
 )
 
-/** Used from branch offices, whose machines the PCE does not know. */
+/** Applications that are used from branch offices, whose machines the PCE does not know. */
 export const BRANCH_APPLICATIONS = list('ordering erp shipping warehouse intranet')

@@ -1,6 +1,6 @@
 import type { Environment } from './applications.js'
 
-/** Two clusters: the one Kubelink reports whole (CLAS), the other in the old way. */
+/** The two clusters. Kubelink reports the workloads of one in full (CLAS), those of the other in the legacy mode. */
 export const CLUSTERS = [
   { name: 'k8s-prod', env: 'prod', mode: 'clas', manager: 'Kubernetes v1.29', subnet: '10.244', online: true },
   { name: 'openshift-test', env: 'test', mode: 'legacy', manager: 'OpenShift v4.14', subnet: '10.128', online: false },
@@ -9,11 +9,11 @@ export const CLUSTERS = [
 export interface NamespaceSeed {
   namespace: string
   app: string
-  /** Deployments, by the role they play; `published` is served as a virtual service. */
+  /** The deployments of the namespace. One with `published` is also a virtual service on that port. */
   deployments: readonly { name: string; kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'; published?: number }[]
 }
 
-/** Of every cluster. */
+/** The namespaces that every cluster has. */
 export const NAMESPACES: readonly NamespaceSeed[] = [
   {
     namespace: 'web-shop',

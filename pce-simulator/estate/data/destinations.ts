@@ -1,4 +1,7 @@
-/** A name on the internet and the addresses it has been seen at. `*.example` names lie in the documentation ranges. */
+/**
+ * Internet host names with the addresses they were seen at. The addresses of `*.example` names are in the documentation
+ * ranges.
+ */
 export const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
   'api.cardnetwork.example': ['203.0.113.10', '203.0.113.11'],
   'settlement.bankhub.example': ['203.0.113.40'],
@@ -22,7 +25,7 @@ export const DESTINATIONS: Readonly<Record<string, readonly string[]>> = {
   'www.google-analytics.com': ['142.250.186.110'],
 }
 
-/** What people open from their laptops: name, the first three octets it answers from. */
+/** The websites that employees open on their laptops, each with the first three octets of its addresses. */
 export const LAPTOP_DESTINATIONS: readonly (readonly [fqdn: string, network: string])[] = [
   ['outlook.office365.com', '52.97.233'],
   ['teams.microsoft.com', '52.113.194'],
@@ -37,10 +40,10 @@ export const LAPTOP_DESTINATIONS: readonly (readonly [fqdn: string, network: str
   ['files.sharebin.example', '198.51.100'],
 ]
 
-/** First octets of the addresses that visitors come from. */
+/** The first octets of the addresses that visitors come from. */
 export const VISITOR_NETWORKS: readonly number[] = [31, 46, 62, 77, 81, 84, 87, 188, 212, 217]
 
-/** Where hosts shout: broadcast and multicast, by protocol and port. */
+/** Broadcast and multicast destinations of hosts, with protocol and port. */
 export const GROUP_DESTINATIONS = [
   { ip: '224.0.0.251', transmission: 'multicast', proto: 17, port: 5353 },
   { ip: '239.255.255.250', transmission: 'multicast', proto: 17, port: 1900 },

@@ -1,7 +1,7 @@
 import { PROCESSES, type Process } from './processes.js'
 import type { Os } from './stacks.js'
 
-/** A shared service that everything depends on. It runs in prod and serves every environment. */
+/** A shared service on which all applications depend. It runs in prod and serves every environment. */
 export interface SharedService {
   app: string
   role: string
@@ -44,20 +44,23 @@ export const SHARED_SERVICES: readonly SharedService[] = [
   service('print', 'print-server', spooler, 1),
 ]
 
-/** One thing hosts do with a shared service: `uses` from every host to the service, `serves` from the service to every host. */
+/**
+ * A kind of traffic between hosts and a shared service: `uses` goes from every host to the service, `serves` from the
+ * service to every host.
+ */
 export interface Dependency {
   app: string
   direction: 'uses' | 'serves'
-  /** Which hosts take part. */
+  /** The operating system of the hosts that take part. */
   os: Os | 'any'
   proto: number
   port?: number
-  /** Dynamic ports: any port from `port` up to here. */
+  /** The last port of a dynamic range that starts at `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
-  /** The process at the host; the service's own end is its listener or, where it serves, its client. */
+  /** The process on the host. On the service's side it is its listener or, for `serves`, its client. */
   host: Process
-  /** Weekly rather than daily. */
+  /** True if the traffic is weekly rather than daily. */
   weekly?: boolean
 }
 
@@ -93,7 +96,7 @@ export const DEPENDENCIES: readonly Dependency[] = [
   { app: 'jump-hosts', direction: 'serves', os: 'windows', proto: TCP, port: 3389, host: P.remoteDesktop },
 ]
 
-/** What a shared service connects with where it serves. */
+/** The process with which a shared service connects to hosts that it serves. */
 export const SERVING_CLIENTS: Readonly<Record<string, Process>> = {
   monitoring: P.prometheus,
   backup: P.backupServer,

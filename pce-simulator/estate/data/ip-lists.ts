@@ -3,7 +3,7 @@ import { ANY_IP_LIST_NAME } from '../../../schemas/pce/words.js'
 export interface IpListSpec {
   name: string
   description: string
-  /** `from`, `from-to` or a network; `!` in front excludes. */
+  /** Each entry is `from`, `from-to` or a network. A leading `!` excludes it. */
   ranges: readonly string[]
   fqdns?: readonly string[]
 }
@@ -12,7 +12,7 @@ export const BRANCH_NETWORK = '10.60'
 export const INTERNET_LIST = 'Internet'
 export const BRANCH_LIST = 'Branch offices'
 
-/** In order of their ids; the first is built in. */
+/** The IP lists in the order of their ids. The first one is built in. */
 export const IP_LISTS: readonly IpListSpec[] = [
   { name: ANY_IP_LIST_NAME, description: '', ranges: ['0.0.0.0/0', '::/0'] },
   {

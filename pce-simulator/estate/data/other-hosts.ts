@@ -1,4 +1,4 @@
-/** Hosts beside the applications' own: people's laptops, things without a VEN, and servers nobody has labelled. */
+/** Hosts that belong to no application: employees' laptops, appliances without a VEN, and servers without labels. */
 
 const list = (text: string): readonly string[] => text.split(' ').filter((word) => word !== '')
 
@@ -10,18 +10,18 @@ export const FAMILY_NAMES = list(
   'Albrecht Bakker Costa Dubois Eriksen Fischer Garcia Hansen Ivanov Jansen Kovacs Lindqvist Moreau Novak Okafor Petrov Rossi Schmidt Tanaka',
 )
 
-/** Managed, but nobody said what they are; some have one label. */
+/** Name stems of managed servers that nobody has labelled fully. Some have one label, most have none. */
 export const STRAY_HOSTS = list('srv vm-test old-app WIN-7F3K tmp-migration legacy-ftp')
 
 export interface Appliance {
   host: string
   role: string
-  /** TCP port it listens on. */
+  /** The TCP port on which it listens. */
   port: number
   osId: string | null
   /** Applications whose production hosts connect to it. */
   callers: readonly string[]
-  /** Applications whose production entry it connects to. */
+  /** Applications whose production entry tier it connects to. */
   calls: readonly string[]
 }
 
@@ -41,7 +41,7 @@ const appliance = (
   calls: list(calls),
 })
 
-/** Without a VEN: the PCE knows them because someone entered them. */
+/** Devices without a VEN. The PCE knows them because an administrator has entered them. */
 export const APPLIANCES: readonly Appliance[] = [
   appliance('load-balancer', 'proxy', 443, 'monitoring', 'payments web-shop ordering customer-portal'),
   appliance('mainframe-zos', 'db', 446, 'ledger erp billing', 'ledger'),

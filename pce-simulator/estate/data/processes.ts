@@ -2,7 +2,7 @@
 export interface Process {
   path: string
   user: string
-  /** Windows only. */
+  /** The Windows service; undefined on other systems. */
   service?: string
 }
 
@@ -70,7 +70,7 @@ export const PROCESSES = {
   patchService: windows('C:\\Program Files\\Update Services\\WebServices\\WsusService.exe', NETWORK, 'WsusService'),
 } as const satisfies Record<string, Process>
 
-/** What people run on laptops; the user is the laptop's. */
+/** Programs that employees run on their laptops, as the user of the laptop. */
 export const LAPTOP_PROGRAMS = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
   'C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe',

@@ -2,8 +2,8 @@ import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../../schemas/pce/words.
 import { BRANCH_LIST, INTERNET_LIST } from './ip-lists.js'
 
 /**
- * A side of a rule in words: `ams`, an IP list as `list:<name>`, or labels as `key=value` joined by blanks. `!` in front of a
- * label excludes it. Scopes are labels in the same words.
+ * One side of a rule as a short text: `ams` for all workloads, `list:<name>` for an IP list, or labels as `key=value`
+ * separated by spaces. A leading `!` excludes a label. Scopes use the same notation for labels.
  */
 export type ActorWords = string
 
@@ -14,7 +14,7 @@ export interface RuleSpec {
   consumers: readonly ActorWords[]
   services: readonly string[]
   egress?: readonly string[]
-  /** Consumers outside the scope. */
+  /** True if the consumers may be outside the scope. */
   extraScope: boolean
 }
 
@@ -64,9 +64,10 @@ const INTERNET = `list:${INTERNET_LIST}`
 const BRANCHES = `list:${BRANCH_LIST}`
 
 /**
- * In order of their ids; the first is what a new organisation starts with. Core services are open to everyone, some applications
- * have rules of their own, and `payments` in prod deliberately has none: providing it with some changes what a later traffic
- * query says. `crm` and `crm | prod` have names that contain one another.
+ * The rule sets in the order of their ids; a new organisation starts with the first. Core services are open to
+ * everyone, and some applications have rules of their own. `payments` in prod deliberately has none, so that giving it
+ * some visibly changes a later traffic query. The name `crm` is contained in `crm | prod`, to reveal lookups that are
+ * not exact.
  */
 export const RULE_SETS: readonly RuleSetSpec[] = [
   ruleSet('Default', '', [within('ams', ANY, ALL_SERVICES_NAME, 'Outbound is open')]),

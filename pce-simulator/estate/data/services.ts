@@ -15,7 +15,10 @@ const tcp = (port: number, to_port?: number): ServicePort => ({
 })
 const udp = (port: number): ServicePort => ({ port, proto: 17 })
 
-/** In order of their ids; the first is built in. S-HTTP lies within S-HTTPS, HTTP within both: lookups have to be exact. */
+/**
+ * The services in the order of their ids; the first one is built in. S-HTTP is contained in S-HTTPS, and HTTP in both,
+ * to reveal lookups that are not exact.
+ */
 export const SERVICES: readonly ServiceSpec[] = [
   { name: ALL_SERVICES_NAME, ports: [{ proto: -1 }] },
   { name: 'HTTP', ports: [tcp(80)] },

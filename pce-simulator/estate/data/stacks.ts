@@ -2,26 +2,26 @@ import { PROCESSES, type Process } from './processes.js'
 
 export type Os = 'linux' | 'windows'
 
-/** One layer of an application: hosts that do the same. */
+/** One layer of an application, whose hosts all do the same. */
 export interface Tier {
   role: string
   os: Os
-  /** TCP port of its listener. */
+  /** The TCP port of its listener. */
   port: number
   listener: Process
-  /** What connects from its hosts to other tiers and applications. */
+  /** The process that connects from its hosts to other tiers and applications. */
   client: Process
-  /** How many of an application's hosts it gets, relative to the others. */
+  /** How many of the application's hosts belong to this tier, relative to the other tiers. */
   share: number
 }
 
 export interface Stack {
   tiers: readonly Tier[]
-  /** Which tier talks to which, by role. */
+  /** The pairs of tiers that communicate, by role. */
   edges: readonly (readonly [from: string, to: string])[]
-  /** The tier other applications and people call. */
+  /** The role of the tier that other applications and people call. */
   entry: string
-  /** The tier that calls other applications. */
+  /** The role of the tier that calls other applications. */
   caller: string
 }
 
