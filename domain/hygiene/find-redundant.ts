@@ -1,11 +1,7 @@
 import { type Allowance, type Box, TooManySteps, isCovered } from '../policy/boxes.js'
-import {
-  type Reading,
-  type RuleInForce,
-  type RuleSpace,
-  type WrittenEnd,
-  createRuleSpace,
-} from '../policy/rule-boxes.js'
+import { type RuleSpace, createRuleSpace } from '../policy/rule-boxes.js'
+import type { Reading, WrittenEnd } from '../policy/rule-boxes/readings.js'
+import type { RuleInForce } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { subsetsOf } from '../policy/compare-permissions.js'
 import type { Steps } from '../text/pace-work.js'

@@ -1,7 +1,9 @@
 import type { ChangeEffect } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { type Allowance, type Box, TooManySteps, isCovered } from './boxes.js'
-import { type Reading, type RuleInForce, type RuleSpace, type WrittenEnd, createRuleSpace } from './rule-boxes.js'
+import { type RuleSpace, createRuleSpace } from './rule-boxes.js'
+import type { Reading, WrittenEnd } from './rule-boxes/readings.js'
+import type { RuleInForce } from './rule-in-force.js'
 import type { RuleType } from './rule-type.js'
 import type { Reason } from './three-valued.js'
 

@@ -21,7 +21,7 @@ import {
 } from './judge-change.js'
 import type { LoadedContents, PolicyContents } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
-import type { AnyRule, RuleInForce } from './rule-boxes.js'
+import type { AnyRule, RuleInForce } from './rule-in-force.js'
 import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff extends Judgement {

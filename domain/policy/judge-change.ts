@@ -3,7 +3,8 @@ import { NO_EFFECT, RISKS, type ChangeEffect, type PolicyChange, type Risk } fro
 import { type Movement, compareRules, effectOf, joinMovements } from './compare-permissions.js'
 import type { LoadedContents, PolicyContents } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
-import { type RuleInForce, createRuleSpace } from './rule-boxes.js'
+import { createRuleSpace } from './rule-boxes.js'
+import type { RuleInForce } from './rule-in-force.js'
 import { denyType } from './rule-type.js'
 import { UNDECIDED } from './three-valued.js'
 

@@ -18,7 +18,7 @@ import {
 } from './judge-change.js'
 import type { LoadedContents, PolicyContents, Versions } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
-import type { RuleInForce } from './rule-boxes.js'
+import type { RuleInForce } from './rule-in-force.js'
 
 /** Fields that do not affect traffic. */
 const HARMLESS = [

@@ -1,7 +1,7 @@
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { portName } from '../inventory/protocols.js'
-import type { AnyRule } from './rule-boxes.js'
+import type { AnyRule } from './rule-in-force.js'
 
 /** The most entries listed per side and for the services. The line is only meant to recognise the rule. */
 const MOST_NAMED = 4

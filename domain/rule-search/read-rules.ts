@@ -10,7 +10,7 @@ import { toActiveHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { catalogOf, type PolicyCatalog } from '../policy/load-snapshot.js'
-import type { AnyRule } from '../policy/rule-boxes.js'
+import type { AnyRule } from '../policy/rule-in-force.js'
 import { denyType, type RuleType } from '../policy/rule-type.js'
 
 /** A rule together with the rule set that contains it, or an enforcement boundary in the form of a rule. */

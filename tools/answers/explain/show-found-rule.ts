@@ -8,7 +8,7 @@ import type { PceCheck } from '../../../domain/explain/hold-against-pce.js'
 import type { HeldRule } from '../../../domain/explain/place-rules.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
-import type { AnyRule } from '../../../domain/policy/rule-boxes.js'
+import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { writeScopes } from '../show-rules.js'
 import { reasonsOf } from './tell-verdict.js'
 

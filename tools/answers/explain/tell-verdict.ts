@@ -6,7 +6,7 @@ import type { Version } from '../../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import type { RuleKind } from '../../../domain/policy/load-snapshot.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
-import type { AnyRule } from '../../../domain/policy/rule-boxes.js'
+import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 

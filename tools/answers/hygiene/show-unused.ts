@@ -14,7 +14,7 @@ import { COUNTING } from '../../../domain/hygiene/rule-hits.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
-import type { AnyRule } from '../../../domain/policy/rule-boxes.js'
+import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Truncation, showSections } from '../byte-budget.js'
 

@@ -1,0 +1,1 @@
+export type Bit = (dimension: string, value: string) => bigint

@@ -1,0 +1,20 @@
+import { toDraftHref } from '../../inventory/parse-href.js'
+import type { PolicyContents } from '../load-contents.js'
+import { entriesOf } from './read-services.js'
+
+/** A value as text that is the same exactly where it means the same: with what the objects in it are made of. */
+export function textOf(value: unknown, contents: PolicyContents): string {
+  return JSON.stringify(value, (_field, inner: unknown) => {
+    if (typeof inner !== 'object' || inner === null || !('href' in inner) || typeof inner.href !== 'string')
+      return inner
+    const href = toDraftHref(inner.href)
+    const list = contents.listOf(href)
+    const service = contents.serviceOf(href)
+    return [
+      href,
+      contents.membersOf(href)?.map((label) => label.href),
+      list && [list.ip_ranges, list.fqdns],
+      service && entriesOf(service),
+    ]
+  })
+}

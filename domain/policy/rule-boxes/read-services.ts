@@ -1,0 +1,54 @@
+import type { Service } from '../../../schemas/pce/service.js'
+import type { Interval } from '../classify-numbers.js'
+
+export const ICMP = new Set([1, 58])
+
+/** Ports of a protocol; no protocol is every protocol, no interval is all of it. */
+export interface Entry {
+  proto: number | null
+  ports: Interval | null
+  /** Of a Windows service: the process behind the port. Absent: whatever it is. */
+  program?: { process: string | null; service: string | null }
+}
+
+/** What a service object consists of. Empty where it says nothing, or something that cannot be read. */
+export function entriesOf(service: Service): Entry[] {
+  const listed = [
+    ...(service.service_ports ?? []).map((span) => ({ span, program: undefined })),
+    ...(service.windows_services ?? []).map((span) => ({
+      span,
+      program: { process: span.process_name ?? null, service: span.service_name ?? null },
+    })),
+    ...(service.windows_egress_services ?? []).map((program) => ({
+      span: {},
+      program: { process: program.process_name ?? null, service: program.service_name ?? null },
+    })),
+  ]
+  const entries = listed.map(({ span, program }): Entry | null => {
+    const read = readSpan(span)
+    return read === null || program === undefined ? read : { ...read, program }
+  })
+  return entries.includes(null) ? [] : (entries as Entry[])
+}
+
+type Span = { [Field in 'proto' | 'port' | 'to_port' | 'icmp_type' | 'icmp_code']?: number | null }
+
+const isAbsent = (value: number | null | undefined): value is null | undefined =>
+  value === undefined || value === null || value < 0
+
+/** Null for what no document describes: an ICMP code without a type, a port of ICMP. */
+export function readSpan({ proto: of, port, to_port: toPort, icmp_type: type, icmp_code: code }: Span): Entry | null {
+  const proto = isAbsent(of) ? null : of
+  if (proto !== null && ICMP.has(proto)) {
+    if (!isAbsent(port) || (isAbsent(type) && !isAbsent(code))) return null
+    if (isAbsent(type)) return { proto, ports: null }
+    const from = BigInt(type) * 256n
+    return {
+      proto,
+      ports: isAbsent(code) ? { from, to: from + 255n } : { from: from + BigInt(code), to: from + BigInt(code) },
+    }
+  }
+  if (!isAbsent(type) || !isAbsent(code)) return null
+  if (isAbsent(port)) return { proto, ports: null }
+  return { proto, ports: { from: BigInt(port), to: BigInt(isAbsent(toPort) ? port : toPort) } }
+}

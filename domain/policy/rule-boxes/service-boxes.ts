@@ -1,0 +1,100 @@
+import type { IngressService } from '../../../schemas/pce/rule-set.js'
+import type { Box } from '../boxes.js'
+import { type Interval, classifyNumbers } from '../classify-numbers.js'
+import type { PolicyContents } from '../load-contents.js'
+import type { RuleInForce } from '../rule-in-force.js'
+import type { Bit } from './bits.js'
+import { textOf } from './comparable-text.js'
+import { type Entry, ICMP, entriesOf, readSpan } from './read-services.js'
+import type { WrittenEnd } from './readings.js'
+
+/** In the dimension of processes: those on anything but Windows, of which rules see no name. */
+const UNNAMED = 1n
+const TCP = 6
+const UDP = 17
+/** Ports, or for ICMP type and code as one number. */
+const PORTS: Interval = { from: 0n, to: 65_535n }
+
+export function createPorts(rules: readonly RuleInForce[]) {
+  const read = (service: IngressService, contents: PolicyContents): Entry[] | undefined => {
+    if (!('href' in service)) {
+      const entry = readSpan(service)
+      return entry === null ? undefined : [entry]
+    }
+    const object = contents.serviceOf(service.href)
+    const entries = object === undefined ? [] : entriesOf(object)
+    return entries.length === 0 ? undefined : entries
+  }
+  const every = rules.flatMap(({ rule, contents }) =>
+    rule.ingress_services.flatMap((service) => read(service, contents) ?? []),
+  )
+  // A port without a protocol is one of each that has ports.
+  const protocols = new Set([TCP, UDP, ...every.flatMap(({ proto }) => proto ?? [])])
+  const classes = new Map<number, { masks: ReadonlyMap<string, bigint>; shift: bigint }>()
+  const idOf = ({ ports }: Entry) => (ports === null ? '' : `${ports.from}-${ports.to}`)
+  let used = 0
+  for (const proto of protocols) {
+    const own = new Map<string, Interval>([['', PORTS]])
+    for (const entry of every) {
+      if (entry.proto === proto || entry.proto === null) own.set(idOf(entry), entry.ports ?? PORTS)
+    }
+    const { masks, sizes } = classifyNumbers(
+      PORTS,
+      [...own.values()].map((ports) => [ports]),
+    )
+    classes.set(proto, {
+      masks: new Map([...own.keys()].map((id, at) => [id, masks[at] as bigint])),
+      shift: BigInt(used),
+    })
+    used += sizes.length
+  }
+  const maskOf = (entry: Entry): bigint => {
+    if (entry.proto === null && entry.ports === null) return -1n
+    let mask = 0n
+    for (const [proto, { masks, shift }] of classes) {
+      if ((entry.proto === null && !ICMP.has(proto)) || entry.proto === proto)
+        mask |= (masks.get(idOf(entry)) ?? 0n) << shift
+    }
+    return mask
+  }
+  const programOf = (end: WrittenEnd, { process, service }: NonNullable<Entry['program']>, bit: Bit): Box =>
+    new Map([
+      [`${end}.process`, process === null ? ~UNNAMED : bit('process', process.toLowerCase())],
+      ...(service === null ? [] : [[`${end}.service`, bit('service', service.toLowerCase())] as const]),
+    ])
+  return {
+    boxesOf(services: readonly IngressService[], contents: PolicyContents, bit: Bit): Box[] {
+      let open = 0n
+      let unread = 0n
+      const programs: Box[] = []
+      for (const service of services) {
+        const entries = read(service, contents)
+        if (entries === undefined) unread |= bit('unread', textOf(service, contents))
+        for (const { program, ...entry } of entries ?? []) {
+          const mask = maskOf(entry)
+          if (program === undefined) open |= mask
+          else programs.push(new Map([...programOf('dst', program, bit), ['port', mask]]))
+        }
+      }
+      if (open === -1n) return [new Map()]
+      return [
+        ...(open === 0n ? [] : [new Map([['port', open]])]),
+        ...(unread === 0n ? [] : [new Map([['unread', unread]])]),
+        ...programs,
+      ]
+    },
+    /** The processes that may connect: where a consumer is not Windows, nobody asks. */
+    clientsOf(services: readonly { href: string }[], contents: PolicyContents, bit: Bit): Box[] {
+      if (services.length === 0) return [new Map()]
+      const unnamed: Box = new Map([['src.process', UNNAMED]])
+      return [
+        unnamed,
+        ...services.flatMap((service): Box[] => {
+          const entries = read(service, contents)
+          if (entries === undefined) return [new Map([['client', bit('client', textOf(service, contents))]])]
+          return entries.flatMap(({ program }) => (program === undefined ? [] : [programOf('src', program, bit)]))
+        }),
+      ]
+    },
+  }
+}

@@ -1,0 +1,13 @@
+import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { PolicyContents } from './load-contents.js'
+import type { RuleType } from './rule-type.js'
+
+export type AnyRule = Rule | DenyRule
+
+/** A rule that is in force, with its rule set's scopes and what the objects it names stand for. */
+export interface RuleInForce {
+  type: RuleType
+  rule: AnyRule
+  scopes: RuleSet['scopes']
+  contents: PolicyContents
+}
