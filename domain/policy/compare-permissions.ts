@@ -2,6 +2,7 @@ import type { ChangeEffect } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { type Allowance, type Box, TooManySteps, isCovered } from './boxes.js'
 import { type RuleSpace, createRuleSpace } from './rule-boxes.js'
+import { opaqueOf } from './rule-boxes/opaque-parts.js'
 import type { Reading, WrittenEnd } from './rule-boxes/readings.js'
 import type { RuleInForce } from './rule-in-force.js'
 import type { RuleType } from './rule-type.js'
@@ -68,7 +69,7 @@ export function compareRules(before: readonly RuleInForce[], after: readonly Rul
       first,
       ...readings.map((reading) => compareIn(space, before, after, reading, allowance)),
     ])
-    return movement.opens && movement.closes ? { ...movement, because: findReasons(space, before, after) } : movement
+    return movement.opens && movement.closes ? { ...movement, because: findReasons(before, after) } : movement
   } catch (error) {
     if (!(error instanceof TooManySteps)) throw error
     return unknownMovement('size')
@@ -124,8 +125,8 @@ function readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: Written
 }
 
 /** Lists the reasons for uncertainty: parts of the rules that differ, and that can only be compared for equality. */
-function findReasons(space: RuleSpace, before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
-  const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...space.opaqueOf(rule)]))
+function findReasons(before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
+  const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...opaqueOf(rule)]))
   const [was, is] = [read(before), read(after)]
   const differing = [...[...was].filter(([what]) => !is.has(what)), ...[...is].filter(([what]) => !was.has(what))]
   return [...new Set(differing.map(([, reason]) => reason))].sort()

@@ -4,7 +4,7 @@ import type { RuleType } from './rule-type.js'
 
 export type AnyRule = Rule | DenyRule
 
-/** A rule that is in force, with its rule set's scopes and what the objects it names stand for. */
+/** A rule that is in force, with the scopes of its rule set and the objects that it refers to. */
 export interface RuleInForce {
   type: RuleType
   rule: AnyRule

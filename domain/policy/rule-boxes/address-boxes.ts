@@ -1,6 +1,6 @@
 import type { IpList } from '../../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES } from '../../../schemas/pce/words.js'
-import { LAST, readRange, type Family, type Range } from '../addresses.js'
+import { LAST, compileName, readRange, type Family, type Range } from '../addresses.js'
 import type { Box } from '../boxes.js'
 import { classifyNumbers } from '../classify-numbers.js'
 import type { PolicyContents } from '../load-contents.js'
@@ -8,19 +8,11 @@ import type { RuleInForce } from '../rule-in-force.js'
 import type { Bit } from './bits.js'
 import { textOf } from './comparable-text.js'
 
-const rangesOf = new WeakMap<IpList, readonly (Range | null)[]>()
-
-/** The ranges of a list, read once; null for each that cannot be read. */
-function readRanges(list: IpList): readonly (Range | null)[] {
-  const known = rangesOf.get(list) ?? (list.ip_ranges ?? []).map(readRange)
-  rangesOf.set(list, known)
-  return known
-}
-
-export const isReadable = (list: IpList) => !readRanges(list).includes(null)
-const isEverything = ({ name }: IpList) => name === ANY_IP_LIST_NAMES[0]
-
-export function createAddresses(rules: readonly RuleInForce[]) {
+/**
+ * Creates the dimensions of addresses: `ip`, whose values are classes of addresses that are on exactly the same lists;
+ * `fqdn` for domain names; and `list` for lists that cannot be read, each of which equals only itself.
+ */
+export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
   const lists = new Set<IpList>()
   for (const { rule, contents } of rules) {
     for (const { ip_list: list } of [...rule.providers, ...rule.consumers]) {
@@ -42,7 +34,7 @@ export function createAddresses(rules: readonly RuleInForce[]) {
   const [four, six] = [classify('ipv4'), classify('ipv6')]
   const shift = BigInt(four.sizes.length)
   const all = (1n << BigInt(four.sizes.length + six.sizes.length)) - 1n
-  /** A list is its included ranges without its excluded ones. */
+  /** A list contains its included ranges without its excluded ones. */
   const maskOf = (list: IpList): bigint => {
     if (isEverything(list)) return all
     const at = index.get(list) as number
@@ -53,12 +45,13 @@ export function createAddresses(rules: readonly RuleInForce[]) {
     sizes.reduce((sum, size, at) => (((mask >> BigInt(at)) & 1n) === 1n ? sum + size : sum), 0n)
   const patterns = [...new Set([...lists].flatMap(({ fqdns }) => (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase())))]
   return {
+    /** The mask of every address. */
     all,
-    /** Whether a mask holds half of all IPv4 addresses, or as many IPv6 addresses as are routed on the internet. */
+    /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
     isMost: (mask: bigint): boolean =>
       2n * sizeOf(four, mask) > LAST.ipv4 || 8n * sizeOf(six, mask >> shift) > LAST.ipv6,
-    /** The ends whose address or name is on any of these lists. */
-    boxesOf(named: readonly { href: string }[], contents: PolicyContents, bit: Bit): Box[] {
+    /** Returns the ends whose address or domain name is on any of the given lists, in alternatives. */
+    boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[] {
       let mask = 0n
       let names = 0n
       let unread = 0n
@@ -71,7 +64,7 @@ export function createAddresses(rules: readonly RuleInForce[]) {
         mask |= maskOf(object)
         for (const { fqdn } of object.fqdns ?? []) {
           const matches = compileName(fqdn)
-          // A name that a pattern matches is one of those that the pattern stands for.
+          // A pattern contains every other pattern that it matches: *.example.com contains *.eu.example.com.
           for (const other of patterns) if (matches(other)) names |= bit('fqdn', other)
         }
       }
@@ -85,9 +78,16 @@ export function createAddresses(rules: readonly RuleInForce[]) {
   }
 }
 
-/** `*` stands for any run of characters, itself among them. */
-function compileName(pattern: string): (name: string) => boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/gu, '\\$&'))
-  const expression = new RegExp(`^${parts.join('.*')}$`, 'iu')
-  return (name) => expression.test(name)
+/** Returns true if every range of a list can be read. */
+export const isReadable = (list: IpList): boolean => !readRanges(list).includes(null)
+
+const isEverything = ({ name }: IpList) => name === ANY_IP_LIST_NAMES[0]
+
+const rangesOf = new WeakMap<IpList, readonly (Range | null)[]>()
+
+/** Reads the ranges of a list, once per list; null stands for each range that cannot be read. */
+function readRanges(list: IpList): readonly (Range | null)[] {
+  const known = rangesOf.get(list) ?? (list.ip_ranges ?? []).map(readRange)
+  rangesOf.set(list, known)
+  return known
 }

@@ -1,1 +1,20 @@
+/**
+ * In every dimension whose values have no order, the bit for having no value: no label of the key, no known process, no
+ * special condition.
+ */
+export const NONE = 1n
+
+/** Returns the bit of a value. The same value of the same dimension always has the same bit. */
 export type Bit = (dimension: string, value: string) => bigint
+
+/** Numbers the values of dimensions in the order in which they are met. */
+export function createBits(): Bit {
+  const bits = new Map<string, Map<string, bigint>>()
+  return (dimension, value) => {
+    const known = bits.get(dimension) ?? new Map<string, bigint>()
+    bits.set(dimension, known)
+    const found = known.get(value) ?? 2n ** BigInt(known.size + 1)
+    known.set(value, found)
+    return found
+  }
+}

@@ -2,7 +2,10 @@ import { toDraftHref } from '../../inventory/parse-href.js'
 import type { PolicyContents } from '../load-contents.js'
 import { entriesOf } from './read-services.js'
 
-/** A value as text that is the same exactly where it means the same: with what the objects in it are made of. */
+/**
+ * Returns a part of a rule as a text that is equal for two parts exactly if they mean the same. An object that the part
+ * refers to is written with its content, because the same href may have another content in another version.
+ */
 export function textOf(value: unknown, contents: PolicyContents): string {
   return JSON.stringify(value, (_field, inner: unknown) => {
     if (typeof inner !== 'object' || inner === null || !('href' in inner) || typeof inner.href !== 'string')

@@ -5,24 +5,28 @@ import type { AnyRule, RuleInForce } from '../rule-in-force.js'
 import type { Reason } from '../three-valued.js'
 import { isReadable } from './address-boxes.js'
 import { textOf } from './comparable-text.js'
-import { resolve } from './read-labels.js'
+import { resolveLabels } from './label-boxes.js'
 import { entriesOf } from './read-services.js'
 
 const SELECTORS = ['actors', 'label', 'label_group', 'ip_list', 'workload', 'virtual_service', 'virtual_server']
 
-/** A side that has something whose meaning is not known, or depends on all the rest of it. */
+/**
+ * Returns true if a side of a rule contains something whose meaning is not known, or lists the addresses that it does
+ * not cover. Such a side can only be compared for equality, as a whole.
+ */
 export function isOpaque(rule: AnyRule, side: 'providers' | 'consumers', contents: PolicyContents): boolean {
   return rule[`all_ips_except_for_in_${side}`] === true || rule[side].some((actor) => isUnclear(actor, contents))
 }
 
+/** Returns true for an actor that has no known selector, or several, or an exclusion of something other than labels. */
 function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): boolean {
   const [selector = '', ...more] = Object.entries(actor).flatMap(([name, target]) => (isSaid(target) ? name : []))
   if (more.length > 0 || !SELECTORS.includes(selector)) return true
-  if (actor.label !== undefined || actor.label_group !== undefined) return resolve(actor, contents) === undefined
+  if (actor.label !== undefined || actor.label_group !== undefined) return resolveLabels(actor, contents) === undefined
   return exclusion === true
 }
 
-/** Fields that are compared, or touch no traffic. */
+/** Fields that have dimensions of their own, or that do not affect traffic. */
 const COMPARED = new Set([
   ...NO_CONTENT,
   'enabled',
@@ -44,19 +48,28 @@ const COMPARED = new Set([
   'update_label',
   'log_flow',
 ])
-export const isSaid = (value: unknown) =>
+
+/** Returns true for a value that differs from an absent field. */
+export const isSaid = (value: unknown): boolean =>
   value !== null &&
   value !== undefined &&
   value !== false &&
   value !== '' &&
   !(Array.isArray(value) && value.length === 0)
 
-/** Encryption, authentication and what a later release adds, as one text; empty where a rule has none of it. */
+/**
+ * Returns all other fields of a rule as one text: encryption, authentication and fields of later releases. The text is
+ * empty if the rule has none of them.
+ */
 export function specialOf(rule: AnyRule): string {
   const said = Object.entries(rule).filter(([field, value]) => !COMPARED.has(field) && isSaid(value))
   return said.length === 0 ? '' : JSON.stringify(said.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
+/**
+ * Lists the parts of a rule that can only be compared for equality, each as a text with the reason. Two versions of a
+ * rule that differ in such a part cannot be compared.
+ */
 export function opaqueOf({ rule, scopes, contents }: RuleInForce): Map<string, Reason> {
   const found = new Map<string, Reason>()
   const special = specialOf(rule)
@@ -79,7 +92,7 @@ export function opaqueOf({ rule, scopes, contents }: RuleInForce): Map<string, R
     found.set(textOf([side, rule[side]], contents), isInverted ? 'inverted' : hasGroup ? 'label_group' : 'selector')
   }
   for (const entry of scopes.flat())
-    if (resolve(entry, contents) === undefined) found.set(textOf(entry, contents), 'label_group')
+    if (resolveLabels(entry, contents) === undefined) found.set(textOf(entry, contents), 'label_group')
   for (const { ip_list: list } of [...rule.providers, ...rule.consumers]) {
     const object = list && contents.listOf(list.href)
     if (list !== undefined && (object === undefined || !isReadable(object)))

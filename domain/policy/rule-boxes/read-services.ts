@@ -1,17 +1,20 @@
 import type { Service } from '../../../schemas/pce/service.js'
 import type { Interval } from '../classify-numbers.js'
 
+/** The protocols that have types and codes instead of ports: ICMP and ICMPv6. */
 export const ICMP = new Set([1, 58])
 
-/** Ports of a protocol; no protocol is every protocol, no interval is all of it. */
+/** One entry of a service. */
 export interface Entry {
+  /** Null means every protocol. */
   proto: number | null
+  /** Null means every port. For ICMP, type and code are written as one number: 256 times the type, plus the code. */
   ports: Interval | null
-  /** Of a Windows service: the process behind the port. Absent: whatever it is. */
+  /** The program behind the port, in an entry for Windows. Absent means any program. */
   program?: { process: string | null; service: string | null }
 }
 
-/** What a service object consists of. Empty where it says nothing, or something that cannot be read. */
+/** Lists the entries of a service object. The list is empty if there are none or if one of them cannot be read. */
 export function entriesOf(service: Service): Entry[] {
   const listed = [
     ...(service.service_ports ?? []).map((span) => ({ span, program: undefined })),
@@ -36,7 +39,10 @@ type Span = { [Field in 'proto' | 'port' | 'to_port' | 'icmp_type' | 'icmp_code'
 const isAbsent = (value: number | null | undefined): value is null | undefined =>
   value === undefined || value === null || value < 0
 
-/** Null for what no document describes: an ICMP code without a type, a port of ICMP. */
+/**
+ * Reads ports of a protocol, or a type and code of ICMP. Returns null for combinations that no document describes, such
+ * as a port of ICMP or a code without a type.
+ */
 export function readSpan({ proto: of, port, to_port: toPort, icmp_type: type, icmp_code: code }: Span): Entry | null {
   const proto = isAbsent(of) ? null : of
   if (proto !== null && ICMP.has(proto)) {

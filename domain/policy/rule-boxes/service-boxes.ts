@@ -3,32 +3,26 @@ import type { Box } from '../boxes.js'
 import { type Interval, classifyNumbers } from '../classify-numbers.js'
 import type { PolicyContents } from '../load-contents.js'
 import type { RuleInForce } from '../rule-in-force.js'
-import type { Bit } from './bits.js'
+import { type Bit, NONE } from './bits.js'
 import { textOf } from './comparable-text.js'
 import { type Entry, ICMP, entriesOf, readSpan } from './read-services.js'
 import type { WrittenEnd } from './readings.js'
 
-/** In the dimension of processes: those on anything but Windows, of which rules see no name. */
-const UNNAMED = 1n
 const TCP = 6
 const UDP = 17
-/** Ports, or for ICMP type and code as one number. */
+/** All ports of a protocol, or all types and codes of ICMP. */
 const PORTS: Interval = { from: 0n, to: 65_535n }
 
-export function createPorts(rules: readonly RuleInForce[]) {
-  const read = (service: IngressService, contents: PolicyContents): Entry[] | undefined => {
-    if (!('href' in service)) {
-      const entry = readSpan(service)
-      return entry === null ? undefined : [entry]
-    }
-    const object = contents.serviceOf(service.href)
-    const entries = object === undefined ? [] : entriesOf(object)
-    return entries.length === 0 ? undefined : entries
-  }
+/**
+ * Creates the dimensions of services: `port`, whose values are classes of ports of one protocol that are in exactly the
+ * same services; `src.process`, `src.service`, `dst.process` and `dst.service` for the programs at either end; `unread`
+ * and `client` for services that cannot be read, each of which equals only itself.
+ */
+export function createServices(rules: readonly RuleInForce[], bit: Bit) {
   const every = rules.flatMap(({ rule, contents }) =>
-    rule.ingress_services.flatMap((service) => read(service, contents) ?? []),
+    rule.ingress_services.flatMap((service) => readEntries(service, contents) ?? []),
   )
-  // A port without a protocol is one of each that has ports.
+  // An entry with a port but without a protocol covers this port of every protocol that has ports.
   const protocols = new Set([TCP, UDP, ...every.flatMap(({ proto }) => proto ?? [])])
   const classes = new Map<number, { masks: ReadonlyMap<string, bigint>; shift: bigint }>()
   const idOf = ({ ports }: Entry) => (ports === null ? '' : `${ports.from}-${ports.to}`)
@@ -57,23 +51,24 @@ export function createPorts(rules: readonly RuleInForce[]) {
     }
     return mask
   }
-  const programOf = (end: WrittenEnd, { process, service }: NonNullable<Entry['program']>, bit: Bit): Box =>
+  const programOf = (end: WrittenEnd, { process, service }: NonNullable<Entry['program']>): Box =>
     new Map([
-      [`${end}.process`, process === null ? ~UNNAMED : bit('process', process.toLowerCase())],
+      [`${end}.process`, process === null ? ~NONE : bit('process', process.toLowerCase())],
       ...(service === null ? [] : [[`${end}.service`, bit('service', service.toLowerCase())] as const]),
     ])
   return {
-    boxesOf(services: readonly IngressService[], contents: PolicyContents, bit: Bit): Box[] {
+    /** Returns the ports and programs that a rule opens or blocks at the destination, in alternatives. */
+    boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[] {
       let open = 0n
       let unread = 0n
       const programs: Box[] = []
       for (const service of services) {
-        const entries = read(service, contents)
+        const entries = readEntries(service, contents)
         if (entries === undefined) unread |= bit('unread', textOf(service, contents))
         for (const { program, ...entry } of entries ?? []) {
           const mask = maskOf(entry)
           if (program === undefined) open |= mask
-          else programs.push(new Map([...programOf('dst', program, bit), ['port', mask]]))
+          else programs.push(new Map([...programOf('dst', program), ['port', mask]]))
         }
       }
       if (open === -1n) return [new Map()]
@@ -83,18 +78,32 @@ export function createPorts(rules: readonly RuleInForce[]) {
         ...programs,
       ]
     },
-    /** The processes that may connect: where a consumer is not Windows, nobody asks. */
-    clientsOf(services: readonly { href: string }[], contents: PolicyContents, bit: Bit): Box[] {
+    /**
+     * Returns the programs at the source that a rule is limited to, in alternatives. Rules see the names of programs on
+     * Windows only, so all other sources match too.
+     */
+    clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[] {
       if (services.length === 0) return [new Map()]
-      const unnamed: Box = new Map([['src.process', UNNAMED]])
+      const unnamed: Box = new Map([['src.process', NONE]])
       return [
         unnamed,
         ...services.flatMap((service): Box[] => {
-          const entries = read(service, contents)
+          const entries = readEntries(service, contents)
           if (entries === undefined) return [new Map([['client', bit('client', textOf(service, contents))]])]
-          return entries.flatMap(({ program }) => (program === undefined ? [] : [programOf('src', program, bit)]))
+          return entries.flatMap(({ program }) => (program === undefined ? [] : [programOf('src', program)]))
         }),
       ]
     },
   }
+}
+
+/** Lists the entries of a service of a rule; undefined if it cannot be read or has none. */
+function readEntries(service: IngressService, contents: PolicyContents): Entry[] | undefined {
+  if (!('href' in service)) {
+    const entry = readSpan(service)
+    return entry === null ? undefined : [entry]
+  }
+  const object = contents.serviceOf(service.href)
+  const entries = object === undefined ? [] : entriesOf(object)
+  return entries.length === 0 ? undefined : entries
 }

@@ -1,0 +1,44 @@
+import type { Rule } from '../../../schemas/pce/rule-set.js'
+import type { Box } from '../boxes.js'
+import type { RuleInForce } from '../rule-in-force.js'
+import { type Bit, NONE } from './bits.js'
+import { specialOf } from './opaque-parts.js'
+import type { createServices } from './service-boxes.js'
+
+const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
+
+/** The values of `network`: corporate and other networks. A rule for all networks does not limit this dimension. */
+export const ALL_NETWORKS = 3n
+
+/** What a rule requires of a connection besides its ends, in alternatives. */
+export interface Conditions {
+  plain: readonly Box[]
+  /** For a virtual service or server as the destination. It has its own ports, so the services of the rule do not count. */
+  virtual: readonly Box[]
+}
+
+/**
+ * Returns the conditions of a rule besides its ends: network, services, programs, users, and the fields that are only
+ * compared for equality (`special`).
+ */
+export function conditionsOf(
+  { rule, contents }: RuleInForce,
+  services: ReturnType<typeof createServices>,
+  bit: Bit,
+): Conditions {
+  const network = NETWORKS[rule.network_type ?? 'brn']
+  const special = specialOf(rule)
+  const always = new Map<string, bigint>([
+    ...(network === undefined ? [] : [['network', network] as const]),
+    ['special', special === '' ? NONE : bit('special', special)],
+  ])
+  const groups = ((rule as Partial<Rule>).consuming_security_principals ?? []).map(
+    ({ href }) => new Map([[`user ${href}`, 2n]]),
+  )
+  const users: Box[] = groups.length === 0 ? [new Map()] : groups
+  const clients = users.flatMap((user) =>
+    services.clientsOf(rule.egress_services ?? [], contents).map((client) => new Map([...always, ...user, ...client])),
+  )
+  const served = services.boxesOf(rule.ingress_services, contents)
+  return { virtual: clients, plain: clients.flatMap((one) => served.map((box) => new Map([...one, ...box]))) }
+}
