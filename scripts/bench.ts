@@ -1,6 +1,7 @@
 /**
- * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they mean the same on any machine.
- * Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for some minutes.
+ * `npm run bench` measures the figures that this project promises, as ratios within one run, so that they mean the same
+ * on any machine. It needs a build (which `npm run bench` makes), sends traffic to loopback only, and takes some
+ * minutes.
  */
 import { describeFlows } from './bench/describe-flows.js'
 import { measureAuthenticated } from './bench/measure-authenticated.js'

@@ -1,4 +1,7 @@
-/** A step of `npm run check`: the texts of knowledge/ name nothing that does not exist, are dated, and are all served. */
+/**
+ * A step of `npm run check`: the texts in knowledge/ must name nothing that does not exist, have a date, and all be
+ * served.
+ */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'

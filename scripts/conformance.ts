@@ -1,7 +1,8 @@
 /**
- * `npm run conformance`: the official conformance suite of MCP against the built server, once for each of its revisions that this server
- * speaks. scripts/conformance.yaml names the checks that cannot pass here, each with its reason; any other that fails is a failure, and so is
- * one of them that passes. Ends with `N passed, N failed`. The suite comes from the registry, and runs on Node.js 22, which it needs.
+ * `npm run conformance` runs the official conformance suite of MCP against the built server, once for each revision of
+ * MCP that the server speaks. scripts/conformance.yaml lists the checks that cannot pass here, with the reason. Any
+ * other failing check is a failure, and so is a listed one that passes. The last line is `N passed, N failed`. The
+ * suite is fetched from the registry and needs Node.js 22.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -20,7 +21,7 @@ const PATIENCE_MS = 5 * 60_000
 
 interface Exception {
   why: string
-  /** By revision and scenario, the checks. */
+  /** The checks by revision and scenario. */
   checks: Partial<Record<Revision, Record<string, string[]>>>
 }
 
@@ -49,13 +50,13 @@ const totals = await inScratch(async (scratch) => {
 console.log(summaryLine(totals))
 process.exitCode = totals.failed === 0 ? 0 : 1
 
-/** `scenario check` of everything that cannot pass. */
+/** Lists everything that cannot pass, as `scenario check`. */
 function expectedFailures(revision: Revision): Set<string> {
   const scenarios = exceptions.flatMap(({ checks }) => Object.entries(checks[revision] ?? {}))
   return new Set(scenarios.flatMap(([scenario, checks]) => checks.map((check) => `${scenario} ${check}`)))
 }
 
-/** What every check came to: whether it failed, in any of its cases. */
+/** Runs the suite, and returns for every check whether it failed in any of its cases. */
 function runSuite(revision: Revision, url: string, folder: string): Map<string, boolean> {
   const command = ['conformance', 'server', '--url', `${url}/mcp`, '--requirements', revision, '-o', folder]
   const { error, stderr } = spawnSync('npx', ['-y', '-p', NODE, '-p', SUITE, ...command], {

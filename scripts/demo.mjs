@@ -1,5 +1,5 @@
-// `npm run demo`: plain JavaScript, because on a fresh clone nothing is installed yet. Installs and builds what is missing,
-// then hands over to `svc-mcp demo` in the same terminal.
+// `npm run demo` installs and builds what is missing, then runs `svc-mcp demo` in the same terminal. It is plain
+// JavaScript, because nothing is installed yet in a fresh clone.
 import { spawnSync, spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { endWithNpm } from './end-with-npm.mjs'
@@ -13,7 +13,7 @@ const demo = spawn(process.execPath, ['dist/stdio.js', 'demo', ...process.argv.s
   cwd: root,
   stdio: 'inherit',
 })
-// Ctrl-C reaches the child from the terminal as well; this process only waits for it to tidy up.
+// The terminal sends Ctrl-C to the child as well, so this process only waits for it to clean up.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => demo.kill(signal))
 endWithNpm(() => demo.kill('SIGTERM'))
 demo.on('exit', (code, signal) => process.exit(code ?? (signal === null ? 1 : 0)))

@@ -1,5 +1,5 @@
-// npm runs a script in a shell and passes SIGTERM on to that shell alone, which dies without telling its child. What `npm run`
-// started ends when that shell is gone; started by itself, a program does not care who its parent was.
+// Ends a program when the npm that started it ends. npm runs a script in a shell and passes SIGTERM to that shell
+// alone, which ends without telling its child. A program that was not started by npm is left alone.
 export function endWithNpm(stop) {
   if (process.env.npm_lifecycle_event === undefined) return
   const shell = process.ppid

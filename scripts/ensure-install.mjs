@@ -1,8 +1,8 @@
 /**
- * Runs `npm ci` when node_modules is missing or not what package-lock.json asks for; does nothing otherwise. Folders that are named, from
- * the root, are installed instead of the root itself. Plain JavaScript without dependencies, because on a fresh clone there are none. Never
- * writes to standard output: `npm run pce-sim` promises one JSON line there. `--quiet` leaves out the lines about the install; failures are
- * always shown.
+ * Runs `npm ci` if node_modules is missing or differs from package-lock.json; otherwise does nothing. Folders given as
+ * arguments, relative to the root, are installed instead of the root. This is plain JavaScript without dependencies,
+ * because a fresh clone has none. It never writes to standard output, because `npm run pce-sim` promises a single JSON
+ * line there. `--quiet` omits the progress messages, but not failures.
  */
 import { spawnSync } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** Another program that imports this one has arguments of its own. */
+/** If another program imports this module, the arguments belong to that program. */
 const isProgram = process.argv[1] === fileURLToPath(import.meta.url)
 const named = isProgram ? process.argv.slice(2).filter((argument) => !argument.startsWith('--')) : []
 const say = process.argv.includes('--quiet') ? () => undefined : (line) => process.stderr.write(`${line}\n`)
@@ -19,12 +19,12 @@ for (const folder of named.length === 0 ? ['.'] : named) {
   if (isInstalled(folder)) continue
   const started = Date.now()
   say(`Installing ${folder === '.' ? 'dependencies' : `the packages of ${folder}`} (npm ci) …`)
-  // An inherited NODE_ENV=production would leave out what the tests and the build need.
+  // An inherited NODE_ENV=production would omit packages that tests and builds need.
   install(folder, ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'])
   say(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`)
 }
 
-/** Whether the tree that npm last wrote holds every package of the lock file, at the locked content. */
+/** Whether the tree that npm last installed contains every package of the lock file with the locked content. */
 function isInstalled(folder) {
   const wanted = packagesOf(folder, 'package-lock.json')
   const present = packagesOf(folder, 'node_modules/.package-lock.json') ?? {}
@@ -32,13 +32,13 @@ function isInstalled(folder) {
   return Object.entries(wanted).every(([path, { version, integrity, optional, devOptional }]) => {
     if (path === '') return true
     const found = present[path]
-    // Optional packages of other platforms are locked but never installed here.
+    // Optional packages for other platforms are locked but never installed here.
     if (found === undefined) return optional === true || devOptional === true
     return found.version === version && found.integrity === integrity
   })
 }
 
-/** The `packages` table of a lock file, or undefined where it does not exist or cannot be read. */
+/** The `packages` table of a lock file; undefined if the file does not exist or cannot be read. */
 function packagesOf(folder, lockFile) {
   try {
     return JSON.parse(readFileSync(join(root, folder, lockFile), 'utf8')).packages
@@ -48,7 +48,7 @@ function packagesOf(folder, lockFile) {
 }
 
 function install(folder, args) {
-  // The npm that started this script, which on Windows cannot be spawned by its plain name.
+  // This is the npm that started the script. On Windows it cannot be started by its plain name.
   const npm = process.env.npm_execpath
   const [command, prefix] = npm?.endsWith('npm-cli.js') === true ? [process.execPath, [npm]] : ['npm', []]
   const { status, error } = spawnSync(command, [...prefix, ...args], {

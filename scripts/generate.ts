@@ -1,7 +1,7 @@
 /**
- * `npm run generate`: writes everything that is generated and kept in git; `--check` only says what is stale, and names of parts
- * (`npm run generate -- snapshots`) limit it to these. `--help` lists the parts. Fails where a part cannot be made, and where a document
- * cites or names what does not exist.
+ * `npm run generate` writes everything that is generated and kept in git. `--check` only reports what is outdated.
+ * Names of parts (`npm run generate -- snapshots`) limit it to these parts, which `--help` lists. It fails if a part
+ * cannot be generated, or if a document cites or names something that does not exist.
  */
 import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -10,7 +10,7 @@ import { parseArgs } from 'node:util'
 import type { Generator } from './generate/generator.js'
 import { syncFiles } from './generate/sync-files.js'
 
-/** The parts, each loaded when it is made. */
+/** The parts, each of which is loaded when it is needed. */
 const PARTS: Record<string, () => Promise<Generator>> = {
   documents: async () => (await import('./generate/documents.js')).documents,
   snapshots: async () => (await import('./generate/snapshots.js')).snapshots,
@@ -18,7 +18,7 @@ const PARTS: Record<string, () => Promise<Generator>> = {
   map: async () => (await import('./generate/map.js')).map,
   examples: async () => (await import('./generate/examples.js')).examples,
 }
-/** Parts that are made where they are named alone: they need a program that not everybody has. */
+/** Parts that are only generated if they are named, because they need a program that not everybody has. */
 const ON_REQUEST: Record<string, () => Promise<Generator>> = {
   kubernetes: async () => (await import('./generate/kubernetes.js')).kubernetes,
 }
@@ -48,7 +48,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(PARTS)) {
     const wanted = await files()
     const surplus = folders.flatMap(filesBelow).filter((path) => !wanted.has(path))
     const command = `\`npm run generate -- ${name}\``
-    // A bundled script and a picture are one line each.
+    // A bundled script and a picture consist of a single long line, so lines are shortened.
     const say = (line: string) => console.error(`${name}: ${line.replace(/^(.{0,200}).*$/gm, '$1')}`)
     isFine = syncFiles(wanted, { root, check: values.check, command, surplus, say }) && isFine
     for (const problem of problems?.() ?? []) {
@@ -74,7 +74,7 @@ function readArguments() {
   }
 }
 
-/** Paths below the root. */
+/** Lists the paths of the files in a folder, relative to the root. */
 function filesBelow(folder: string): string[] {
   if (!existsSync(join(root, folder))) return []
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {

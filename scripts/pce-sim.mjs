@@ -1,4 +1,5 @@
-// `npm run pce-sim`: plain JavaScript, because on a fresh clone nothing is installed yet. Then everything happens in this process.
+// `npm run pce-sim` installs what is missing and then runs the simulator in this process. It is plain JavaScript,
+// because nothing is installed yet in a fresh clone.
 import './ensure-install.mjs'
 import { endWithNpm } from './end-with-npm.mjs'
 

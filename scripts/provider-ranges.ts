@@ -1,7 +1,8 @@
 /**
- * `node --import tsx scripts/provider-ranges.ts`: rebuilds provider-ranges.json from the publishers' feeds and from the facts entered by hand, and prints
- * what changed. Where there is no internet, `--from DIR` reads the feeds from files (named in provider-ranges/feeds.ts); `--to
- * FILE` writes another file. If one feed cannot be read or believed, nothing is written.
+ * `node --import tsx scripts/provider-ranges.ts` rebuilds provider-ranges.json from the publishers' feeds and from the
+ * manually entered facts, and prints what changed. Without internet access, `--from DIR` reads the feeds from files
+ * (named in provider-ranges/feeds.ts); `--to FILE` writes to another file. If any feed cannot be read or is
+ * implausible, nothing is written.
  */
 import { existsSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { resolve } from 'node:path'
@@ -27,7 +28,7 @@ try {
   const table = buildTable(CATALOG, claims)
   const changes = describeUpdate(readTable(target), table)
   if (changes.length > 0) {
-    // Renamed into place, so that no reader ever meets half a file.
+    // The file is renamed into place, so that no reader ever sees half of it.
     writeFileSync(`${target}.new`, await format(JSON.stringify(table), { parser: 'json', printWidth: 120 }))
     renameSync(`${target}.new`, target)
   }
@@ -40,12 +41,15 @@ try {
   process.exit(1)
 }
 
-/** The table in a file; empty when the file does not exist. */
+/** Reads the table in a file; empty if the file does not exist. */
 function readTable(file: string): readonly ProviderRanges[] {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ProviderRanges[]) : []
 }
 
-/** What an update changes, one line per provider affected: `zoom: 2 ranges added, 1 removed; as of 2026-08-30`. */
+/**
+ * Describes what an update changes, one line for each affected provider: `zoom: 2 ranges added, 1 removed; as of
+ * 2026-08-30`.
+ */
 function describeUpdate(before: readonly ProviderRanges[], after: readonly ProviderRanges[]): string[] {
   const names = [...new Set([...before, ...after].map(({ provider }) => provider))].sort()
   return names.flatMap((name) => {

@@ -1,6 +1,6 @@
 import { spawnSync } from 'node:child_process'
 
-/** What it wrote to standard output. Throws Error with all that it said when it fails. */
+/** Runs a command and returns its standard output. Throws Error with all its output if it fails. */
 export function run(
   command: string,
   args: readonly string[],

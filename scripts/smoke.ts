@@ -1,7 +1,7 @@
 /**
- * `npm run smoke`: what someone who installs a release gets. Makes a release without a tag, which builds it; has others judge the package,
- * installs it into an empty project, and uses the programs and the client there; unpacks the bundle for Claude Desktop and runs it. Ends
- * with `N passed, N failed`.
+ * `npm run smoke` tests what users of a release get. It makes a release without a tag, which includes a build, checks
+ * the package with independent tools, installs it into an empty project and uses the programs and the client there,
+ * then unpacks the bundle for Claude Desktop and runs it. The last line is `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
@@ -43,7 +43,7 @@ const SHIPPED = [
 ]
 const NEVER_SHIPPED =
   /(^|\/)(test|scripts|node_modules|\.ci)\/|\.map$|\.test\.|(^|\/)\.env$|\.(pem|key|db|log)$|(?<!\.d)\.ts$/
-/** What `engines` promises, whatever this script runs on. */
+/** The oldest version that `engines` promises, whichever version runs this script. */
 const OLDEST_NODE = '20.19.0'
 const root = fileURLToPath(new URL('..', import.meta.url))
 const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-smoke-'))
@@ -79,10 +79,10 @@ await step('the package holds what it should and nothing else, and its pages lin
   const surplus = paths.filter((path) => NEVER_SHIPPED.test(path))
   if (missing.length + surplus.length > 0)
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
-  // Those of a build are for assistants, who follow no links to files.
+  // Markdown files of a build are for assistants, who do not follow links to files.
   const isPage = (path: string) => path.endsWith('.md') && !path.startsWith('dist/')
   const pages = new Map(paths.filter(isPage).map((path) => [path, readFileSync(join(root, path), 'utf8')]))
-  // Pages name tests, sources and pictures too; those are in the repository.
+  // Pages also name tests, sources and pictures, which are only in the repository.
   const isSource = (path: string) => path.startsWith('test/') || /\.(ts|png)$/.test(path)
   const broken = findBrokenLinks(pages, (path) => isSource(path) || paths.some((known) => known.startsWith(path)))
   if (broken.length > 0) throw new Error(broken.join(', '))
@@ -188,7 +188,10 @@ rmSync(scratch, { recursive: true, force: true })
 console.log(summaryLine(counts))
 process.exit(counts.failed === 0 ? 0 : 1)
 
-/** One named check. Each needs what the ones before it made, so after a failure the rest are failures without being run. */
+/**
+ * Runs one named check. Each check depends on the results of earlier ones, so after a failure the remaining ones fail
+ * without being run.
+ */
 async function step(name: string, check: () => void | Promise<void>): Promise<void> {
   const started = performance.now()
   try {
@@ -207,7 +210,7 @@ async function expectSurface(client: Client): Promise<void> {
   const { tools } = await client.listTools()
   if (server !== 'svc-mcp' || !tools.some(({ name }) => name === 'provision-policy'))
     throw new Error(`${server} lists ${tools.length} tools`)
-  // Documents are read from disk when they are first asked for.
+  // Documents are read from the disk when they are first requested.
   const { resources } = await client.listResources()
   for (const { uri } of resources) {
     const [content] = (await client.readResource({ uri })).contents
@@ -223,7 +226,10 @@ async function readFirstLine(output: NodeJS.ReadableStream): Promise<string> {
   throw new Error('it ended without a line')
 }
 
-/** The address from the line that says where the server listens. Throws Error with the log when the server ends without it. */
+/**
+ * Reads the address from the line that says where the server listens. Throws Error with the log if the server ends
+ * without it.
+ */
 async function readUrl(log: NodeJS.ReadableStream): Promise<string> {
   const lines: string[] = []
   for await (const line of createInterface({ input: log })) {

@@ -1,6 +1,6 @@
-// One GET and its JSON through the client and through bare got, in interleaved rounds. Arguments: the client's module, the
-// port of serve-pce.mjs. Prints the milliseconds per GET of every round; the rounds are short, so that what else the machine
-// does hits both.
+// Performs one GET and parses its JSON, through the client and through bare got, in interleaved rounds. Arguments: the
+// client's module and the port of serve-pce.mjs. Prints the milliseconds per GET of every round. Rounds are short, so
+// that other load on the machine affects both equally.
 import { Buffer } from 'node:buffer'
 import http from 'node:http'
 import { performance } from 'node:perf_hooks'

@@ -1,7 +1,8 @@
 /**
- * Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked. Arguments: the tool's name,
- * its arguments as JSON, the port of serve-flows.ts. Prints the time, the processor time, what the answer says of its rows, the longest time
- * that the event loop was held up, and the memory of the process: resident when idle, and the kernel's own peak (maxRSS).
+ * Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked.
+ * Arguments: the tool's name, its arguments as JSON, and the port of serve-flows.ts. Prints the time, the processor
+ * time, what the answer says about its rows, the longest delay of the event loop, and the memory of the process:
+ * resident when idle, and the kernel's peak (maxRSS).
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -11,12 +12,12 @@ import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
 import { tools } from '../../tools/index.js'
 
-/** Of the watch on the event loop: what an idle one shows. */
+/** The resolution of the event loop monitor, which is also the delay it reports for an idle loop. */
 const RESOLUTION_MS = 2
 
 const [name = '', args = '{}', port = ''] = process.argv.slice(2)
 
-/** Waits are the pace of polling, not work: they take no time here. */
+/** Waiting only paces the polling, so waits end at once here. */
 const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
 const pce = createPceClient({ url: 'http://127.0.0.1', port: Number(port), timers })
 pce.setCredentials('api_bench', 'bench')
@@ -50,11 +51,11 @@ interface Answer {
   analysed?: { pce_flows?: number }
 }
 
-// A server that has answered before: everything that the first call of any tool loads is there.
+// A first call loads everything that later calls share, as in a server that has already answered.
 await call('get-labels', { max_results: 20 })
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 delay.enable()
-// It measures from tick to tick, so there must be one before the work and one after it.
+// The monitor measures from tick to tick, so it needs one before the work and one after it.
 await wait(50)
 delay.reset()
 const idle = process.memoryUsage.rss()

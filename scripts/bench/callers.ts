@@ -3,16 +3,16 @@ import { Agent as HttpsAgent, request as requestHttps } from 'node:https'
 
 export type Json = Record<string, unknown>
 
-/** One person at one connection. */
+/** One person with one connection. */
 export interface Poster {
-  /** The answer to a body. Rejects with Error for any status but 200. */
+  /** Posts a body and returns the answer. Rejects with Error for any status except 200. */
   post(path: string, body: object): Promise<Json>
-  /** The same, as its text. */
+  /** Does the same as `post`, but returns the text of the answer. */
   send(path: string, body: object, headers?: Record<string, string>): Promise<string>
   close(): void
 }
 
-/** `ca` for a server with TLS whose certificate is its own authority. */
+/** Creates a poster. `ca` is needed for a TLS server whose certificate is its own authority. */
 export function createPoster(origin: string, accessToken: string, { ca }: { ca?: string } = {}): Poster {
   const isSecure = origin.startsWith('https:')
   const options = { keepAlive: true, maxSockets: 1 }
@@ -50,7 +50,10 @@ export function createPoster(origin: string, accessToken: string, { ca }: { ca?:
   }
 }
 
-/** What a tool answered to a call, with the token that confirms it if there is one. Rejects for no answer, not for an error of the tool. */
+/**
+ * Calls a tool and returns its answer, and the confirm token if there is one. Rejects if there is no answer, but not
+ * for an error of the tool.
+ */
 export async function callTool(
   { post }: Pick<Poster, 'post'>,
   name: string,
@@ -74,15 +77,18 @@ export async function callTool(
 }
 
 export interface LoadRun {
-  /** Milliseconds of each piece of work that succeeded. */
+  /** The duration of each successful piece of work, in milliseconds. */
   times: number[]
   seconds: number
   failures: number
-  /** The first failure. */
+  /** The reason of the first failure. */
   reason?: string
 }
 
-/** All callers at once, each one after the other, until `isOver` says so, given the milliseconds since the start. */
+/**
+ * Runs all callers concurrently, each with one piece of work after the other, until `isOver` returns true. It receives
+ * the milliseconds since the start.
+ */
 export async function load<T>(
   callers: readonly T[],
   work: (caller: T) => Promise<unknown>,

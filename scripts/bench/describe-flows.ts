@@ -1,6 +1,6 @@
 import { SUMMARY, type FlowFigures, type SizeFigures } from './measure-flows.js'
 
-/** The lines of the report, against the targets of the analysis tools. */
+/** Formats the lines of the report, compared with the targets of the analysis tools. */
 export function describeFlows({ floors, tools: figures }: FlowFigures): string[] {
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
   const cells = ({ rows, seconds, cpuSeconds, memory }: SizeFigures) =>

@@ -3,12 +3,12 @@ import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { PROCESSES, type Process } from '../../pce-simulator/estate/data/processes.js'
 import { createRandom } from '../../pce-simulator/estate/random.js'
 
-/** The estate that the server promises to stand. An application is an app label with an env label. */
+/** The estate that the server promises to support. An application is an app label with an env label. */
 const APPLICATIONS = 5000
 const WORKLOADS = 50_000
-/** Applications that one of them talks to. Of these edges 200,000 rows show some 50,000. */
+/** How many applications each one talks to. Of these edges, 200,000 rows show some 50,000. */
 const PEERS = 12
-/** The first of them are what the others lean on: directory, names, logs, backups. */
+/** The first applications are infrastructure that all others use: directory, names, logs, backups. */
 const INFRASTRUCTURE = 100
 const NAMES_OUTSIDE = 4000
 const IP_LISTS = 200
@@ -29,7 +29,7 @@ const apps = Array.from({ length: APPLICATIONS / ENVS.length }, (_, at) =>
 const envs = ENVS.map((value, at) => label(at + 1, 'env', value))
 const locs = LOCS.map((value, at) => label(at + 20, 'loc', value))
 
-/** Every label of the estate. */
+/** All labels of the estate. */
 export const estateLabels = [...envs, ...locs, ...apps]
 
 const lists = Array.from({ length: IP_LISTS }, (_, at) => ({
@@ -44,8 +44,9 @@ const peers = Uint16Array.from({ length: APPLICATIONS * PEERS }, (_, at) => {
 const workloads: FlowNode[] = Array.from({ length: WORKLOADS }, (_, at) => shapeWorkload(at))
 
 /**
- * Rows as a PCE aggregates them, all different: between applications and inside one, to and from the outside, of hosts without
- * labels. The same at every run, and the first of them the same whatever `count` is. Among the first are all applications.
+ * Generates rows as a PCE aggregates them, all different: between applications and within one, to and from the outside,
+ * and of hosts without labels. They are the same in every run, and the first ones do not depend on `count`. The first
+ * rows include all applications.
  */
 export function* generateFlows(count: number): Generator<TrafficFlow> {
   for (let row = 0; row < count; row++) {
@@ -61,14 +62,18 @@ export function* generateFlows(count: number): Generator<TrafficFlow> {
   }
 }
 
-/** The hosts of an application are those with its number modulo the count of applications. */
+/**
+ * Picks a host of an application: those whose number is congruent to the application's, modulo the number of
+ * applications.
+ */
 const hostOf = (application: number): FlowNode =>
   workloads[application + APPLICATIONS * random.integer(0, WORKLOADS / APPLICATIONS - 1)]!
 
 function shapeWorkload(at: number): FlowNode {
   const application = at % APPLICATIONS
   const [app, env] = [apps[application >> 2]!, envs[application & 3]!]
-  // The first host of every application has all its labels; of the others some have none or a part, as in any estate.
+  // The first host of every application has all its labels. Of the others, some have none or only a part, as in any
+  // estate.
   const labels =
     at < APPLICATIONS || random.chance(0.93) ? [app, env, locs[at % locs.length]!] : random.pick([[], [app], [env]])
   const name = `${app.value}-${env.value}-${String(at).padStart(5, '0')}`
@@ -94,7 +99,7 @@ function drawOutside(): FlowNode {
   return { ip, ...(fqdn !== null && { fqdn }), ip_lists: ipLists }
 }
 
-/** -1 for an end outside the estate. The end that reports a flow names its process. */
+/** Builds a flow. -1 stands for an end outside the estate. The end that reports the flow names its process. */
 function shapeFlow(src: FlowNode, dst: FlowNode, from: number, to: number): TrafficFlow {
   const isInbound = from === -1 || (to !== -1 && random.chance(0.5))
   const app = apps[(isInbound ? to : from) >> 2]!.value

@@ -5,15 +5,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface Scratch {
-  /** For what the processes of one measurement write. */
+  /** A directory for everything that the processes of one measurement write. */
   directory: string
-  /** Has the process ended with the measurement. */
+  /** Registers a process that is killed when the measurement ends. */
   readonly end: (child: ChildProcess) => void
 }
 
 /**
- * Runs one measurement with a directory of its own. When it is over, its processes are killed, and only once they are gone the directory is
- * removed: a server that is still ending makes its audit log again.
+ * Runs one measurement with a directory of its own. Afterwards, its processes are killed, and the directory is only
+ * removed once they are gone, because a server that is still ending creates its audit log again.
  */
 export async function inScratch<T>(measure: (scratch: Scratch) => Promise<T>): Promise<T> {
   const directory = await mkdtemp(join(tmpdir(), 'svc-mcp-bench-'))

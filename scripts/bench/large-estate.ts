@@ -1,9 +1,9 @@
 import type { Estate } from '../../pce-simulator/index.js'
 import { smallEstate } from '../../pce-simulator/small-estate.js'
 
-/** How much of everything; all of it divisible by 20, and events by 100. */
+/** The numbers of objects. All must be divisible by 20, and events by 100. */
 export interface LargeSize {
-  /** 3 KB each. */
+  /** Workloads, of 3 KB each. */
   workloads: number
   events: number
   ipLists: number
@@ -11,7 +11,7 @@ export interface LargeSize {
 }
 
 const START = Date.parse('2026-05-01T00:00:00Z')
-/** What a VEN reports of its machine, the same for all: it makes a workload 3 KB. */
+/** What a VEN reports about its machine. It is the same for all, and makes a workload 3 KB. */
 const MACHINE = {
   uptime_seconds: 100_000,
   created_at: '2026-01-10T09:00:00.000Z',
@@ -28,7 +28,10 @@ const MACHINE = {
 export const MODES = ['visibility_only', 'selective', 'full', 'idle'] as const
 const id = (n: number) => String(n).padStart(12, '0')
 
-/** An estate of any size. Every tenth workload is unmanaged, every fourth is of ordering, and the modes take turns. */
+/**
+ * Creates an estate of any size. Every tenth workload is unmanaged, every fourth belongs to ordering, and the
+ * enforcement modes alternate.
+ */
 export function largeEstate({ workloads, events, ipLists, services }: LargeSize): Estate {
   const small = smallEstate()
   const [template] = small.workloads

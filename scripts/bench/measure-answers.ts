@@ -19,7 +19,7 @@ const WORKLOAD = { name: 'legacy-db-01', ip_addresses: ['10.200.0.15'], labels: 
 
 type Arguments = Record<string, unknown>
 
-/** What the answers of the first calls lead on with. */
+/** The parts of first answers from which the arguments of further calls are taken. */
 interface Answer {
   rule: { href: string }
   profiles: { href: string }[]
@@ -27,7 +27,7 @@ interface Answer {
   container_clusters: { href: string }[]
 }
 
-/** The arguments of a call; where it needs another one first, that call and how its answer leads on. */
+/** The arguments of a call, and the call that must come before it to obtain them, if any. */
 interface Call {
   first?: [tool: string, call: Call]
   args: Arguments | ((answer: Answer) => Arguments)
@@ -45,7 +45,7 @@ const PROFILES: Call = {
   args: ({ container_clusters: clusters }) => ({ cluster_href: clusters[0]!.href }),
 }
 
-/** A usual call of every tool but those that need a keystore. */
+/** A typical call of every tool, except those that need a keystore. */
 const CALLS: Record<string, Call> = {
   'check-pce-connection': { args: {} },
   'check-pce-credentials-status': { args: {} },
@@ -105,13 +105,13 @@ const CALLS: Record<string, Call> = {
 
 export interface AnswerFigures {
   tool: string
-  /** Of the answer's JSON. */
+  /** The size of the answer's JSON. */
   bytes: number
-  /** What the PCE was asked for it, by a server that has made the calls before it alone. */
+  /** The number of requests to the PCE, by a server that has only made the calls this one depends on. */
   requests: number
 }
 
-/** Every tool's answer to its call, on the estate of `npm run demo`; each call has one of its own. */
+/** Measures every tool's answer to its call, on the estate of `npm run demo`. Each call has an estate of its own. */
 export async function measureAnswers(): Promise<AnswerFigures[]> {
   const figures: AnswerFigures[] = []
   for (const [tool, { first, args }] of Object.entries(CALLS)) {

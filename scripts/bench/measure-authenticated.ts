@@ -20,29 +20,35 @@ const CALL = JSON.stringify({
 })
 
 export interface AuthenticatedRates {
-  /** Requests per second, median of the rounds. */
+  /** Requests per second, as the median of the rounds. */
   bareRoute: number
-  /** Of a route that answers the same and does nothing but what every call is owed (dutiful-route.mjs). */
+  /** The rate of a route that answers the same and only does what every call requires (dutiful-route.mjs). */
   dutifulRoute: number
   insecure: number
   authenticated: number
-  /** Milliseconds, median of the rounds. */
+  /** The 99th percentile in milliseconds, as the median of the rounds. */
   insecureP99: number
   authenticatedP99: number
-  /** Authenticated over insecure of the same round, median of the rounds. */
+  /** The authenticated rate divided by the insecure one of the same round, as the median of the rounds. */
   ratio: number
-  /** Authenticated over a bare Fastify route with the same answer, of the same round, median of the rounds. */
+  /**
+   * The authenticated rate divided by that of a bare Fastify route with the same answer in the same round, as the
+   * median of the rounds.
+   */
   toBareRoute: number
-  /** The same over the route that has our duties. */
+  /** The same ratio, to the route that performs our duties. */
   toDutifulRoute: number
-  /** Further milliseconds of the 99th percentile, median of the differences within a round. */
+  /**
+   * How many milliseconds authentication adds to the 99th percentile, as the median of the differences within a round.
+   */
   p99More: number
   failures: number
 }
 
 /**
- * The same tools/call with and without authentication: signature, claims, role, the caller's limits' code path (the limits themselves
- * are off), caller context and audit, for a score of callers. Both servers run at once and are measured in turn.
+ * Measures the same tools/call with and without authentication: signature, claims, role, the code path of the caller's
+ * limits (the limits themselves are off), caller context and audit, for twenty callers. Both servers run at the same
+ * time and are measured alternately.
  */
 export async function measureAuthenticated(): Promise<AuthenticatedRates> {
   const provider = await startProvider(GROUP)
@@ -87,7 +93,7 @@ async function measureBoth(scratch: Scratch, provider: Provider): Promise<Authen
 
 type Provider = Awaited<ReturnType<typeof startProvider>>
 
-/** An authenticated server without limits, with these variables on top. */
+/** Starts an authenticated server without limits, with these additional variables. */
 export const startAuthenticated = (
   scratch: Scratch,
   provider: Provider,
@@ -108,11 +114,14 @@ export const startAuthenticated = (
     ...more,
   }))
 
-/** Access tokens of a score of callers. */
+/** Access tokens for twenty callers. */
 export const tokensOf = (provider: Provider) =>
   Promise.all(Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)))
 
-/** The call of this file, for some seconds: requests, requests per second, and the milliseconds of the 99th percentile. */
+/**
+ * Repeats the call of this file for some seconds. Returns the number of requests, the requests per second and the 99th
+ * percentile in milliseconds.
+ */
 export async function load(url: string, tokens: readonly string[]) {
   const run = await autocannon({
     url: `${url}/mcp`,

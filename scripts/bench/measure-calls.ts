@@ -6,7 +6,7 @@ import { startServer } from './start-server.js'
 import { median } from './statistics.js'
 
 const CONNECTIONS = 20
-/** After so many the server ends a connection, and says so in its answer, which autocannon does not read. */
+/** After this many requests, the server ends a connection and announces it in a header that autocannon ignores. */
 export const REQUESTS_PER_CONNECTION = 1000
 const ROUNDS = 9
 const SECONDS = 2
@@ -20,19 +20,23 @@ const CALL = {
 const HEADERS = { 'content-type': 'application/json', accept: 'application/json, text/event-stream' }
 
 export interface CallRates {
-  /** Requests per second, median of the rounds. */
+  /** Requests per second, as the median of the rounds. */
   bareRoute: number
   bareSdk: number
   ours: number
-  /** Our rate over a yardstick's of the same round, median of the rounds: what a shared machine does not blur. */
+  /**
+   * Our rate divided by a baseline's in the same round, as the median of the rounds. Other load on the machine hardly
+   * affects this ratio.
+   */
   toBareRoute: number
   toBareSdk: number
   failures: number
 }
 
 /**
- * tools/call through this server (file logging and audit on) beside the two yardsticks, each in a separate process and measured
- * in turn within every round, so that a slow minute of the machine hits all three.
+ * Measures tools/call through this server (with logging to a file and audit) and through the two baselines. Each is a
+ * separate process, and all are measured in turn within every round, so that a slow minute of the machine affects all
+ * three.
  */
 export function measureCalls(): Promise<CallRates> {
   return inScratch(async (scratch) => {
@@ -69,7 +73,7 @@ async function load(url: string): Promise<{ rate: number; failures: number }> {
   return { rate: run['2xx'] / run.duration, failures: run.errors + run.non2xx }
 }
 
-/** One of the yardsticks, which answers with this result. */
+/** Starts one of the baselines, which answers with this result. */
 export async function startBare(file: string, result: unknown, { end, directory }: Scratch): Promise<string> {
   const child = spawn(process.execPath, [join('scripts/bench', file), JSON.stringify(result), directory], {
     stdio: ['ignore', 'pipe', 'inherit'],
@@ -79,7 +83,7 @@ export async function startBare(file: string, result: unknown, { end, directory 
   throw new Error(`${file} ended without listening`)
 }
 
-/** What our server answers, so that the yardsticks send as many bytes. */
+/** Fetches our server's answer, so that the baselines send the same number of bytes. */
 export async function resultOf(url: string): Promise<unknown> {
   const response = await fetch(`${url}/mcp`, { method: 'POST', headers: HEADERS, body: JSON.stringify(CALL) })
   const answer = (await response.json()) as { result?: { isError?: boolean } }

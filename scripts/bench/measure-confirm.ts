@@ -11,25 +11,27 @@ const CALLERS = 20
 const ROUNDS = 7
 const SECONDS = 2
 
-/** The cheapest confirmed call: one question to a PCE on which nothing is pending. */
+/** The cheapest confirmed call: a single request to a PCE on which nothing is pending. */
 const TOOL = 'provision-policy'
 const ARGUMENTS = { dry_run: true }
 
 export interface ConfirmRates {
-  /** Tokens handed out per second by POST /confirm, median of the rounds. */
+  /** How many tokens POST /confirm issues per second, as the median of the rounds. */
   mints: number
-  /** Round trips per second: a token is minted, and the call it is for redeems it; median of the rounds. */
+  /**
+   * Round trips per second, as the median of the rounds. In a round trip a token is issued, and its call redeems it.
+   */
   roundTrips: number
-  /** Milliseconds of one round trip, median of the rounds. */
+  /** The duration of one round trip in milliseconds, as the median of the rounds. */
   p50: number
   p99: number
-  /** Answers that were not as they must be. */
+  /** The number of wrong answers. */
   failures: number
 }
 
 /**
- * POST /confirm and the confirmed call after it, over HTTP with access tokens of a score of callers: signature, role, audit entry with
- * fsync, durable claim, one request to the PCE. Limits are off. Needs a build.
+ * Measures POST /confirm and the confirmed call after it, over HTTP with access tokens of twenty callers: signature,
+ * role, audit entry with fsync, durable claim, one request to the PCE. Limits are off. Needs a build.
  */
 export async function measureConfirm(): Promise<ConfirmRates> {
   const provider = await startProvider('bench')
@@ -82,7 +84,7 @@ async function measureTrips(
 
 type Caller = ReturnType<typeof createCaller>
 
-/** One person at one connection. Throws Error for every answer but the expected one. */
+/** Creates a person with one connection. Throws Error for every answer except the expected one. */
 function createCaller(url: string, accessToken: string) {
   const poster = createPoster(url, accessToken)
   const hash = createHash('sha256').update(JSON.stringify(ARGUMENTS)).digest('hex')
@@ -97,7 +99,7 @@ function createCaller(url: string, accessToken: string) {
   }
 }
 
-/** All callers at once, each one after the other, for some seconds. */
+/** Runs all callers concurrently for some seconds, each with one piece of work after the other. */
 async function loadFor(callers: readonly Caller[], work: (caller: Caller) => Promise<unknown>) {
   const { times, seconds, failures } = await load(callers, work, (elapsed) => elapsed >= SECONDS * 1000)
   return { rate: times.length / seconds, p50: percentile(times, 50), p99: percentile(times, 99), failures }

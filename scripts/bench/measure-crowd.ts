@@ -11,20 +11,20 @@ import { percentile } from './statistics.js'
 const ROWS = 200_000
 const GROUP = 'bench'
 const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
-/** Between two looks at the server: milliseconds. */
+/** The interval between two probes of the server, in milliseconds. */
 const HEALTH_EVERY_MS = 20
 const LABELS_EVERY_MS = 50
-/** The whole has ended by then: a PCE that drips is given up after two minutes. */
+/** The maximum duration of the whole. A PCE that answers byte by byte is given up after two minutes. */
 const PATIENCE_MS = 240_000
 
-/** Who does what at the same time; each is a caller of their own. */
+/** Which calls are made at the same time. Each is made by a caller of its own. */
 const CROWD: readonly { who: string; many: number; calls: readonly { name: string; args: object }[] }[] = [
   { who: '200,000 flows', many: 5, calls: [{ name: 'get-traffic-flows-summary', args: WINDOW }] },
   { who: 'infrastructure', many: 5, calls: [{ name: 'identify-infrastructure-services', args: { lookback_days: 7 } }] },
   {
     who: 'hostile PCE',
     many: 1,
-    // The last drips. One caller has 32 places in flight.
+    // The last collection is answered byte by byte. One caller may have 32 requests in flight.
     calls: ['get-workloads', 'get-iplists', 'get-services', 'get-events'].flatMap((name) =>
       Array.from({ length: name === 'get-events' ? 1 : 10 }, () => ({ name, args: {} })),
     ),
@@ -47,21 +47,21 @@ const CROWD: readonly { who: string; many: number; calls: readonly { name: strin
 ]
 
 export interface CrowdFigures {
-  /** Milliseconds at the 99th percentile, and how many were measured, each while the crowd was there. */
+  /** The 99th percentile in milliseconds, and the number of measurements, all taken while the crowd was active. */
   healthP99: number
   healthCalls: number
   labelsP99: number
   labelsCalls: number
-  /** Resident memory of the server at its highest: MiB. */
+  /** The peak of the server's resident memory, in MiB. */
   memory: number
   seconds: number
-  /** What the calls of each part of the crowd ended with: how many, by error code, or `ok`. */
+  /** How the calls of each part of the crowd ended: the number for each error code, or for `ok`. */
   outcomes: Readonly<Record<string, Readonly<Record<string, number>>>>
-  /** Calls, of the crowd and of the looks, that ended without an answer. */
+  /** The number of calls and probes that ended without an answer. */
   lost: number
 }
 
-/** One server for everybody at once: what the calls that cost much do to those that cost little. */
+/** Measures how expensive calls affect cheap ones on one server that everybody shares. */
 export async function measureCrowd(): Promise<CrowdFigures> {
   const provider = await startProvider(GROUP)
   const pce = await startPce('serve-flows.ts', [String(ROWS)])
@@ -97,7 +97,7 @@ async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => P
     ),
   )
   const onlooker = await tokenFor('onlooker')
-  // Everything that a first call loads is there.
+  // A first call loads everything that later calls share.
   await callTool(url, onlooker, 'get-labels', { key: 'env' })
 
   const started = performance.now()
@@ -153,17 +153,17 @@ async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => P
 const residentMib = (pid: number) =>
   Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0) / 1024
 
-/** `ok`, or the code of the error. */
+/** Returns `ok`, or the error code. */
 async function callTool(url: string, token: string, name: string, args: object): Promise<string> {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } })
   const text = await send(url, 'POST', '/mcp', { authorization: `Bearer ${token}` }, body)
-  // Of a tool, inside of its text; of the server, as it is.
+  // The error of a tool is inside its text; an error of the server is the body itself.
   const code = /\\?"error\\?":\\?"([a-z_]+)\\?"/.exec(text)?.[1]
   if (code === undefined && !text.includes('"result"')) throw new Error(`no answer to ${name}: ${text.slice(0, 200)}`)
   return code ?? 'ok'
 }
 
-/** The body of an answer, over a connection of its own. */
+/** Sends a request over a connection of its own, and returns the body of the answer. */
 function send(
   url: string,
   method: string,
@@ -185,7 +185,7 @@ function send(
   })
 }
 
-/** The lines of the report, against the targets. */
+/** Formats the lines of the report, compared with the targets. */
 export function describeCrowd(figures: CrowdFigures): string[] {
   const { healthP99, labelsP99, memory, seconds, outcomes, lost, healthCalls, labelsCalls } = figures
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')

@@ -10,13 +10,13 @@ const MOST_MS = 2000
 const MOST_KIB = 1024
 
 export interface DrawingFigures {
-  /** Milliseconds: the first drawing, and the median of the next ones. */
+  /** Milliseconds for the first drawing, and the median of the following ones. */
   firstMs: number
   ms: number
   bytes: number
 }
 
-/** The page of the largest application map that is promised to be drawn, folded and whole, without its script. */
+/** Measures the page of the largest application map that is promised, folded and in full, without its script. */
 export function measureDrawing(): DrawingFigures {
   const answer = mapAnswer(GROUPS, EDGES)
   const times: number[] = []

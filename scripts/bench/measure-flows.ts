@@ -6,10 +6,13 @@ import { median } from './statistics.js'
 const ROUNDS = 3
 const SIZES = [10_000, 50_000, 200_000] as const
 const MIB = 1024 * 1024
-/** The tool that the targets for time and memory are set for. */
+/** The tool to which the targets for time and memory apply. */
 export const SUMMARY = 'get-traffic-flows-summary'
 
-/** The tools that read the whole estate, from the plainest to the one that thinks most. A row appears once its tool is listed. */
+/**
+ * The tools that read the whole estate, from the simplest to the most complex. A row appears in the report once its
+ * tool exists.
+ */
 const CALLS: Readonly<Record<string, object>> = {
   [SUMMARY]: { start_date: '2026-06-08', end_date: '2026-06-14' },
   'identify-infrastructure-services': { lookback_days: 7 },
@@ -30,35 +33,39 @@ interface CallReading extends Reading {
 
 export interface SizeFigures {
   rows: number
-  /** Medians of the rounds: until the answer, and of the processor, all threads. */
+  /** The medians of the rounds: seconds until the answer, and processor time of all threads. */
   seconds: number
   cpuSeconds: number
-  /** MiB of the process's peak (the kernel's maxRSS) above what it had when idle, in the worst round. */
+  /** The process's peak (the kernel's maxRSS) above its idle memory in MiB, in the worst round. */
   memory: number
 }
 
 export interface ToolFigures {
   name: string
   sizes: (SizeFigures & {
-    /** Seconds, and those of the processor, over the floor's of the same round; median of the rounds. */
+    /**
+     * Seconds, and processor seconds, divided by those of the lower bound in the same round, as the median of the
+     * rounds.
+     */
     ratio: number
     cpuRatio: number
-    /** The longest time, in milliseconds, that anything else in the process had to wait; median of the rounds. */
+    /** The longest delay of the event loop in milliseconds, as the median of the rounds. */
     longestBlockMs: number
   })[]
-  /** Seconds for 200,000 rows over those for 50,000 of the same round, median of the rounds. */
+  /** Seconds for 200,000 rows divided by those for 50,000 in the same round, as the median of the rounds. */
   growth: number
 }
 
 export interface FlowFigures {
-  /** Bare got and one JSON.parse of the same download. */
+  /** The lower bound: bare got and one JSON.parse of the same download. */
   floors: SizeFigures[]
   tools: ToolFigures[]
 }
 
 /**
- * Tools over generated estates of several sizes, each against reading and parsing the same download once; every reading in a
- * fresh process, all sizes and tools in turn within every round, so that a slow minute of the machine hits all.
+ * Measures tools over generated estates of several sizes, each compared with reading and parsing the same download
+ * once. Every reading is made in a new process, and all sizes and tools take turns within every round, so that a slow
+ * minute of the machine affects all.
  */
 export async function measureFlows(): Promise<FlowFigures> {
   const names = Object.keys(CALLS).filter((name) => tools.some((tool) => tool.name === name))
@@ -66,7 +73,7 @@ export async function measureFlows(): Promise<FlowFigures> {
     SIZES.map(async (rows) => ({ rows, ...(await startPce('serve-flows.ts', [String(rows)])) })),
   )
   try {
-    // By size, then by round.
+    // The readings are grouped by size, then by round.
     const rounds: { floor: Reading; calls: CallReading[] }[][] = SIZES.map(() => [])
     for (let round = 0; round < ROUNDS; round++)
       for (const [size, { rows, port }] of estates.entries()) rounds[size]!.push(await readOnce(names, rows, port))
@@ -107,7 +114,7 @@ async function readOnce(names: readonly string[], rows: number, port: string) {
   return { floor, calls }
 }
 
-/** Throws for a reading that is not of all the rows: it would be fast, and worth nothing. */
+/** Throws for a reading of too few rows, which would be fast but worthless. */
 function checked<R extends Reading>(reading: R, rows: number, connections = reading.connections): R {
   if (reading.rows !== rows) throw new Error(`${reading.rows} rows were read instead of ${rows}`)
   if (reading.connections !== undefined && reading.connections !== connections)

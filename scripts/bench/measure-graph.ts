@@ -11,9 +11,9 @@ export interface GraphFigures {
   /** The whole ranking: milliseconds until the answer, and of processor time. */
   rankingMs: number
   cpuMs: number
-  /** The longest time, in milliseconds, that anything else in the process has to wait for betweenness, its longest part. */
+  /** The longest delay of the event loop during betweenness, the longest part of the ranking, in milliseconds. */
   longestBlockMs: number
-  /** Milliseconds each. */
+  /** The duration of each further measure, in milliseconds. */
   layoutMs: number
   reachMs: number
   articulationMs: number
@@ -21,7 +21,10 @@ export interface GraphFigures {
 
 const SEED = 20_240_611
 
-/** The measures of an estate as big as the server promises to stand: a random graph, the same at every run. */
+/**
+ * Measures graphs of the largest estate that the server promises to support. The graph is random, but the same in every
+ * run.
+ */
 export async function measureGraph(nodes = 5000, edges = 50_000): Promise<GraphFigures> {
   const graph = drawGraph(nodes, edges)
   const { signal } = new AbortController()
@@ -39,7 +42,7 @@ export async function measureGraph(nodes = 5000, edges = 50_000): Promise<GraphF
   return { nodes, edges, rankingMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs }
 }
 
-/** The lines of the report, against the targets of the two graph tools. */
+/** Formats the lines of the report, compared with the targets of the two graph tools. */
 export function describeGraph(figures: GraphFigures): string[] {
   const { nodes, edges, rankingMs, cpuMs, longestBlockMs, layoutMs, reachMs, articulationMs } = figures
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
@@ -61,7 +64,7 @@ async function time<T>(run: () => Promise<T>): Promise<[T, number]> {
   return [result, performance.now() - start]
 }
 
-/** The widest gap between two turns of the event loop, milliseconds. */
+/** Measures the longest gap between two turns of the event loop, in milliseconds. */
 function watchEventLoop(): { stop(): Promise<number> } {
   let widest = 0
   let running = true
@@ -74,7 +77,7 @@ function watchEventLoop(): { stop(): Promise<number> } {
   }
   setImmediate(look)
   return {
-    // One more turn, so that work that never gave way is seen too.
+    // One more turn is awaited, so that work that never yielded is measured too.
     stop: () =>
       new Promise((resolve) =>
         setImmediate(() => {
@@ -102,7 +105,7 @@ function drawGraph(nodes: number, edges: number): AppGraph {
   }
 }
 
-/** Marsaglia's xorshift of 32 bits: whole numbers from 0 up to, not including, the limit. */
+/** Creates Marsaglia's 32-bit xorshift generator of whole numbers from 0 to below the limit. */
 function createRandom(seed: number): (limit: number) => number {
   let state = seed
   return (limit) => {

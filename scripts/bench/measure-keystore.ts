@@ -7,7 +7,7 @@ const USERS = 10_000
 const LOOK_UPS = 20_000
 const CLAIMS = 2000
 
-/** Calls one after the other: how many a second, and the time that 99 of 100 keep to, in milliseconds. */
+/** The pace of sequential calls: how many per second, and the 99th percentile in milliseconds. */
 export interface Pace {
   perSecond: number
   p99: number
@@ -15,19 +15,21 @@ export interface Pace {
 
 export interface KeystorePaces {
   users: number
-  /** Milliseconds to open the full file, with the check that it is whole. */
+  /** Milliseconds to open the full file, including the integrity check. */
   open: number
   /** Durable registrations. */
   write: Pace
-  /** A look-up whose client is there already: the version only. */
+  /** Look-ups for which a client already exists, so that only the version is read. */
   find: Pace
-  /** A look-up that decrypts. */
+  /** Look-ups that decrypt the credentials. */
   findAndOpen: Pace
   /** Durable claims of confirm tokens. */
   claim: Pace
 }
 
-/** Fills a keystore with 10,000 users and looks them up at random, in this process, as a server does. Takes about 15 s. */
+/**
+ * Fills a keystore with 10,000 users and looks them up at random, in this process, as a server does. Takes about 15 s.
+ */
 export function measureKeystore(): Promise<KeystorePaces> {
   return inScratch(async ({ directory }) => {
     const config = { path: join(directory, 'keystore.db'), kek: randomBytes(32) }
@@ -48,7 +50,7 @@ export function measureKeystore(): Promise<KeystorePaces> {
   })
 }
 
-/** The lines of `npm run bench`. */
+/** Formats the lines of `npm run bench`. */
 export function describeKeystore({ users, open, write, find, findAndOpen, claim }: KeystorePaces): string[] {
   const line = (what: string, { perSecond, p99 }: Pace) =>
     `  ${what.padEnd(28)}${perSecond.toFixed(0).padStart(7)} /s   p99 ${p99.toFixed(3)} ms`

@@ -4,13 +4,13 @@ import type { AnyTool } from '../../tools/define.js'
 export interface ListSize {
   name: string
   toolset: string
-  /** Bytes of what a model reads: name, description and input schema. */
+  /** The bytes that a model reads: name, description and input schema. */
   model: number
-  /** Bytes of the whole entry of tools/list. */
+  /** The bytes of the whole entry in tools/list. */
   whole: number
 }
 
-/** The cost of tools/list in bytes of UTF-8 JSON, per tool, of a server that offers these. */
+/** Measures each tool's entry in tools/list, in bytes of UTF-8 JSON. */
 export function measureList(tools: readonly AnyTool[]): ListSize[] {
   return tools.map((tool) => {
     const listed = listTool(tool)

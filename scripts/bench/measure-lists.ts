@@ -2,23 +2,23 @@ import { serveLargeEstate } from './serve-large-estate.js'
 
 const SMALL = { workloads: 200, events: 100, ipLists: 20, services: 20 }
 const LARGE = { ...SMALL, workloads: 200_000, events: 100_000 }
-/** What makes each list read everything. */
+/** Calls that make each list read everything. */
 const CALLS = [
   ['get-workload-enforcement-status', {}],
   ['get-workloads', { ip_address: '2001:db8::ffff:1', exact: true }],
   ['get-events', { object: 'nothing' }],
 ] as const
-/** What a large estate may cost above a small one: MiB. */
+/** How much more memory a large estate may take than a small one, in MiB. */
 const MOST_ABOVE = 150
 
 export interface ListFigures {
-  /** Milliseconds of each call, by its tool, at the large estate. */
+  /** The milliseconds of each tool's call at the large estate. */
   ms: Readonly<Record<string, number>>
-  /** The peak (VmHWM) of the process at the large estate above that at the small one: MiB. */
+  /** The process's peak (VmHWM) at the large estate minus that at the small one, in MiB. */
   above: number
 }
 
-/** Lists that no answer of a PCE holds, each estate by a process of its own. */
+/** Measures lists that are too long for one answer of a PCE. Each estate has a process of its own. */
 export async function measureLists(): Promise<ListFigures> {
   const ms: Record<string, number> = {}
   const peaks: number[] = []

@@ -3,14 +3,16 @@ import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
 
 export interface Overhead {
-  /** Milliseconds per GET with its JSON parsed, median of the rounds. */
+  /** Milliseconds for a GET including parsing its JSON, as the median of the rounds. */
   bare: number
   ours: number
-  /** Ours over bare got's of the same round, median of the rounds. */
+  /** Our time divided by bare got's in the same round, as the median of the rounds. */
   ratio: number
 }
 
-/** What the client adds to a GET: through it and through bare got, with equal agents, in turn within every round. */
+/**
+ * Measures what the client adds to a GET. The client and bare got use equal agents and take turns within every round.
+ */
 export async function measureOverhead(): Promise<Overhead> {
   const pce = await startPce()
   try {

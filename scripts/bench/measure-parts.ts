@@ -4,7 +4,7 @@ import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
 
 const ROUNDS = 3
-/** So many that two days do not fit into one query. */
+/** So many rows a day that two days do not fit into one query. */
 const ROWS_OF_A_DAY = 170_000
 const DAYS = 12
 const LAST = '2026-06-14'
@@ -20,24 +20,25 @@ interface Reading {
 }
 
 export interface PartsFigures {
-  /** Medians of the rounds: rows a second of one query, and of all days in parts. */
+  /** Rows per second of one query, and of all days in parts, as medians of the rounds. */
   single: number
   divided: number
-  /** Rows a second in parts over those of one query in the same round; median of the rounds. */
+  /** The rate in parts divided by that of one query in the same round, as the median of the rounds. */
   ratio: number
-  /** MiB that the parts take more than one query, in the worst round. */
+  /** How many MiB more the parts take than one query, in the worst round. */
   memory: number
 }
 
 /**
- * The summary of one day, which is one query, and with `complete: true` that of twelve, which are over two million rows in as many parts;
- * each reading in a fresh process, in turn within every round.
+ * Measures the summary of one day, which is a single query, and with `complete: true` that of twelve days, which needs
+ * a part for each, with over two million rows together. Every reading is made in a new process, and both take turns
+ * within every round.
  */
 export async function measureParts(): Promise<PartsFigures> {
   const { port, stop } = await startPce('serve-flows.ts', [String(ROWS_OF_A_DAY), 'daily'])
   const read = async (args: object, parts: number | undefined) => {
     const reading = await callTool<Reading>(SUMMARY, args, port)
-    // The rows of each day are the same ones, and count once.
+    // Each day has the same rows, which count only once.
     if (reading.rows !== ROWS_OF_A_DAY || reading.parts !== parts)
       throw new Error(`${reading.rows} rows in ${reading.parts} parts instead of ${ROWS_OF_A_DAY} in ${parts}`)
     return { speed: ((parts ?? 1) * ROWS_OF_A_DAY) / (reading.ms / 1000), memory: (reading.peak - reading.idle) / MIB }
@@ -60,7 +61,7 @@ export async function measureParts(): Promise<PartsFigures> {
   }
 }
 
-/** The lines of the report. */
+/** Formats the lines of the report. */
 export function describeParts({ single, divided, ratio, memory }: PartsFigures): string[] {
   const verdict = (met: boolean) => (met ? 'met' : 'MISSED')
   const speed = (rows: number) => `${rows.toFixed(0).padStart(7)} rows/s`

@@ -16,15 +16,18 @@ const CALLERS = 20
 const ROUNDS = 3
 const CROWD_MS = 800
 const ALONE_MS = 400
-/** Compiled code is several times faster than what a process starts with; but no longer than this, on a slow machine. */
+/**
+ * Compiled code is several times faster than code in a new process, so each process is warmed up, but on a slow machine
+ * for no longer than this.
+ */
 const WARM_CALLS = 1500
 const LONGEST_WARM_MS = 2000
 const REGISTRATIONS = 60
 const GROUP = 'bench'
-/** Far above what is reached: counted, as in service, but never refused. */
+/** A limit far above any rate here: calls are counted as in service, but never refused. */
 const NEVER_REACHED = '1000000'
 
-/** One answered by the server alone, and one that asks the caller's PCE, with the key from the keystore. */
+/** A call that the server answers alone, and one that queries the caller's PCE with the key from the keystore. */
 const CALLS = {
   'get-server-changelog': { unlearn_only: true },
   'get-labels': { key: 'env' },
@@ -32,10 +35,10 @@ const CALLS = {
 type Call = keyof typeof CALLS
 const CALL_NAMES = Object.keys(CALLS) as Call[]
 
-/** The cheapest confirmed call: one question to a PCE on which nothing is pending. */
+/** The cheapest confirmed call: a single request to a PCE on which nothing is pending. */
 const CONFIRMED = { tool: 'provision-policy', args: {} }
 
-/** Where the state is, and who counts the limits. */
+/** Where the state is, and where the limits are counted. */
 const ENGINES = ['file', 'shared', 'replica'] as const
 type Engine = (typeof ENGINES)[number]
 const ENGINE_NAMES: Record<Engine, string> = {
@@ -44,17 +47,17 @@ const ENGINE_NAMES: Record<Engine, string> = {
   replica: 'PostgreSQL, MCP_LIMITS=replica',
 }
 
-/** What one kind of work came to, over all rounds. */
+/** The cost of one kind of work over all rounds. */
 export interface Cost {
-  /** Median of the rounds. */
+  /** The median of the rounds. */
   perSecond: number
   /** Milliseconds. */
   mean: number
   p99: number
-  /** Seconds of processor for 1,000 of them: of the servers, and of the database. */
+  /** Seconds of processor time for 1,000 of them, of the servers and of the database. */
   serverCpu: number
   databaseCpu: number
-  /** Of one: transactions that write, and bytes of the write-ahead log. */
+  /** The write transactions and the bytes of write-ahead log for one of them. */
   writes: number
   logBytes: number
   failures: number
@@ -62,14 +65,14 @@ export interface Cost {
 }
 
 export interface ReplicaFigures {
-  /** By count of replicas behind nginx. */
+  /** The costs with one and three replicas behind nginx. */
   replicas: Record<Call, { one: Cost; three: Cost }>
-  /** At one server without nginx: one caller at a time, and all at once. */
+  /** The costs at one server without nginx, for a single caller and for all concurrently. */
   price: Record<Call, Record<Engine, { alone: Cost; crowd: Cost }>>
-  /** Whole confirmed calls: the question, POST /confirm, the call. */
+  /** The costs of whole confirmed calls: the question, POST /confirm, and the call. */
   confirmed: Record<'file' | 'shared', Cost>
   registered: Record<'file' | 'shared', Cost>
-  /** MiB of a replica at its highest. */
+  /** The peak memory of a replica in MiB. */
   memory: number
 }
 
@@ -81,9 +84,10 @@ interface Run extends LoadRun {
 }
 
 /**
- * Authenticated calls of a score of callers, each with a PCE key in the keystore: with 1 and 3 replicas behind nginx on one PostgreSQL,
- * which waits for its disk, and what that costs against the file. Everything runs at once on this machine and is measured in turn. Needs a
- * build, nginx and Linux; takes a minute, and more on a busy machine.
+ * Measures authenticated calls of twenty callers, each with a PCE key in the keystore: with 1 and 3 replicas behind
+ * nginx on one PostgreSQL with a synchronous disk, and what that costs compared with a file. Everything runs at the
+ * same time on this machine and is measured in turn. Needs a build, nginx and Linux; takes a minute, and more on a busy
+ * machine.
  */
 export async function measureReplicas(): Promise<ReplicaFigures> {
   const ends: (() => unknown)[] = []
@@ -91,7 +95,7 @@ export async function measureReplicas(): Promise<ReplicaFigures> {
   const suiteFolder = process.env[SUITE_FOLDER]
   try {
     return await inScratch(async (scratch) => {
-      // Where the rig keeps the cluster that it copies.
+      // The rig keeps the cluster that it copies in this folder.
       process.env[SUITE_FOLDER] = scratch.directory
       const certificate = makeCertificate(test)
       const postgres = await startPostgres(test, { isDurable: true })
@@ -134,7 +138,7 @@ async function startRig(
   const { url: MCP_STATE_URL } = await postgres.makeDatabase()
   const start = (name: string, more: Record<string, string>) =>
     startServer(scratch, name, () => ({ ...common, ...more }))
-  // The first migrates.
+  // The first server migrates the database.
   const first = await start('replica-0', { MCP_STATE_URL })
   const [second, third, counting, file] = await Promise.all([
     start('replica-1', { MCP_STATE_URL }),
@@ -183,7 +187,7 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   for (const engine of ['file', 'shared'] as const) await Promise.all(callersAt[engine].map(register))
 
   const runs = new Map<string, Run[]>()
-  /** One round of a kind of work, kept under its name; a single caller's where `isAlone`. */
+  /** Measures one round of a kind of work and stores it under its name, for a single caller if `isAlone`. */
   async function measure<T>(
     name: string,
     servers: readonly StartedServer[],
@@ -207,7 +211,7 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   }
   const lasting = (ms: number) => (elapsed: number) => elapsed >= ms
 
-  // Each process by itself, so that all of them are as warm.
+  // Each process is warmed up separately, so that all are equally warm.
   for (const callers of [...groups.three.map(({ url }) => postersAt(url)), callersAt.file, callersAt.replica])
     for (const name of CALL_NAMES) {
       let left = WARM_CALLS
@@ -256,7 +260,7 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   }
 }
 
-/** People who have not registered yet: a registration is limited for each person. */
+/** Creates people who have not registered yet, because the number of registrations is limited for each person. */
 const makeNewcomers = ({ engines, tokenFor }: Rig, engine: Engine, label: string): Promise<Poster[]> =>
   Promise.all(
     Array.from({ length: REGISTRATIONS }, async (_, at) =>
@@ -313,7 +317,7 @@ function summarise(runs: readonly Run[]): Cost {
 const byName = <K extends string, V>(names: readonly K[], make: (name: K) => V): Record<K, V> =>
   Object.fromEntries(names.map((name) => [name, make(name)])) as Record<K, V>
 
-/** The lines of the report. */
+/** Formats the lines of the report. */
 export function describeReplicas({ replicas, price, confirmed, registered, memory }: ReplicaFigures): string[] {
   const ratio = (a: number, b: number) => (a / b).toFixed(2)
   const line = (what: string, { perSecond, mean, p99, serverCpu, databaseCpu, failures, reason }: Cost) =>

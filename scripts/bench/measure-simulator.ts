@@ -6,16 +6,16 @@ import { createInterface } from 'node:readline'
 import { median } from './statistics.js'
 
 export interface SimulatorFigures {
-  /** Until it listens, its process and the loading of its source included. */
+  /** Seconds until it listens, including the start of its process and loading its source. */
   loadSeconds: number
-  /** Milliseconds of a page of 500 workloads, the median of many. */
+  /** Milliseconds for a page of 500 workloads, as the median of many. */
   page: number
-  /** The same, filtered by a label. */
+  /** Milliseconds for such a page when filtered by a label. */
   filteredPage: number
-  /** Of the download of a traffic query without filters. */
+  /** The rows in the download of a traffic query without filters. */
   rows: number
   downloadSeconds: number
-  /** The most memory the process ever held, bytes. */
+  /** The process's peak memory in bytes. */
   peakMemory: number
 }
 
@@ -24,7 +24,7 @@ const FLOWS = 200_000
 const PAGES = 40
 const ORG = '/api/v2/orgs/1'
 
-/** The estate that the simulator must stand: 50,000 workloads and 200,000 flows, in a separate process. */
+/** Measures the estate that the simulator must support: 50,000 workloads and 200,000 flows, in a separate process. */
 export async function measureSimulator(): Promise<SimulatorFigures> {
   const options = ['--port', '0', '--workloads', String(WORKLOADS), '--flows', String(FLOWS)]
   const start = performance.now()
@@ -42,7 +42,7 @@ export async function measureSimulator(): Promise<SimulatorFigures> {
   }
 }
 
-/** The lines of the report; the targets are those of the simulator's own promise. */
+/** Formats the lines of the report, compared with the simulator's own targets. */
 export function describeSimulator(figures: SimulatorFigures): string[] {
   const { loadSeconds, page, filteredPage, rows, downloadSeconds, peakMemory } = figures
   const gib = peakMemory / 2 ** 30
@@ -120,7 +120,7 @@ async function send({ url, authorization }: Started, method: string, path: strin
   return text
 }
 
-/** What Linux counts for the process; 0 where there is no such count. */
+/** Reads the peak memory of a process from Linux; 0 on other systems. */
 function readPeak(pid: number): number {
   try {
     const [, kib] = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []

@@ -5,12 +5,12 @@ import { median } from './statistics.js'
 const RUNS = 15
 
 export interface StartTimes {
-  /** Milliseconds from spawn to the answer of the first tools/list, median of the runs. */
+  /** Milliseconds from spawn to the answer of the first tools/list, as the median of the runs. */
   empty: number
   ours: number
 }
 
-/** Cold start over stdio: spawn, initialize, tools/list; both servers in turn within every run. */
+/** Measures a cold start over stdio: spawn, initialize, tools/list. Both servers take turns within every run. */
 export async function measureStart(): Promise<StartTimes> {
   const empty: number[] = []
   const ours: number[] = []

@@ -15,18 +15,21 @@ interface Reading {
 }
 
 export interface StreamFigures {
-  /** Milliseconds from the query to the last row, median of the rounds. */
+  /** Milliseconds from the query to the last row, as the median of the rounds. */
   bare: number
   ours: number
-  /** Ours over bare got's of the same round, median of the rounds. */
+  /** Our time divided by bare got's in the same round, as the median of the rounds. */
   ratio: number
-  /** MiB of the process's peak (the kernel's maxRSS) above what it had when idle: the median, and the worst round of ours. */
+  /** The process's peak (the kernel's maxRSS) above its idle memory in MiB: the median, and our worst round. */
   bareMemory: number
   memory: number
   worstMemory: number
 }
 
-/** 200,000 parsed rows through streamTrafficFlows, and through bare got with one JSON.parse; every reading in a fresh process. */
+/**
+ * Measures 200,000 parsed rows through streamTrafficFlows, and through bare got with one JSON.parse. Every reading is
+ * made in a new process.
+ */
 export async function measureStream(): Promise<StreamFigures> {
   const pce = await startPce()
   try {

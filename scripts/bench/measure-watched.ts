@@ -12,7 +12,7 @@ const ROUNDS = 9
 
 type Kind = 'bare' | 'measured' | 'traced'
 
-/** A collector that takes spans and drops them. */
+/** Starts a collector that accepts spans and drops them. */
 async function startSink() {
   const server = createServer((request, response) => {
     request.resume().on('end', () => response.writeHead(200).end())
@@ -21,10 +21,12 @@ async function startSink() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
 }
 
-/** Linux counts in these, whatever the kernel's own are. */
+/** The unit of processor time in Linux's /proc, whatever the kernel's own ticks are. */
 const TICKS_PER_SECOND = 100
 
-/** Microseconds of processor time that the server has taken for each call: other than rates they hardly depend on what else runs. */
+/**
+ * Measures the server's processor time for each call in microseconds. Unlike rates, it hardly depends on other load.
+ */
 async function costOf({ url, pid }: StartedServer, tokens: readonly string[]): Promise<number> {
   const ticks = () => {
     const [user, system] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ').slice(11, 13)
@@ -36,8 +38,8 @@ async function costOf({ url, pid }: StartedServer, tokens: readonly string[]): P
 }
 
 /**
- * What metrics, and traces of every call, add to an authenticated tools/call. All three servers run at once and are measured in turn; ratios
- * are of the same round.
+ * Measures what metrics, and traces of every call, add to an authenticated tools/call. All three servers run at the
+ * same time and are measured in turn; ratios compare the same round.
  */
 export async function describeWatched(): Promise<string[]> {
   const provider = await startProvider(GROUP)

@@ -1,21 +1,24 @@
 import { readFileSync } from 'node:fs'
 
-/** Of the kernel's `times`: USER_HZ, which Linux has fixed at 100 for programs. */
+/** The unit of the kernel's process times: USER_HZ, which Linux fixes at 100 for programs. */
 const TICKS_PER_SECOND = 100
 
-/** Seconds of processor that a process has used so far, all its threads included. Linux only. Throws Error for one that is gone. */
+/**
+ * The processor time that a process has used so far, in seconds and including all its threads. Linux only. Throws Error
+ * if the process is gone.
+ */
 export function processorSeconds(pid: number): number {
   const { own } = readTicks(pid)
   return own / TICKS_PER_SECOND
 }
 
-/** The same of a process with its children, those that have ended included. */
+/** The processor time of a process with its children, including those that have ended. */
 export function familySeconds(parent: number, children: readonly number[]): number {
   const ofChildren = children.reduce((sum, pid) => {
     try {
       return sum + readTicks(pid).own
     } catch {
-      // It has ended since it was listed, and its parent counts it.
+      // A child that has ended since it was listed is counted by its parent.
       return sum
     }
   }, 0)
@@ -24,7 +27,8 @@ export function familySeconds(parent: number, children: readonly number[]): numb
 }
 
 function readTicks(pid: number): { own: number; ended: number } {
-  // The name, in brackets, may contain spaces. Fields 14 to 17: utime, stime, and the same of children that have ended.
+  // The name, in parentheses, may contain spaces. Fields 14 to 17 are utime and stime, and the same of children that
+  // have ended.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8')
     .replace(/^.*\) /s, '')
     .split(' ')
@@ -32,7 +36,7 @@ function readTicks(pid: number): { own: number; ended: number } {
   return { own: user + system, ended: endedUser + endedSystem }
 }
 
-/** Resident memory of a process at its highest so far: MiB. Linux only. */
+/** The peak of a process's resident memory in MiB. Linux only. */
 export function peakMemory(pid: number): number {
   const [, kib] = /^VmHWM:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
   return Number(kib) / 1024

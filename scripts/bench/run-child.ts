@@ -4,25 +4,25 @@ import { join, posix } from 'node:path'
 import { promisify } from 'node:util'
 import { build } from 'esbuild'
 
-/** What is shipped, and not its sources through a compiler: the client of the current build, with all of that build beside it. */
+/** The client of the current build, because the shipped code is measured rather than its sources through a compiler. */
 const CLIENT = leadOn('dist/pce-client/index.js')
-// Inside the package, so that a bundle finds its external modules.
+// The bundles are inside the package, so that they find their external modules.
 const BUNDLES = join('node_modules', '.cache', `svc-mcp-bench-${process.pid}`)
 
-/** The module that this one leads to (scripts/build.mjs). */
+/** Finds the module that an entry file re-exports (scripts/build.mjs). */
 function leadOn(path: string): string {
   const target = /^export \* from '(.+)'$/m.exec(readFileSync(path, 'utf8'))?.[1]
   if (target === undefined) throw new Error(`${path} leads nowhere: npm run build`)
   return posix.join(posix.dirname(path), target)
 }
 
-/** Runs one measurement of the client in a fresh process and reads the JSON it prints. */
+/** Runs one measurement of the client in a new process and parses the JSON that it prints. */
 export const runChild = <T>(script: string, before: string[], port: string): Promise<T> =>
   run(`scripts/bench/${script}`, [...before, CLIENT, port])
 
 let calling: Promise<string> | undefined
 
-/** Calls one tool in a fresh process (call-tool.ts) and reads the figures it prints. */
+/** Calls one tool in a new process (call-tool.ts) and parses the figures that it prints. */
 export const callTool = async <T>(name: string, args: object, port: string): Promise<T> =>
   run(await (calling ??= bundle('call-tool')), [name, JSON.stringify(args), port])
 

@@ -1,4 +1,4 @@
-// A PCE on which nothing is pending, in a separate process: an empty answer to every question.
+// A PCE on which nothing is pending, in a separate process. It answers every request with an empty body.
 import { createServer } from 'node:http'
 
 const server = createServer((request, response) => {

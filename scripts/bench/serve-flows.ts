@@ -1,8 +1,9 @@
 /**
- * The other end of the flow benches, in a separate process: the labels of an estate, and a traffic query that is done at once
- * with so many of its rows, made and written as JSON before anyone asks. Other collections are empty, but for the ones that no PCE
- * in its right mind would answer like this. Arguments: the number of rows; and `daily`, where it has as many on each day of a
- * longer window, up to the limit of the query: the same ones, so that they need be written once.
+ * The server for the flow benchmarks, in a separate process: the labels of an estate, and a traffic query that is done
+ * at once with the requested number of rows, which were generated and written as JSON in advance. Other collections are
+ * empty, except those with answers that no sane PCE would give. Arguments: the number of rows, and optionally `daily`,
+ * with which each day of a longer window has that many rows, up to the limit of the query. They are the same rows for
+ * each day, so they are written only once.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
@@ -15,21 +16,24 @@ const ROWS_PER_BLOCK = 200
 const QUERIES = '/orgs/1/traffic_flows/async_queries'
 const DAY_MS = 86_400_000
 
-/** Of rows that are seen on every day: no earlier day's part reaches over its own beginning. */
+/**
+ * The times of rows that occur on every day. They are within one day, so no earlier day's part extends beyond its own
+ * beginning.
+ */
 const LAST_DAY = { first_detected: '2026-06-14T08:00:00Z', last_detected: '2026-06-14T20:00:00Z' }
 
 const rows = Number(process.argv[2])
 const isDaily = process.argv[3] === 'daily'
 const download = writeDownload()
 const length = download.reduce((sum, block) => sum + block.length, 0)
-/** The rows of a query are in its href, since nothing else has to be known of it. */
+/** The href of a query contains the number of its rows, which is all that must be known about it. */
 const query = (count: number) => {
   const href = `${QUERIES}/${count}`
   return { href, status: 'completed', result: `${href}/download`, matches_count: count, flows_count: count }
 }
 
 const MIB = 1024 * 1024
-/** Small on the wire, large in memory: by collection. */
+/** Answers that are small on the wire but large in memory, by collection. */
 const BOMBS: Readonly<Record<string, Buffer>> = {
   workloads: bomb('[', '{},', 32 * MIB, '{}]'),
   ip_lists: bomb('', '['.repeat(64), 32 * MIB, ''),
@@ -74,14 +78,14 @@ function bomb(head: string, piece: string, bytes: number, tail: string): Buffer 
   return gzipSync(head + piece.repeat(Math.floor(bytes / piece.length)) + tail, { level: 9 })
 }
 
-/** A byte every five seconds. */
+/** Sends a byte every five seconds. */
 function drip(response: ServerResponse): void {
   response.write('[')
   const timer = setInterval(() => response.write(' '), 5000)
   response.on('close', () => clearInterval(timer))
 }
 
-/** In pieces, because one string of it all would be too long. */
+/** Writes the download in pieces, because a single string of it would be too long. */
 function writeDownload(): Buffer[] {
   const blocks: Buffer[] = []
   let block: string[] = []

@@ -4,14 +4,14 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { largeEstate, type LargeSize } from './large-estate.js'
 
-/** svc-mcp in a process of its own, at a large estate. */
+/** A running svc-mcp process with a large estate. */
 export interface ServedEstate {
-  /** The answer of a tool. Throws Error for one that fails. */
+  /** Calls a tool and returns its answer. Throws Error if it fails. */
   // eslint-disable-next-line @typescript-eslint/no-explicit-any -- answers are read as they come off the wire
   readonly call: (tool: string, args?: Record<string, unknown>) => Promise<any>
-  /** Paths of what the last call asked of the PCE, below the organisation. */
+  /** The paths that the last call requested from the PCE, below the organisation. */
   requests(): string[]
-  /** MiB that the process has needed at most, so far. */
+  /** The process's peak memory so far, in MiB. */
   peak(): number
   close(): Promise<void>
 }
@@ -19,7 +19,7 @@ export interface ServedEstate {
 const KIB_OF_MIB = 1024
 const LONGEST_CALL_MS = 120_000
 
-/** Starts the program, the file of svc-mcp for stdio, as its clients do. */
+/** Starts the stdio program as clients do. */
 export async function serveLargeEstate(program: string, size: LargeSize): Promise<ServedEstate> {
   const estate = largeEstate(size)
   const simulator = await createPceSimulator({ estate, totalCount: 'all', pollsUntilDone: 1, retryAfter: 0 })

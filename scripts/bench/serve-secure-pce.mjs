@@ -1,5 +1,5 @@
-// A PCE over https, in a separate process: 20 labels, and an empty object for every other question. Arguments: paths of its certificate
-// and of the key.
+// A PCE over https, in a separate process: 20 labels, and an empty object for every other request. Arguments: the paths
+// of its certificate and of the key.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 

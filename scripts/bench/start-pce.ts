@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 
 /**
- * A PCE that serves prepared answers, in a separate process, so that its work is not measured as the client's: one of the scripts
- * beside this file, which prints its port once it listens.
+ * Starts a PCE that serves prepared answers, in a separate process, so that its work is not attributed to the client.
+ * It is one of the scripts beside this file, which prints its port once it listens.
  */
 export async function startPce(
   script = 'serve-pce.mjs',

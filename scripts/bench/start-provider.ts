@@ -5,7 +5,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 const ISSUER = 'http://127.0.0.1/bench'
 const AUDIENCE = 'bench'
 
-/** The key endpoint of an identity provider, and access tokens signed with its key (RS256, as most providers do). */
+/** Starts an identity provider that serves its keys and issues access tokens (RS256, as most providers do). */
 export async function startProvider(group: string) {
   const { publicKey, privateKey } = await generateKeyPair('RS256')
   const jwk = { ...(await exportJWK(publicKey)), kid: 'bench', alg: 'RS256', use: 'sig' }
@@ -14,7 +14,7 @@ export async function startProvider(group: string) {
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   return {
-    /** What makes a server trust it. */
+    /** The variables that make a server trust it. */
     environment: {
       MCP_OAUTH_ISSUER: ISSUER,
       MCP_OAUTH_JWKS_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`,

@@ -6,7 +6,10 @@ import { choosePort } from '../../programs/process/choose-port.js'
 import type { Scratch } from './in-scratch.js'
 
 const BETWEEN_LOOKS_MS = 50
-/** Half a minute: one that migrates a database, on a machine with other work, takes seconds. */
+/**
+ * How often readiness is polled: for half a minute, since a server that migrates a database on a busy machine takes
+ * seconds.
+ */
 const ATTEMPTS = 600
 
 export interface StartedServer {
@@ -15,8 +18,8 @@ export interface StartedServer {
 }
 
 /**
- * Starts the built server with its log, its audit log and its state in the scratch directory, and waits until it is ready. `environment` is given the URL that
- * it will have. Throws Error when it does not come up.
+ * Starts the built server with its log, audit log and state in the scratch directory, and waits until it is ready.
+ * `environment` receives the URL that the server will have. Throws Error if it does not start.
  */
 export async function startServer(
   { directory, end }: Scratch,

@@ -1,4 +1,4 @@
-/** The chart rendered with Go's own templates, from Debian's packages: see render.go. */
+/** Renders the chart with Go's own templates, from Debian's packages (see render.go). */
 import { spawnSync } from 'node:child_process'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,12 +9,12 @@ const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 export const CHART = join(ROOT, 'deploy/helm/svc-mcp')
 
 export interface Renderer {
-  /** The manifests for these files of values; rejects with Error when the chart refuses them. */
+  /** Renders the manifests with these values files. Throws Error if the chart refuses them. */
   render: (...valueFiles: string[]) => string
   remove: () => void
 }
 
-/** Compiles the renderer. Throws Error where Go or its libraries are missing. */
+/** Compiles the renderer. Throws Error if Go or its libraries are missing. */
 export function buildRenderer(): Renderer {
   const folder = mkdtempSync(join(tmpdir(), 'chart-'))
   const program = join(folder, 'render')
@@ -42,6 +42,6 @@ const HEADING = `# Rendered from deploy/helm/svc-mcp with values.yaml beside thi
 # it is applied, and the Secrets that it needs: docs/deploy.md.
 `
 
-/** The text of deploy/kubernetes/svc-mcp.yaml. */
+/** Renders the text of deploy/kubernetes/svc-mcp.yaml. */
 export const kubernetesText = ({ render }: Renderer): string =>
   HEADING + render(join(ROOT, 'deploy/kubernetes/values.yaml')).replaceAll('managed-by: Helm', 'managed-by: kubectl')

@@ -1,6 +1,6 @@
 import { posix } from 'node:path'
 
-/** Pages whose headings (`### D21. …`) define what comments cite. */
+/** The pages whose headings (`### D21. …`) define the numbers that comments cite. */
 export const CITED_PAGES = ['docs/decisions.md', 'docs/tool-contract.md', 'docs/pce-facts.md'] as const
 
 const HEADING = /^### ([DPST]\d+)\. /gm
@@ -9,7 +9,7 @@ const LINK = /\]\(([^)#:\s]+)(?:#[^)]*)?\)/g
 const TEST_PATH = /\btest\/[\w./-]*\w\/?/g
 const CITATION = /(?<![\w.+/-])[DPST]1?\d{1,2}(?![\w-])/g
 
-/** The numbers that the pages define, each once. Throws Error for one that is defined twice. */
+/** Collects the numbers that the pages define. Throws Error if one is defined twice. */
 export function definedNumbers(pages: readonly string[]): Set<string> {
   const numbers = pages.flatMap((page) => [...page.matchAll(HEADING)].map(([, number]) => number!))
   const twice = numbers.filter((number, at) => numbers.indexOf(number) !== at)
@@ -18,7 +18,8 @@ export function definedNumbers(pages: readonly string[]): Set<string> {
 }
 
 /**
- * Numbers that nothing defines, as `path:line: number`. In code only comments count, in Markdown every line.
+ * Finds cited numbers that no page defines, as `path:line: number`. In code only comments are searched, in Markdown
+ * every line.
  *
  * @param files texts by path.
  */
@@ -37,10 +38,10 @@ export function findDangling(files: ReadonlyMap<string, string>, defined: Readon
 }
 
 /**
- * Relative links of the Markdown pages, and paths below test/ that they name, which lead nowhere, as `page: target`.
+ * Finds broken relative links in the Markdown pages, and paths below test/ that do not exist, as `page: target`.
  *
- * @param files texts by path; only pages count.
- * @param exists of a path below the root.
+ * @param files texts by path; only pages are searched.
+ * @param exists tells whether a path below the root exists.
  */
 export function findBrokenLinks(files: ReadonlyMap<string, string>, exists: (path: string) => boolean): string[] {
   return [...files].flatMap(([page, text]) => {

@@ -1,19 +1,19 @@
-/** One environment variable, as docs/configuration.md and .env.example show it. */
+/** An environment variable as shown in docs/configuration.md and .env.example. */
 export interface ConfigVariable {
   name: string
   appliesTo: 'stdio, HTTP' | 'stdio' | 'HTTP' | 'authenticated HTTP' | 'per_user' | 'shared'
   /** One line without a full stop. */
   meaning: string
   default?: string
-  /** A secret; NAME_FILE may name a file that contains it instead. */
+  /** True for a secret. NAME_FILE can name a file that contains it. */
   secret?: true
-  /** Not secret, but part of credentials, so NAME_FILE works as well. */
+  /** True for a variable that is not secret but belongs to credentials, so that NAME_FILE works too. */
   mayBeInFile?: true
-  /** Where the program does not start without it. */
+  /** The mode in which the program does not start without it. */
   required?: string
 }
 
-/** Every variable that is read, in the order in which people need them. */
+/** All variables that are read, in the order in which people need them. */
 export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'PCE_HOST',

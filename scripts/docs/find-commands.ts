@@ -1,17 +1,17 @@
-/** One fenced block of shell on a page. */
+/** A fenced block of shell commands on a page. */
 export interface CommandBlock {
-  /** `README.md#try-it`: the page and the heading above the block; a second block there ends in `:2`. */
+  /** The page and the heading above the block, as in `README.md#try-it`. A second block there ends in `:2`. */
   key: string
-  /** What stands between the fences, as a reader pastes it. */
+  /** The text between the fences, as a reader pastes it. */
   text: string
-  /** Why no test runs it, from the comment above it. */
+  /** The reason why no test runs it, from the comment above it. */
   notRun?: string
 }
 
 const SHELLS = new Set(['sh', 'bash', 'shell', 'console', 'zsh'])
 const NPM_SCRIPT = /`npm (?:run (?:--silent )?([\w:-]+)|(test)\b)/g
 
-/** The shell blocks of a page in order. A comment `<!-- not run: reason -->` may stand directly above one. */
+/** Lists the shell blocks of a page in order. A comment `<!-- not run: reason -->` may be directly above one. */
 export function findCommands(path: string, page: string): CommandBlock[] {
   const found: CommandBlock[] = []
   const times = new Map<string, number>()
@@ -45,10 +45,10 @@ export function findCommands(path: string, page: string): CommandBlock[] {
 }
 
 /**
- * What is wrong about the commands of all pages, a line each: a block that no test names (as `'README.md#try-it'`) and that does not
- * say why, a name in a test for which there is no block, and a script of npm that does not exist.
+ * Finds problems with the commands of all pages, as one line each: a block that no test names (as `'README.md#try-it'`)
+ * and that gives no reason, a name in a test without a block, and an npm script that does not exist.
  *
- * @param files texts by path: pages and tests.
+ * @param files texts of pages and tests, by path.
  */
 export function findUntestedCommands(files: ReadonlyMap<string, string>, scripts: ReadonlySet<string>): string[] {
   const pages = [...files].filter(([path]) => path.endsWith('.md'))
@@ -79,7 +79,7 @@ export function findUntestedCommands(files: ReadonlyMap<string, string>, scripts
   ]
 }
 
-/** The anchor that GitHub gives a heading. */
+/** The anchor that GitHub generates for a heading. */
 export function anchorOf(title: string): string {
   const plain = title.replaceAll(/[`*]|\[|\]\([^)]*\)/g, '')
   return plain

@@ -4,17 +4,17 @@ import { fileOf as promptFileOf, PROMPTS } from '../../knowledge/prompts.js'
 import { fileOf as skillFileOf, SKILLS } from './skills.js'
 import type { AnyTool } from '../../tools/define.js'
 
-/** Three screens. */
+/** The maximum length of a text in characters: three screens. */
 const LONGEST = 6_000
-/** What an agent reads whole before it begins, without the lists that are generated into it. */
+/** The maximum length of a skill, which an agent reads completely before it starts, without the generated lists. */
 const LONGEST_SKILL = 12_000
 const DATED = /^As of \d{4}-\d{2}-\d{2}\b/m
 
 /**
- * What is wrong about the texts of knowledge/, a line each: names of tools, arguments and resources that do not exist, texts that are
- * not served or not there, documents and skills without a date, and those that are too long.
+ * Finds problems in the texts of knowledge/, as one line each: names of tools, arguments and resources that do not
+ * exist, texts that are missing or not served, documents and skills without a date, and texts that are too long.
  *
- * @param texts by path below knowledge/: documents, prompts and skills.
+ * @param texts documents, prompts and skills, by path below knowledge/.
  */
 export function findKnowledgeProblems(texts: ReadonlyMap<string, string>, tools: readonly AnyTool[]): string[] {
   const named = { tools: new Map(tools.map((tool) => [tool.name, tool])) }

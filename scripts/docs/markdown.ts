@@ -1,11 +1,14 @@
-/** A GitHub table. Cells are Markdown; a `|` or a line break inside one is escaped here. */
+/** Renders a GitHub table. Cells are Markdown; a `|` or a line break inside one is escaped here. */
 export function renderTable(head: readonly string[], rows: readonly (readonly string[])[]): string {
   const line = (cells: readonly string[]) =>
     `| ${cells.map((cell) => cell.replaceAll('|', '\\|').replaceAll(/\s*\n\s*/g, ' ')).join(' | ')} |`
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n')
 }
 
-/** Replaces what is between the two markers of `name`. Throws Error if they are missing, occur twice or are in the wrong order. */
+/**
+ * Replaces the text between the two markers of `name`. Throws Error if the markers are missing, occur twice or are in
+ * the wrong order.
+ */
 export function replaceSection(text: string, name: string, content: string): string {
   const begin = `<!-- BEGIN generated:${name} -->`
   const end = `<!-- END generated:${name} -->`

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 
-/** One property of an interface, as its source says it. */
+/** A property of an interface, as in its source. */
 export interface PropertyDoc {
   name: string
   type: string
@@ -13,9 +13,9 @@ export interface PropertyDoc {
 export interface MethodDoc {
   name: string
   parameters: { name: string; type: string; optional: boolean }[]
-  /** Without the `Promise<>` around it. */
+  /** The result type without `Promise<>`. */
   result: string
-  /** The first sentence of its docstring, or nothing. */
+  /** The first sentence of its docstring, or an empty text. */
   summary: string
   deprecated: boolean
 }
@@ -26,7 +26,10 @@ export interface InterfaceDoc {
   properties: PropertyDoc[]
 }
 
-/** The sources of a folder and of those below it, parsed but not checked: documents need names, not types. */
+/**
+ * Parses the sources in a folder and its subfolders. They are not type-checked, because documents need names, not
+ * types.
+ */
 export function parseFolder(folder: string): ts.SourceFile[] {
   return readdirSync(folder, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
@@ -39,8 +42,8 @@ export function parseText(path: string, text: string): ts.SourceFile {
 }
 
 /**
- * The interfaces that a type puts together with `&` or `extends`, in its order and through as many aliases as there are. Types
- * that are made otherwise (mapped ones) are no part of it. Throws Error where a name is not to be found.
+ * Lists the interfaces that a type combines with `&` or `extends`, in order and through any number of aliases. Types
+ * that are defined in other ways (mapped types) are left out. Throws Error if a name cannot be found.
  */
 export function readParts(sources: readonly ts.SourceFile[], name: string): InterfaceDoc[] {
   const declaration = find(sources, name, isNamedType)
@@ -57,7 +60,7 @@ export function readParts(sources: readonly ts.SourceFile[], name: string): Inte
   return parts.filter(ts.isTypeReferenceNode).flatMap((part) => readParts(sources, part.getText()))
 }
 
-/** Throws Error where no interface, or more than one, has this name. */
+/** Reads the interface of this name. Throws Error unless there is exactly one. */
 export function readInterface(sources: readonly ts.SourceFile[], name: string): InterfaceDoc {
   const { members } = find(sources, name, ts.isInterfaceDeclaration)
   return {
@@ -70,7 +73,7 @@ export function readInterface(sources: readonly ts.SourceFile[], name: string): 
   }
 }
 
-/** The list in the docstring of a type: the subject of each bullet, and what it says. */
+/** Reads the bullet list in the docstring of a type: the terms of each bullet, and its text. */
 export function readBullets(sources: readonly ts.SourceFile[], name: string): { terms: string[]; text: string }[] {
   const [doc] = ts.getJSDocCommentsAndTags(find(sources, name, isNamedType)).filter(ts.isJSDoc)
   return (ts.getTextOfJSDocComment(doc?.comment) ?? '')
@@ -107,13 +110,13 @@ function readMethod(method: ts.MethodSignature): MethodDoc {
     name: method.name.getText(),
     parameters: method.parameters.map(({ name, type, questionToken }) => readSlot(name, type, questionToken)),
     result: onOneLine(/^Promise<(.*)>$/s.exec(result)?.[1] ?? result),
-    // A full stop ends a sentence before a blank; one inside a name or a number does not.
+    // A full stop ends a sentence only before a space; otherwise it is part of a name or a number.
     summary: /^.*?[.](?=\s[A-Z`]|$)/.exec(text)?.[0] ?? text,
     deprecated: ts.getJSDocDeprecatedTag(method) !== undefined,
   }
 }
 
-/** One method for all its forms: what the first says, with every result there is. */
+/** Merges the overloads of a method into one, with the text of the first and the results of all. */
 function mergeOverloads(methods: readonly MethodDoc[]): MethodDoc[] {
   const firsts = methods.filter((method, at) => methods.findIndex(({ name }) => name === method.name) === at)
   return firsts.map((first) => {
@@ -136,7 +139,7 @@ function readSlot(name: ts.Node, type: ts.Node | undefined, questionToken: ts.No
   }
 }
 
-/** The docstring, and what its tag for deprecation says. */
+/** The text of a docstring, including that of its deprecation tag. */
 function textOf(node: ts.Node): string {
   const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc)
   const deprecated = ts.getJSDocDeprecatedTag(node)
@@ -144,7 +147,7 @@ function textOf(node: ts.Node): string {
   return toPlain(texts.filter((text) => text !== '').join(' '))
 }
 
-/** The reader of the page needs no citations. */
+/** Removes citations, which readers of the page do not need. */
 function toPlain(text: string): string {
   return onOneLine(text).replaceAll(/ \([DPST]\d+(?:, [DPST]\d+)*\)/g, '')
 }

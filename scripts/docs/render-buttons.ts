@@ -1,11 +1,11 @@
 /**
- * What an assistant's program is told to start: the program of the installed package. An unregistered name belongs to whoever registers it
- * first.
+ * The command that clients are told to start: the program of the installed package. A package name that is not
+ * registered could be taken by anyone, so it must not be fetched by name.
  */
 const COMMAND = 'svc-mcp'
 const NAME = 'svc-mcp'
 
-/** Asked for by VS Code when the server starts first, and kept by it. */
+/** The inputs for which VS Code asks when the server first starts, and which it stores. */
 const QUESTIONS = [
   { variable: 'PCE_HOST', id: 'pce_host', description: 'Address of the PCE, such as pce.example.com:8443' },
   { variable: 'PCE_ORG_ID', id: 'pce_org_id', description: 'Organisation of the PCE', default: '1' },
@@ -13,7 +13,10 @@ const QUESTIONS = [
   { variable: 'API_SECRET', id: 'api_secret', description: 'API secret', password: true },
 ]
 
-/** Cursor asks nothing: its user puts the values in the place of these, at which the server stops and says so. */
+/**
+ * Cursor asks for nothing, so its user must replace these placeholders. Until then, the server refuses to start and
+ * names them.
+ */
 const PLACEHOLDERS = {
   PCE_HOST: '<address of the PCE>',
   PCE_ORG_ID: '1',
@@ -21,7 +24,7 @@ const PLACEHOLDERS = {
   API_SECRET: '<API secret>',
 }
 
-/** Links that have VS Code and Cursor ask whether to add the server, as Markdown of at most four lines. */
+/** Renders links with which VS Code and Cursor offer to add the server, as at most four lines of Markdown. */
 export function renderInstallButtons(): string {
   return [
     `[**Add to VS Code**](${vscodeLink()}) · [**Add to Cursor**](${cursorLink()})`,
@@ -30,7 +33,10 @@ export function renderInstallButtons(): string {
   ].join('\n')
 }
 
-/** Over https, since pages of repositories show no links of other schemes; VS Code opens it as `vscode:mcp/install`. */
+/**
+ * The link uses https, because repository pages remove links with other schemes. VS Code opens it as
+ * `vscode:mcp/install`.
+ */
 function vscodeLink(): string {
   const inputs = QUESTIONS.map(({ variable: _, ...question }) => ({ type: 'promptString', ...question }))
   const env = Object.fromEntries(QUESTIONS.map(({ variable, id }) => [variable, `\${input:${id}}`]))
@@ -44,7 +50,7 @@ function cursorLink(): string {
   return `https://cursor.com/en/install-mcp?${asQuery({ name: NAME, config: Buffer.from(config).toString('base64') })}`
 }
 
-/** Parentheses would end the link in Markdown, and encodeURIComponent leaves them. */
+/** Encodes a query including parentheses, which encodeURIComponent leaves but which would end a Markdown link. */
 const asQuery = (values: Record<string, string>) =>
   Object.entries(values)
     .map(

@@ -10,13 +10,13 @@ import {
   type PropertyDoc,
 } from './read-interfaces.js'
 
-/** Methods beyond the specification (S9), which names all others in snake case. */
+/** Methods in addition to the specification (S9), which names all others in snake case. */
 const ADDITIONS = new Set(['close', 'getPage', 'scan', 'streamTrafficFlows'])
 
-/** The argument that every call takes last; explained once, above the tables. */
+/** The last argument of every call, which is explained once above the tables. */
 const COMMON_ARGUMENT = 'RequestOptions'
 
-/** The generated sections of the page, by the names of their markers. */
+/** Renders the generated sections of the page, by the names of their markers. */
 export function renderClientSections(
   kinds: Readonly<Record<string, Kind>>,
   sources: readonly SourceFile[],
@@ -31,7 +31,7 @@ export function renderClientSections(
   }
 }
 
-/** One row a kind: where it lives and what it can do. */
+/** Renders a table with one row for each kind: its path and its operations. */
 export function renderKindTable(kinds: Readonly<Record<string, Kind>>): string {
   const head = ['Attribute', 'Specification', 'Path below `/api/v2`', 'On the path', 'On an object', 'Bulk', 'Parent']
   const rows = Object.entries(kinds).map(([attribute, kind]) => [
@@ -48,12 +48,12 @@ export function renderKindTable(kinds: Readonly<Record<string, Kind>>): string {
   return renderTable([...head, 'Nature', '`getByName`'], rows)
 }
 
-/** One table for the methods of each interface, under a heading of its own. */
+/** Renders a heading and a table of methods for each interface. */
 export function renderOperations(groups: readonly InterfaceDoc[]): string {
   return groups.map((group) => `### ${titleOf(group)}\n\n${renderMethods(group.methods)}`).join('\n\n')
 }
 
-/** Throws Error for a method without a docstring: the page has nothing else to say of it. */
+/** Renders the methods. Throws Error for one without a docstring, since the page has no other text for it. */
 export function renderMethods(methods: readonly MethodDoc[]): string {
   const rows = methods.map((method) => {
     if (method.summary === '') throw new Error(`${method.name} has no docstring`)
@@ -68,7 +68,7 @@ export function renderMethods(methods: readonly MethodDoc[]): string {
   return renderTable(['Method', 'Specification', 'Arguments', 'Result', 'What it does'], rows)
 }
 
-/** Throws Error for an option without a docstring. */
+/** Renders the options. Throws Error for one without a docstring. */
 function renderOptions(options: readonly PropertyDoc[]): string {
   const rows = options.map(({ name, type, optional, text }) => {
     if (text === '') throw new Error(`the option ${name} has no docstring`)
@@ -109,7 +109,7 @@ function nameSearchOf({ name, parent }: Kind): string {
   return name === 'filter' ? 'yes, narrowed by the PCE' : 'yes, from the whole list'
 }
 
-/** `VenReleaseOperations` is headed "VEN release operations". */
+/** The heading of an interface: `VenReleaseOperations` becomes "VEN release operations". */
 function titleOf({ name }: InterfaceDoc): string {
   const words = name.replaceAll(/(?<=[a-z])(?=[A-Z][a-z])/g, ' ').toLowerCase()
   return (words.charAt(0).toUpperCase() + words.slice(1)).replace(/^(?:Ven|Api)\b/, (word) => word.toUpperCase())

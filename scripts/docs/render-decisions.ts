@@ -19,10 +19,10 @@ const SUBJECTS: Readonly<Record<string, string>> = {
 const HEADING = /^### (D\d+)\. (.+)$/gm
 
 /**
- * The index by subject of docs/decisions.md, a line for each subject, with a link to each entry.
+ * Renders the index by subject of docs/decisions.md: one line for each subject, with a link to each entry. Throws Error
+ * if an entry is in no subject or in two, is not on the page, or is out of order.
  *
- * @param page text of the page. Throws Error for an entry that stands under no subject or under two, for one that is not on the page, and
- *   for entries out of order.
+ * @param page text of the page.
  */
 export function renderDecisionIndex(page: string): string {
   const titles = new Map([...page.matchAll(HEADING)].map(([, number, title]) => [number!, title!]))
@@ -48,7 +48,7 @@ export function renderDecisionIndex(page: string): string {
     .join('\n')
 }
 
-/** The anchor as GitHub derives it from a heading: in lower case, without punctuation, blanks as hyphens. */
+/** Derives the anchor of a heading as GitHub does: lower case, without punctuation, hyphens for spaces. */
 function linkTo(number: string, title: string): string {
   const anchor = `${number}. ${title}`
     .toLowerCase()

@@ -9,8 +9,8 @@ const TURNS: Readonly<Record<Turn, string>> = {
 }
 
 /**
- * What the operator does, or has the PCE's administrator do, by code: for every code where it may be their turn. What the caller does is in
- * the hint that the caller gets.
+ * What the operator can do, or ask the PCE's administrator to do, for every code where that is possible. What the
+ * caller can do is in the hint of the error.
  */
 export const REMEDIES: Readonly<Record<string, string>> = {
   analysis_failed:
@@ -66,8 +66,8 @@ export const REMEDIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Two tables of the codes: those where the operator or the PCE's administrator may have to do something, which come first, and those that
- * are the caller's alone. Throws Error where a code of the first has no remedy, or a remedy has no code.
+ * Renders two tables of the codes: first those where the operator or the PCE's administrator may have to act, then
+ * those that only concern the caller. Throws Error if a code of the first has no remedy, or a remedy has no code.
  */
 export function renderErrorTables(
   table: Readonly<Record<string, ErrorRow>>,

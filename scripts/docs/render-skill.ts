@@ -9,15 +9,19 @@ import { renderTable } from './markdown.js'
 const SOURCE = '<!-- Generated from knowledge/ and tools/ by `npm run generate`. -->'
 const URI = /`?(illumio:\/\/[\w/-]+)`?/g
 
-/** Where what a skill refers to is, below its folder: flat, since a reference leads no further than one step. */
+/**
+ * The path of a reference below the folder of its skill. References are in one flat folder, since agents follow only
+ * one step.
+ */
 const referenceOf = ({ uri }: Pick<Document, 'uri'>) => `${uri.split('/').at(-1)}.md`
 const jobOf = ({ name }: Pick<Prompt, 'name'>) => `job-${name}.md`
 
 /**
- * The files of a skill in the Agent Skills format, by path below the root: SKILL.md, and the documents and prompts that it leads to, for
- * agents whose client shows no resources. Throws Error for a tool or argument that does not exist.
+ * Renders the files of a skill in the Agent Skills format, by path below the root: SKILL.md, and the documents and
+ * prompts that it links to, for agents whose client shows no resources. Throws Error for a tool or argument that does
+ * not exist.
  *
- * @param read a text of knowledge/ by its path there.
+ * @param read returns a text of knowledge/ by its path there.
  */
 export function renderSkill(
   skill: Skill,
@@ -26,7 +30,7 @@ export function renderSkill(
 ): Map<string, string> {
   const tools = new Map(list.map((tool) => [tool.name, tool]))
   const uris = new Map(DOCUMENTS.map((document) => [document.uri, referenceOf(document)]))
-  /** A text with its tools named, its conditions dropped, and its resources as links below `folder`. */
+  /** Fills in the names of tools, drops conditions, and turns resources into links below `folder`. */
   const fill = (text: string, folder = '', values?: Record<string, string>) =>
     fillText(text, { tools, ...(values && { values }) }).replaceAll(URI, (whole, uri: string) => {
       const file = uris.get(uri)
@@ -51,7 +55,7 @@ export function renderSkill(
   ])
 }
 
-/** Every toolset with its tools, those marked that change something. */
+/** Renders every toolset with its tools, and marks those that change something. */
 function renderToolsets(tools: readonly AnyTool[]): string {
   const rows = Object.entries(TOOLSETS).map(([name, purpose]) => {
     const own = tools.filter(({ toolset }) => toolset === name)
@@ -73,7 +77,7 @@ function renderReferences(): string {
   return ['Jobs, step by step:', '', ...jobs, '', 'Background:', '', ...documents].join('\n')
 }
 
-/** Arguments are the reader's own: their names in capitals. */
+/** A placeholder in capitals for an argument that the reader must supply. */
 const placeholderOf = (name: string) =>
   name.replace('application_environment', 'environment').replace('_name', '').toUpperCase()
 

@@ -5,7 +5,7 @@ import { renderTable } from './markdown.js'
 
 const EFFECTS = { read: 'reads', write: 'writes', destroy: 'destructive' } as const
 
-/** All tools at a glance: one row each, linked to its section on the same page. */
+/** Renders an overview of all tools: one row each, with a link to its section on the same page. */
 function renderToolTable(tools: readonly AnyTool[]): string {
   const rows = tools.map((tool) => [
     `[\`${tool.name}\`](#${tool.name})`,
@@ -16,7 +16,10 @@ function renderToolTable(tools: readonly AnyTool[]): string {
   return renderTable(['Tool', 'What it does', 'Roles', 'Effect'], rows)
 }
 
-/** The toolsets, with the tools that read and those that change something: what MCP_READ_ONLY leaves is one column. */
+/**
+ * Renders the toolsets with their read-only and their changing tools in separate columns. MCP_READ_ONLY leaves only the
+ * former.
+ */
 export function renderToolsetTable(tools: readonly AnyTool[]): string {
   const rows = Object.entries(TOOLSETS).map(([name, purpose]) => {
     const own = tools.filter(({ toolset }) => toolset === name)
@@ -28,7 +31,7 @@ export function renderToolsetTable(tools: readonly AnyTool[]): string {
   return renderTable(['Toolset', 'To', 'Tools that read', 'Tools that change something'], rows)
 }
 
-/** The page of all tools: a table, then the arguments, an example and the answer of each. */
+/** Renders the page of all tools: a table, then the arguments, an example and the answer of each. */
 export function renderToolPage(tools: readonly AnyTool[]): string {
   const source = '<!-- Generated from tools/index.ts by `npm run generate`. -->'
   return `${['# Tools', source, renderToolTable(tools), LIMITS, ...tools.map(renderTool)].join('\n\n')}\n`
@@ -86,9 +89,9 @@ const parameterCells = (row: PropertyRow) => [
 
 const code = (text: string) => `\`${text}\``
 
-/** One line of a table of properties. */
+/** A row in a table of properties. */
 interface PropertyRow {
-  /** `rules[].providers[].key`: `[]` is "of each element". */
+  /** The path of the property, where `[]` means "of each element", as in `rules[].providers[].key`. */
   path: string
   type: string
   required: boolean
@@ -96,7 +99,10 @@ interface PropertyRow {
   description: string
 }
 
-/** Rows for the properties of an object schema; with `nested`, those inside its arrays, unions and objects follow their parent. */
+/**
+ * Lists the properties of an object schema. With `nested`, those inside its arrays, unions and objects follow their
+ * parent.
+ */
 function describeProperties(schema: TSchema, nested: boolean, prefix = ''): PropertyRow[] {
   const required = new Set(listOf<string>(schema.required))
   return Object.entries((schema.properties ?? {}) as Record<string, TSchema>).flatMap(([name, property]) => {
@@ -115,7 +121,7 @@ function describeProperties(schema: TSchema, nested: boolean, prefix = ''): Prop
 function describeInside(schema: TSchema, path: string): PropertyRow[] {
   if (schema.type === 'array') return describeInside(schema.items as TSchema, `${path}[]`)
   if (schema.properties !== undefined) return describeProperties(schema, true, `${path}.`)
-  // "One or a list of them" is one set of properties, not two.
+  // A union of one object and a list of such objects has only one set of properties.
   const rows = listOf<TSchema>(schema.anyOf).flatMap((choice) => describeInside(choice, path))
   const plain = (row: PropertyRow) => row.path.replaceAll('[]', '')
   return rows.filter((row, index) => rows.findIndex((other) => plain(other) === plain(row)) === index)
@@ -132,7 +138,9 @@ function typeOf(schema: TSchema): string {
   return typeof schema.type === 'string' ? schema.type : 'any'
 }
 
-/** What a caller can run into, where the schema says it; what holds for all arguments is said once for all of them. */
+/**
+ * Describes the limits in the schema of an argument. Limits that apply to all arguments are described elsewhere, once.
+ */
 function limitsOf(schema: TSchema): string {
   if (schema.type === 'string') return range(undefined, schema.maxLength, ' characters')
   if (schema.type === 'array') return range(schema.minItems, schema.maxItems, ' entries')

@@ -1,10 +1,10 @@
-/** One skill for agents that read them: its text is `skills/<name>.md`. */
+/** A skill for agents. Its text is in `skills/<name>.md`. */
 export interface Skill {
-  /** Also the name of its folder: lower case, digits and single hyphens. */
+  /** The name, also of its folder: lower-case letters, digits and single hyphens. */
   name: string
-  /** What it does and when to use it, for the agent that chooses; at most 1,024 characters. */
+  /** What the skill does and when to use it, for the agent that chooses. At most 1,024 characters. */
   description: string
-  /** What it needs; at most 500 characters. */
+  /** What the skill requires. At most 500 characters. */
   compatibility: string
 }
 
@@ -22,5 +22,5 @@ export const SKILLS: readonly Skill[] = [
   },
 ]
 
-/** Where the text of a skill is, below knowledge/. */
+/** The path of a skill's text below knowledge/. */
 export const fileOf = ({ name }: Pick<Skill, 'name'>): string => `skills/${name}.md`

@@ -4,11 +4,11 @@ import type { Json } from '../../test/tools/harness.js'
 const WEEK = { start_date: '2026-06-08', end_date: '2026-06-14' }
 const app = (app_name: string, env_name: string) => ({ app_name, env_name })
 
-/** The rows of a table that an answer gives as columns and data, as objects. */
+/** Converts a table with columns and data into objects. */
 const rowsOf = ({ columns, data }: Json): Json[] =>
   data.map((row: Json[]) => Object.fromEntries(row.map((value, at) => [columns[at], value])))
 const list = (values: readonly Json[]): string => [...new Set(values)].join(', ')
-/** Of the dry run of a ringfence. */
+/** Extracts facts from the dry run of a ringfence. */
 const factsOfPlan = ([answer]: readonly Json[]) => ({
   applications: answer.policy_coverage.total_remote_apps,
   rules: answer.planned_rules.length,

@@ -7,7 +7,7 @@ const bytesOf = ({ calls }: DoneJob): number => calls.reduce((sum, { bytes }) =>
 const json = (value: unknown): string => JSON.stringify(value, null, 2)
 const inThousands = (bytes: number): string => bytes.toLocaleString('en-US')
 
-/** The pages of docs/examples/, by path: one for each job, and the table of all of them. */
+/** Renders the pages of docs/examples/, by path: one for each job, and a table of all jobs. */
 export function renderExamples(jobs: readonly DoneJob[]): Map<string, string> {
   const pages = jobs.map((done): [string, string] => [`docs/examples/${done.job.name}.md`, renderJob(done)])
   return new Map([['docs/examples/README.md', renderOverview(jobs)], ...pages])

@@ -2,23 +2,23 @@ import assert from 'node:assert/strict'
 import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index.js'
 import { benchOf, NOW, type Json } from '../../test/tools/harness.js'
 
-/** One tool call of a job; its arguments may rest on the answers before it. */
+/** A tool call of a job. Its arguments may depend on earlier answers. */
 export interface Step {
   tool: string
   arguments?: object | ((answers: readonly Json[]) => object)
 }
 
-/** What an operator asks, the calls that answer it, and the answer in one or two sentences. */
+/** An operator's request, the calls that fulfil it, and the answer in one or two sentences. */
 export interface Job {
-  /** The page's name below docs/examples/. */
+  /** The name of the page below docs/examples/. */
   name: string
   request: string
   steps: readonly Step[]
-  /** What the answer rests on, by a few words each: values read from the answers. */
+  /** Extracts the values on which the answer is based, each with a short name. */
   facts: (answers: readonly Json[]) => Record<string, Json>
-  /** The answer to the operator. */
+  /** Writes the answer to the operator. */
   answer: (facts: Record<string, Json>) => string
-  /** What the same job took at commit e91f273, before its tools had all that the calls use today. */
+  /** The cost of the same job at commit e91f273, before the tools had everything that its calls use now. */
   before: { calls: number; bytes: number }
 }
 
@@ -28,11 +28,11 @@ export interface DoneJob {
   facts: Record<string, Json>
 }
 
-/** The estate of `npm run demo`, at a fixed instant. */
+/** Creates the estate of `npm run demo` at a fixed time. */
 export const demoEstate = (): Promise<PceSimulator> =>
   createPceSimulator({ seed: 7, workloads: 400, flows: 20_000, totalCount: 'all', now: () => NOW })
 
-/** Runs a job's calls one after the other, as the role admin. Every call must succeed. */
+/** Runs the calls of a job one after the other, with the role admin. Every call must succeed. */
 export async function runJob(job: Job): Promise<DoneJob> {
   const simulator = await demoEstate()
   const closing: (() => unknown)[] = [() => simulator.close()]

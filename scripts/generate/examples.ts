@@ -3,7 +3,10 @@ import { renderExamples } from '../examples/render-examples.js'
 import { runJob, type DoneJob } from '../examples/run-job.js'
 import type { Generator } from './generator.js'
 
-/** docs/examples: the operator's jobs, run on the simulated estate of the demo. Rejects where a call of a job fails. */
+/**
+ * Generates docs/examples: the operator's jobs, run on the simulated estate of the demo. Rejects if a call of a job
+ * fails.
+ */
 export const examples: Generator = {
   folders: ['docs/examples'],
   async files() {

@@ -1,9 +1,9 @@
-/** One part of what `npm run generate` makes. */
+/** One part of what `npm run generate` generates. */
 export interface Generator {
-  /** What it makes: paths below the root of the project, with their text. Throws when what it is made from is wrong. */
+  /** Returns the text of each generated file by its path below the root. Throws if the sources have faults. */
   files(this: void): ReadonlyMap<string, string> | Promise<ReadonlyMap<string, string>>
-  /** Folders in which nothing else lies. */
+  /** Folders that contain only generated files. */
   folders?: readonly string[]
-  /** What is wrong with the texts around it, once the files are written. */
+  /** Finds problems in related texts, after the files have been written. */
   problems?(this: void): readonly string[]
 }

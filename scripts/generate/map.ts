@@ -5,10 +5,13 @@ import { benchOf, WEEK } from '../../test/tools/harness.js'
 import { demoEstate } from '../examples/run-job.js'
 import type { Generator } from './generator.js'
 
-/** The page shows it about 900 pixels wide: with more groups the names are too small to read. */
+/**
+ * The maximum number of groups. The page shows the map about 900 pixels wide, where more groups would make the names
+ * unreadable.
+ */
 const MOST_GROUPS = 16
 
-/** docs/map.svg: the application map of the demo's estate at a fixed instant. */
+/** Generates docs/map.svg: the application map of the demo's estate at a fixed time. */
 export const map: Generator = {
   async files() {
     const simulator = await demoEstate()

@@ -6,7 +6,10 @@ import type { Generator } from './generator.js'
 const root = fileURLToPath(new URL('../..', import.meta.url))
 const SCRIPTS = ['page', 'app']
 
-/** What pictures do in a browser (`pictures/browser/`), bundled into `pictures/generated/`, from where it is read when a page is written. */
+/**
+ * Bundles the code of pictures for browsers (`pictures/browser/`) into `pictures/generated/`, from where it is read
+ * when a page is written.
+ */
 export const pictures: Generator = {
   async files() {
     const { outputFiles } = await build({
@@ -23,7 +26,7 @@ export const pictures: Generator = {
     })
     return new Map(
       outputFiles.map(({ path, text }) => {
-        // An element ends at this, wherever it stands.
+        // This text would end the script element, wherever it occurs.
         if (/<\/script/i.test(text)) throw new Error(`${path} would end its own script element`)
         return [relative(root, path), text]
       }),

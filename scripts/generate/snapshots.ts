@@ -5,7 +5,10 @@ import { surfaceOf } from './tool-surface.js'
 
 const FOLDER = 'test/snapshots'
 
-/** test/snapshots: a file a tool with its public surface, so that a change of it shows in review. */
+/**
+ * Generates test/snapshots: one file with the public surface of each tool, so that changes to it are visible in
+ * reviews.
+ */
 export const snapshots: Generator = {
   folders: [FOLDER],
   files() {
@@ -13,7 +16,7 @@ export const snapshots: Generator = {
   },
 }
 
-/** What a schema of the list may say. */
+/** The JSON Schema keywords that tools use. */
 interface Schema {
   type?: string | string[]
   description?: string
@@ -30,7 +33,7 @@ interface Schema {
   $defs?: Record<string, Schema>
 }
 
-/** The whole surface of a tool, a property a line. */
+/** Renders the whole surface of a tool, with one property per line. */
 export function renderSnapshot(tool: AnyTool): string {
   const surface = JSON.parse(JSON.stringify(surfaceOf(tool))) as ReturnType<typeof surfaceOf>
   const { name, title, description, annotations, inputSchema, outputSchema, roles, ...gates } = surface
@@ -53,7 +56,7 @@ const listed = (facts: object) =>
     .map(([key, value]) => `${key} ${JSON.stringify(value)}`)
     .join(', ')
 
-/** An object by its properties, and below it the parts that several of them refer to. */
+/** Renders an object by its properties, followed by the shared parts that several of them refer to. */
 function renderRoot(title: string, { $defs: parts = {}, ...schema }: Schema): string[] {
   const shared = Object.entries(parts).flatMap(([name, part]) => [
     `${title} ${name}${said(part)}`,
@@ -62,16 +65,16 @@ function renderRoot(title: string, { $defs: parts = {}, ...schema }: Schema): st
   return [`${title}${said(schema)}`, ...inside(schema, '  '), ...shared]
 }
 
-/** What is said of a schema on its line. */
+/** Renders the description of a schema for its line. */
 function said(schema: Schema): string {
   const { description } = schema
   return `: ${typeOf(schema)}${description === undefined ? '' : ` — ${description}`}`
 }
 
-/** The longest object that stands on the line of what has it. */
+/** The maximum length of an object that is shown on the line of its property. */
 const LONGEST_INLINE = 80
 
-/** The properties of an object of few plain ones, on one line; undefined for any other object. */
+/** Renders an object with few simple properties on one line; undefined for any other object. */
 function inlined(schema: Schema): string | undefined {
   const { properties, patternProperties = {}, additionalProperties } = schema
   const all = Object.values({ ...properties, ...patternProperties })
@@ -84,7 +87,7 @@ function inlined(schema: Schema): string | undefined {
   return text.length <= LONGEST_INLINE ? text : undefined
 }
 
-/** The type, with everything that the schema says beside descriptions, properties and which of them are required. */
+/** Renders the type with everything in the schema except descriptions, properties and which of them are required. */
 function typeOf(schema: Schema): string {
   const { type, enum: values, const: only, default: usual, items, anyOf, $ref: reference, ...rest } = schema
   const { description: _said, properties: _own, required: _required, patternProperties: _any, ...others } = rest
@@ -112,7 +115,7 @@ function typeOf(schema: Schema): string {
   return [kinds.length === 0 ? 'anything' : kinds.join(' | '), ...more].join(' ')
 }
 
-/** The properties of a schema by their names, with a question mark behind those that may be absent. */
+/** Lists the properties of a schema by name, with a question mark for optional ones. */
 function ownOf({
   properties = {},
   patternProperties = {},
@@ -132,7 +135,7 @@ function ownOf({
   ]
 }
 
-/** The lines below a schema: what its properties are, or those of its elements and choices. */
+/** Renders the lines below a schema: its properties, or those of its elements and alternatives. */
 function inside(schema: Schema, indent: string): string[] {
   const { items, anyOf = [] } = schema
   const own = inlined(schema) === undefined ? ownOf(schema) : []

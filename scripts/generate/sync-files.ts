@@ -3,9 +3,9 @@ import { dirname, join } from 'node:path'
 
 export interface SyncOptions {
   root: string
-  /** Change nothing; only tell. */
+  /** True if files must not be changed, only reported. */
   check: boolean
-  /** The command that brings the files up to date, for the message. */
+  /** The command that updates the files, for the message. */
   command: string
   /** Files that exist but are no longer generated. */
   surplus?: readonly string[]
@@ -13,8 +13,8 @@ export interface SyncOptions {
 }
 
 /**
- * Brings generated files up to date (or, with `check`, only compares) and says which were stale and where they first differ.
- * `wanted` maps paths below `root` to their text. True when nothing was stale or everything has been written.
+ * Updates generated files (or, with `check`, only compares them) and reports which were outdated and where they first
+ * differ. `wanted` maps paths below `root` to texts. True if nothing was outdated or everything has been written.
  */
 export function syncFiles(
   wanted: ReadonlyMap<string, string>,

@@ -1,7 +1,9 @@
 import { listTool } from '../../plugins/mcp/list-tools.js'
 import type { AnyTool } from '../../tools/define.js'
 
-/** Everything about a tool that someone outside can come to rely on: its entry of tools/list, who may call it, and its gates. */
+/**
+ * Collects everything about a tool that outsiders may rely on: its entry in tools/list, who may call it, and its gates.
+ */
 export function surfaceOf(tool: AnyTool) {
   return {
     ...listTool(tool),

@@ -3,15 +3,16 @@ import ipaddr from 'ipaddr.js'
 import type { ProviderRanges, ProviderSource } from '../../domain/traffic/providers/read-ranges.js'
 import type { CatalogEntry } from './catalog.js'
 
-/** What one source says about one provider. */
+/** What one source states about one provider. */
 export interface Claim extends ProviderSource {
   provider: string
   ranges: readonly string[]
 }
 
 /**
- * The table of all claims, by provider name. Per provider, ranges inside others are dropped and neighbours joined; a range that two
- * providers claim is kept by the one that stands first in the catalog. Throws on a provider that nobody claims anything for.
+ * Builds the table of all claims, by provider name. For each provider, ranges inside others are dropped and adjacent
+ * ones joined. A range that two providers claim belongs to the one that comes first in the catalog. Throws if there is
+ * no claim for a provider.
  */
 export function buildTable(catalog: readonly CatalogEntry[], claims: readonly Claim[]): ProviderRanges[] {
   const taken = new Set<string>()
@@ -32,7 +33,10 @@ export function buildTable(catalog: readonly CatalogEntry[], claims: readonly Cl
   return table.sort((a, b) => (a.provider < b.provider ? -1 : 1))
 }
 
-/** Throws an error that names the first text which is no CIDR, has host bits, or is not of the public internet. */
+/**
+ * Checks ranges. Throws an error that names the first text which is not a CIDR, has host bits, or is not in the public
+ * internet.
+ */
 export function checkRanges(ranges: readonly string[]): void {
   for (const range of ranges) {
     if (!ipaddr.IPv4.isValidCIDRFourPartDecimal(range) && !ipaddr.IPv6.isValidCIDR(range)) {
@@ -43,7 +47,7 @@ export function checkRanges(ranges: readonly string[]): void {
     if (network.networkAddressFromCIDR(range).toString() !== address.toString()) {
       throw new Error(`"${range}" has bits set behind its prefix`)
     }
-    // A feed that claims so much has gone wrong, and would name a provider for half of the internet.
+    // A feed with such a large range is faulty; it would attribute half of the internet to one provider.
     if (length < (address.kind() === 'ipv4' ? 8 : 16)) throw new Error(`"${range}" is too large to be one provider's`)
     if (address.range() !== 'unicast') throw new Error(`"${range}" is ${address.range()}, not public`)
   }

@@ -13,16 +13,16 @@ import {
 } from './parse-feeds.js'
 
 export interface Feed {
-  /** Its name in a directory of feeds. */
+  /** The file name in a directory of feeds. */
   file: string
-  /** Where the publisher keeps it, and what the table names as its source. */
+  /** The publisher's URL, which the table names as the source. */
   url: string
-  /** What has to be asked for, where that is more than `url`. */
+  /** The query to append, if `url` alone is not enough. */
   query?: () => string
   parse: (text: string) => FeedFacts
 }
 
-/** The publishers' feeds that machines can read. */
+/** The machine-readable feeds of the publishers. */
 export const FEEDS: readonly Feed[] = [
   {
     file: 'aws-ip-ranges.json',
@@ -70,8 +70,8 @@ export const FEEDS: readonly Feed[] = [
     parse: parseGoogle('google-services'),
   },
   {
-    // Microsoft's own address space rather than the service tags of Azure: a few hundred whole blocks instead of thousands of
-    // pieces, and an address that stays (the tags move to a new one every week).
+    // This is Microsoft's own address space rather than the service tags of Azure: a few hundred whole blocks instead
+    // of thousands of fragments, at a stable address (that of the tags changes every week).
     file: 'msft-public-ips.csv',
     url: 'https://download.microsoft.com/download/B/2/A/B2AB28E1-DAE1-44E8-A867-4987FE089EBE/msft-public-ips.csv',
     parse: parseMicrosoftCsv('azure-hosted'),

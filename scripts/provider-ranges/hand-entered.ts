@@ -1,8 +1,8 @@
 import type { Claim } from './build-table.js'
 
 /**
- * Facts no feed has: pages written for people, and vendors that publish no addresses at all, for which the announcements of
- * their own networks stand in. Change `asOf` with the ranges.
+ * Facts that no feed contains: pages written for people, and vendors that publish no addresses, for which the
+ * announcements of their own networks are used. Update `asOf` together with the ranges.
  */
 export const HAND_ENTERED: readonly Claim[] = [
   {
@@ -12,8 +12,8 @@ export const HAND_ENTERED: readonly Claim[] = [
     ranges: blocks('160.79.104.0/21 2607:6bc0::/48'),
   },
   {
-    // The blocks of AzureCloud and the other service tags that are /17 or larger and that msft-public-ips.csv, which Microsoft
-    // rarely updates, did not have.
+    // These are the blocks of AzureCloud and the other service tags that are /17 or larger and that were missing in
+    // msft-public-ips.csv, which Microsoft rarely updates.
     provider: 'azure-hosted',
     url: 'https://www.microsoft.com/en-us/download/details.aspx?id=56519',
     asOf: '2026-06-14',
@@ -46,7 +46,7 @@ export const HAND_ENTERED: readonly Claim[] = [
     `),
   },
   {
-    // The vendor's own data centres; what runs on Hyperforce is in its feed.
+    // These are the vendor's own data centres. Services on Hyperforce are in its feed.
     provider: 'salesforce',
     url: 'https://help.salesforce.com/s/articleView?id=000384438&type=1',
     note: 'those that AS14340 (Salesforce) announces',

@@ -1,19 +1,22 @@
-/** One parser per feed format: text in, CIDRs per provider out, or an error that says where the text is not what was expected. */
+/**
+ * One parser for each feed format. It returns CIDRs by provider, or throws an error that says where the text deviates
+ * from the format.
+ */
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
 
 export interface FeedFacts {
-  /** The day (YYYY-MM-DD) the feed says it was made, where it says so. */
+  /** The date (YYYY-MM-DD) that the feed states, if any. */
   asOf?: string
-  /** CIDRs by provider, as the feed spells them. */
+  /** The CIDRs by provider, as in the feed. */
   ranges: Record<string, string[]>
 }
 
-/** A feed starts its date with YYYY-MM-DD, whatever follows. */
+/** Dates in feeds begin with YYYY-MM-DD. */
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}' })
 const Texts = Type.Array(Type.String())
 
-/** ip-ranges.json of AWS: the services named in `services`, each under its provider. */
+/** Parses ip-ranges.json of AWS: the services named in `services`, each for its provider. */
 export const parseAws = (services: Readonly<Record<string, string>>) => (text: string) => {
   const feed = readJson(
     Type.Object({
@@ -33,7 +36,7 @@ export const parseAws = (services: Readonly<Record<string, string>>) => (text: s
   return facts(Object.fromEntries(ranges), feed.createDate)
 }
 
-/** goog.json and cloud.json of Google. */
+/** Parses goog.json and cloud.json of Google. */
 export const parseGoogle = (provider: string) => (text: string) => {
   const Prefix = Type.Union([Type.Object({ ipv4Prefix: Type.String() }), Type.Object({ ipv6Prefix: Type.String() })])
   const feed = readJson(Type.Object({ creationTime: Day, prefixes: Type.Array(Prefix) }), text)
@@ -41,22 +44,28 @@ export const parseGoogle = (provider: string) => (text: string) => {
   return facts({ [provider]: ranges }, feed.creationTime)
 }
 
-/** Lines of CIDRs, as Cloudflare and Zoom publish them. */
+/** Parses lines of CIDRs, as Cloudflare and Zoom publish them. */
 export const parseLines = (provider: string) => (text: string) => facts({ [provider]: filledLines(text) })
 
-/** public-ip-list of Fastly. */
+/** Parses public-ip-list of Fastly. */
 export const parseFastly = (provider: string) => (text: string) => {
   const feed = readJson(Type.Object({ addresses: Texts, ipv6_addresses: Texts }), text)
   return facts({ [provider]: [...feed.addresses, ...feed.ipv6_addresses] })
 }
 
-/** /meta of GitHub: what clients connect to. Its runners (`actions`) are left out: they are Azure's, and only ever connect out. */
+/**
+ * Parses /meta of GitHub, as far as clients connect to it. Runners (`actions`) are left out, because they belong to
+ * Azure and only make outbound connections.
+ */
 export const parseGitHub = (provider: string) => (text: string) => {
   const feed = readJson(Type.Object({ web: Texts, api: Texts, git: Texts, packages: Texts, pages: Texts }), text)
   return facts({ [provider]: [...feed.web, ...feed.api, ...feed.git, ...feed.packages, ...feed.pages] })
 }
 
-/** ip-ranges.atlassian.com: what clients connect to; what only connects out is often someone else's host. */
+/**
+ * Parses ip-ranges.atlassian.com, as far as clients connect to it. Addresses that only make outbound connections often
+ * belong to other providers.
+ */
 export const parseAtlassian = (provider: string) => (text: string) => {
   const Item = Type.Object({ cidr: Type.String(), direction: Texts })
   const feed = readJson(Type.Object({ creationDate: Day, items: Type.Array(Item) }), text)
@@ -64,7 +73,7 @@ export const parseAtlassian = (provider: string) => (text: string) => {
   return facts({ [provider]: inbound.map(({ cidr }) => cidr) }, feed.creationDate)
 }
 
-/** ip-ranges.json of Salesforce: each entry has a list. */
+/** Parses ip-ranges.json of Salesforce, in which each entry has a list. */
 export const parseSalesforce = (provider: string) => (text: string) => {
   const feed = readJson(
     Type.Object({
@@ -81,7 +90,7 @@ export const parseSalesforce = (provider: string) => (text: string) => {
   return facts({ [provider]: ranges }, feed.createDate)
 }
 
-/** The endpoints of Microsoft 365, by service area; endpoints without `ips` are known by name only. */
+/** Parses the endpoints of Microsoft 365 by service area. Endpoints without `ips` are only known by name. */
 export const parseMicrosoft365 = (areas: Readonly<Record<string, string>>) => (text: string) => {
   const feed = readJson(Type.Array(Type.Object({ serviceArea: Type.String(), ips: Type.Optional(Texts) })), text)
   const ranges = Object.entries(areas).map(([area, provider]) => {
@@ -90,7 +99,7 @@ export const parseMicrosoft365 = (areas: Readonly<Record<string, string>>) => (t
   return facts(Object.fromEntries(ranges))
 }
 
-/** msft-public-ips.csv: a heading, then `Prefix,Type`. */
+/** Parses msft-public-ips.csv: a heading, then lines of `Prefix,Type`. */
 export const parseMicrosoftCsv = (provider: string) => (text: string) => {
   const [heading, ...lines] = filledLines(text)
   if (heading?.startsWith('Prefix,') !== true) throw new Error('line 1: expected the heading "Prefix,Type"')

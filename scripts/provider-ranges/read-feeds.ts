@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { checkRanges, type Claim } from './build-table.js'
 import type { Feed } from './feeds.js'
 
-/** The text of a feed, and the day (YYYY-MM-DD) it stands for when it does not say so itself. */
+/** The text of a feed, and its date (YYYY-MM-DD) in case the text does not state one. */
 interface FeedText {
   text: string
   asOf: string
@@ -13,7 +13,7 @@ export type FeedReader = (feed: Feed) => Promise<FeedText>
 
 const TIMEOUT_MS = 30_000
 
-/** Reads feeds from files of a directory. A feed without a date has that of its file. */
+/** Reads feeds from files in a directory. A feed without a date gets that of its file. */
 export const fromDirectory =
   (directory: string): FeedReader =>
   async ({ file }) => {
@@ -21,7 +21,7 @@ export const fromDirectory =
     return { text: await readFile(path, 'utf8'), asOf: dayOf((await stat(path)).mtime) }
   }
 
-/** Reads feeds where their publishers keep them. A feed without a date has today's. */
+/** Reads feeds from their publishers. A feed without a date gets today's. */
 export const fromPublishers =
   (today: Date): FeedReader =>
   async ({ url, query }) => {
@@ -30,7 +30,10 @@ export const fromPublishers =
     return { text: await response.text(), asOf: dayOf(today) }
   }
 
-/** What all feeds say. Throws one error that names every feed which could not be had, read or believed, and why. */
+/**
+ * Reads the claims of all feeds. Throws one error that names every feed that could not be fetched, read or trusted,
+ * with the reason.
+ */
 export async function readClaims(feeds: readonly Feed[], read: FeedReader): Promise<Claim[]> {
   const outcomes = await Promise.allSettled(feeds.map((feed) => claimsOf(feed, read)))
   const failures = outcomes.flatMap((outcome, at) =>
@@ -44,7 +47,7 @@ async function claimsOf(feed: Feed, read: FeedReader): Promise<Claim[]> {
   const { text, asOf } = await read(feed)
   const facts = feed.parse(text)
   return Object.entries(facts.ranges).map(([provider, ranges]) => {
-    // An empty feed is a fault of the feed: providers do not go away overnight.
+    // An empty feed is faulty, since providers do not disappear overnight.
     if (ranges.length === 0) throw new Error(`no range for ${provider}`)
     checkRanges(ranges)
     return { provider, url: feed.url, asOf: facts.asOf ?? asOf, ranges }
@@ -55,7 +58,7 @@ function dayOf(date: Date): string {
   return date.toISOString().slice(0, 10)
 }
 
-/** The message of an error, and of the one behind it: fetch says no more than "fetch failed" itself. */
+/** The message of an error and of its cause, because fetch itself only says "fetch failed". */
 function reasonOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason)
   return reason.cause instanceof Error ? `${reason.message} (${reason.cause.message})` : reason.message

@@ -1,26 +1,27 @@
 import type { ProjectFacts } from './manifest.js'
 
-/** What a release is made of, as far as it can contradict itself. */
+/** The facts about a release that could contradict each other. */
 export interface ReleaseFacts {
-  /** Null where none was given and HEAD has none. */
+  /** The tag; null if none was given and HEAD has none. */
   tag: string | null
-  /** Commit of the tag and of HEAD; null where the tag does not exist. */
+  /** The commits of the tag and of HEAD; null if the tag does not exist. */
   commits: { tag: string | null; head: string }
-  /** Lines of `git status --porcelain`. */
+  /** The lines of `git status --porcelain`. */
   changes: readonly string[]
-  /** By the file that says it. */
+  /** The versions by the file that states them. */
   versions: Readonly<Record<string, string>>
-  /** CHANGELOG.md. */
+  /** The text of CHANGELOG.md. */
   changelog: string
 }
 
-/** Lines of a list that are shown. */
+/** The maximum number of lines that are shown of a list. */
 const MOST_SHOWN = 5
 
 /**
- * Everything that keeps a release from being made, a line each.
+ * Finds everything that prevents a release, as one line each.
  *
- * @param isDry the tree may be dirty and there may be no tag: the release is made for its own sake. What contradicts itself is still refused.
+ * @param isDry allows uncommitted changes and a missing tag, for a release that is made as a test. Contradictions are
+ * still refused.
  */
 export function findProblems({ tag, commits, changes, versions, changelog }: ReleaseFacts, isDry: boolean): string[] {
   const version = versions['package.json']!
@@ -42,7 +43,7 @@ export function findProblems({ tag, commits, changes, versions, changelog }: Rel
   ]
 }
 
-/** What the changelog says of a version, without its heading; null where it says nothing. */
+/** The changelog's section on a version, without its heading; null if there is none. */
 export function readNotes(changelog: string, version: string): string | null {
   const heading = `## [${version}] - `
   const section = changelog.split(/^(?=## \[)/m).find((text) => text.startsWith(heading))
@@ -51,7 +52,10 @@ export function readNotes(changelog: string, version: string): string | null {
   return /^\d{4}-\d\d-\d\d$/.test(first.slice(heading.length)) && text !== '' ? text : null
 }
 
-/** What the project does not know yet, and registries want: a line each. Until it does, only a dry run is made. */
+/**
+ * Finds facts that registries require but the project does not know yet, as one line each. Until then, only dry runs
+ * are possible.
+ */
 export function findOpen({ mcpName, repository }: Pick<ProjectFacts, 'mcpName' | 'repository'>): string[] {
   return [
     ...(repository === undefined ? ['package.json has no repository, which provenance is about'] : []),

@@ -1,6 +1,7 @@
 /**
- * Of the files of the repository, those that `.dockerignore` leaves in the context of an image. It understands what ours has: names of files
- * and folders, `*` within a name, and `!` for what is taken back in; the last line that fits decides. Throws Error for anything else.
+ * Lists the files of the repository that `.dockerignore` leaves in the context of an image. It supports what our file
+ * uses: names of files and folders, `*` within a name, and `!` for exceptions; the last matching line decides. Throws
+ * Error for anything else.
  */
 export function listContext(files: readonly string[], dockerignore: string): string[] {
   const rules = dockerignore

@@ -6,20 +6,22 @@ import { packExtension } from '@anthropic-ai/mcpb'
 import { build } from 'esbuild'
 import { run } from '../run-command.js'
 
-/** What a stdio server loads, the threads of heavy tools included. */
+/** The entry files of a stdio server, including the worker threads of heavy tools. */
 const ENTRIES = ['dist/stdio.js', 'worker.js']
-/** Only `svc-mcp demo` needs it, and a bundle is for one client. */
+/** A package that only `svc-mcp demo` needs, which is not in the bundle. */
 const NOT_NEEDED = '@modelcontextprotocol/sdk'
-/** Files that are read when they are first needed. */
+/** Matches files that are read when they are first needed. */
 const DATA = /\.(json|md)$|\/generated\/.*\.js$/
 const BESIDE = ['CHANGELOG.md', 'LICENSE']
 
 /**
- * Makes the bundle that Claude Desktop installs from a tarball of the package: what the stdio program can reach of it, and of its
- * dependencies what that loads, in the versions of package-lock.json. Rejects where a native module is among them, since the manifest says
- * that the bundle is for every platform.
+ * Makes the bundle that Claude Desktop installs, from a tarball of the package: the parts that the stdio program can
+ * reach, and of its dependencies what those load, in the versions of package-lock.json. Rejects if there is a native
+ * module among them, since the manifest promises that the bundle works on every platform.
  *
- * @param root of the project. @param manifest text of manifest.json. @param output path of the bundle.
+ * @param root root folder of the project.
+ * @param manifest text of manifest.json.
+ * @param output path of the bundle.
  */
 export async function makeBundle(root: string, tarball: string, manifest: string, output: string): Promise<void> {
   const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-bundle-'))
@@ -41,7 +43,10 @@ export async function makeBundle(root: string, tarball: string, manifest: string
   }
 }
 
-/** The files that the programs reach, relative to the package, with the data beside them; and the packages they import. */
+/**
+ * Finds the files that the programs reach, relative to the package and including data, and the packages that they
+ * import.
+ */
 async function findNeeded(folder: string): Promise<{ files: string[]; packages: string[] }> {
   const [, id] = /'\.\/([\da-f]{12})\//.exec(readFileSync(join(folder, 'dist/stdio.js'), 'utf8'))!
   const { metafile } = await build({
@@ -69,7 +74,10 @@ async function findNeeded(folder: string): Promise<{ files: string[]; packages: 
   }
 }
 
-/** Writes package.json and node_modules: these packages and what they need, as package-lock.json has them, without what is native. */
+/**
+ * Writes package.json and node_modules with these packages and their dependencies, as in package-lock.json but without
+ * native modules.
+ */
 function installInto(folder: string, { root, packages }: { root: string; packages: string[] }): void {
   const read = (path: string) => JSON.parse(readFileSync(join(root, path), 'utf8')) as Record<string, unknown>
   const { name, version, type, license, dependencies } = read('package.json')
@@ -93,7 +101,7 @@ function installInto(folder: string, { root, packages }: { root: string; package
   checkLocked(folder, read('package-lock.json') as { packages: Record<string, { version: string }> })
 }
 
-/** Throws where npm took another version than the lock file has for some place. */
+/** Throws if npm installed another version than the lock file states. */
 function checkLocked(folder: string, lock: { packages: Record<string, { version: string }> }): void {
   const locked = new Set(
     Object.entries(lock.packages).map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`),

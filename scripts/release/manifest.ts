@@ -1,18 +1,18 @@
 import { CONFIG_VARIABLES } from '../docs/config-variables.js'
 
-/** What the manifest of a bundle and server.json say of the project, from package.json. */
+/** The facts from package.json that the manifest of a bundle and server.json contain. */
 export interface ProjectFacts {
   name: string
   version: string
   description: string
   license: string
   engines: { node: string }
-  /** Name in the MCP registry: a namespace that its owner can prove, and ours in it. */
+  /** The name in the MCP registry: a namespace whose ownership can be proven, and our name in it. */
   mcpName: string
   repository?: { type: string; url: string }
 }
 
-/** One field of the form that Claude Desktop shows: a blank one is the default of the server. */
+/** A field of the form in Claude Desktop. A blank field means the default of the server. */
 export interface Field {
   variable: string
   type: 'string' | 'number' | 'boolean' | 'file'
@@ -25,7 +25,10 @@ export interface Field {
   max?: number
 }
 
-/** What people are asked for, here and in server.json; everything else has a default that serves them. By name in the form, in its order. */
+/**
+ * The settings for which people are asked, here and in server.json, by name and in the order of the form. All others
+ * have suitable defaults.
+ */
 export const FIELDS: Readonly<Record<string, Field>> = {
   pce_host: {
     variable: 'PCE_HOST',
@@ -97,7 +100,7 @@ export const FIELDS: Readonly<Record<string, Field>> = {
 const known = new Set(CONFIG_VARIABLES.map(({ name }) => name))
 for (const { variable } of Object.values(FIELDS)) if (!known.has(variable)) throw new Error(`there is no ${variable}`)
 
-/** `manifest.json` of the bundle (manifest_version 0.3), as text. */
+/** Renders `manifest.json` of the bundle (manifest_version 0.3). */
 export function renderManifest({ name, version, description, license, engines, repository }: ProjectFacts): string {
   const fields = Object.entries(FIELDS)
   const manifest = {

@@ -7,7 +7,7 @@ interface LockFile {
   packages: Record<string, { version: string; dev?: boolean; devOptional?: boolean }>
 }
 
-/** Every file of a release has its checksum, and no other has. Throws Error. */
+/** Checks that every file of a release has a correct checksum, and that there is no other checksum. Throws Error. */
 export function checkSums(folder: string): void {
   const named = run('sha256sum', ['--check', '--strict', '--quiet', 'SHA256SUMS'], folder)
   const sums = readFileSync(join(folder, 'SHA256SUMS'), 'utf8').trimEnd().split('\n')
@@ -17,7 +17,9 @@ export function checkSums(folder: string): void {
     throw new Error(`${named} without a checksum: ${without.join(', ')}`)
 }
 
-/** The list of what is inside names every package that ours needs to run, and none that is for development. Throws Error. */
+/**
+ * Checks that the SBOM lists every package that ours needs to run, and none that is only for development. Throws Error.
+ */
 export function checkSbom(root: string, path: string): void {
   const bom = JSON.parse(readFileSync(path, 'utf8')) as {
     bomFormat: string
@@ -41,7 +43,7 @@ export function checkSbom(root: string, path: string): void {
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
 }
 
-/** What is built from the context of the image is what is in the package. Throws Error. */
+/** Checks that building from the context of the image gives the content of the package. Throws Error. */
 export function checkContext(root: string, context: string, folder: string): void {
   mkdirSync(folder)
   run('tar', ['-xzf', context, '-C', folder], folder)

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 
-/** Bytes that a package of ours may have. */
+/** The maximum size of our package, in bytes. */
 const LARGEST = 1_500_000
-/** How a project may look for our types: as Node.js does, and as bundlers do. */
+/** The ways in which a project may look up our types: as Node.js does, and as bundlers do. */
 const RESOLUTIONS = { nodenext: { module: 'nodenext' }, bundler: { module: 'esnext', moduleResolution: 'bundler' } }
-/** A project that imports everything that package.json exports, by the name that it has there, with its types. */
+/** The source of a project that imports everything that package.json exports, with its types. */
 const consumerOf = (name: string) => `
 import { createPceClient, type PceClientOptions } from '${name}/pce-client'
 const options: PceClientOptions = { url: 'https://pce.example.com', port: 8443 }
@@ -19,7 +19,7 @@ void wrong
 `
 const EXPORTED = ['./pce-client']
 
-/** What publint finds, and what "Are the types wrong?" does, and the size. Throws Error with all of it. */
+/** Checks the package with publint and "Are the types wrong?", and checks its size. Throws Error with all findings. */
 export async function judgePackage(root: string, tarball: string): Promise<void> {
   const bytes = readFileSync(tarball)
   const content = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.byteLength)
@@ -27,7 +27,7 @@ export async function judgePackage(root: string, tarball: string): Promise<void>
   const found = messages.map((message) => formatMessage(message, pkg) ?? message.code)
   const { size } = statSync(tarball)
   if (size > LARGEST) found.push(`it has ${size} bytes, and at most ${LARGEST} are allowed`)
-  // There is no CommonJS of it: Node.js 20.19 requires ES modules.
+  // The package has no CommonJS version, because Node.js 20.19 can require ES modules.
   const attw = [
     join(root, 'scripts/smoke/node_modules/@arethetypeswrong/cli/dist/index.js'),
     tarball,
@@ -41,7 +41,10 @@ export async function judgePackage(root: string, tarball: string): Promise<void>
   if (found.length > 0) throw new Error(found.join('\n'))
 }
 
-/** Compiles and runs the consumer in a project that has the package. Throws Error with what the compiler or the program said. */
+/**
+ * Compiles and runs the consumer in a project with the package. Throws Error with the output of the compiler or the
+ * program.
+ */
 export function judgeTypes(root: string, project: string): void {
   const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name: string; exports: object }
   if (Object.keys(own.exports).join() !== EXPORTED.join())

@@ -4,7 +4,7 @@ import { getMcpConfigForManifest, unpackExtension, type McpbManifestAny } from '
 import { Client } from '@modelcontextprotocol/sdk/client/index.js'
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 
-/** A PCE that answers. */
+/** The address and key of a PCE that answers. */
 export interface KnownPce {
   url: string
   key: string
@@ -14,8 +14,9 @@ export interface KnownPce {
 type Answers = Record<string, string | number | boolean>
 
 /**
- * Unpacks the bundle and starts it as Claude Desktop would, with the form filled in twice: as far as needed and with blanks passed on as
- * they stand, and whole with only tools that read. Throws Error where it does not serve.
+ * Unpacks the bundle and starts it as Claude Desktop would, with two versions of the form: one with only the required
+ * fields, where blank ones are passed on literally, and one with all fields and only read-only tools. Throws Error if
+ * it does not work.
  */
 export async function tryBundle(bundle: string, folder: string, { url, key, secret }: KnownPce): Promise<void> {
   if (!(await unpackExtension({ mcpbPath: bundle, outputDir: folder, silent: true })))
@@ -38,7 +39,10 @@ export async function tryBundle(bundle: string, folder: string, { url, key, secr
     throw new Error(`with read_only it offers ${reading.join(', ')}`)
 }
 
-/** The tools that are offered with these answers, once one has been called that asks the PCE, and one that runs in a thread. */
+/**
+ * Starts the server with these answers, calls a tool that queries the PCE and one that runs in a worker thread, and
+ * returns the offered tools.
+ */
 async function serve(manifest: McpbManifestAny, extensionPath: string, userConfig: Answers): Promise<string[]> {
   const config = await getMcpConfigForManifest({
     ...{ manifest, extensionPath, userConfig },

@@ -3,21 +3,22 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Settings of another PCE, which the demonstration must leave alone. */
+/** Settings of another PCE, which the demonstration must ignore. */
 const OTHERS = 'PCE_HOST=https://127.0.0.1:1\nMCP_READ_ONLY=1\nMCP_TOOLSETS=vens\n'
-/** Columns of the narrowest terminal. */
+/** The width of the narrowest terminal, in columns. */
 const WIDTH = 80
 
 /**
- * Plays the installed demonstration in a folder with the settings of another PCE, and ends it with Ctrl-C when it waits for clients. Throws
- * Error with what it said where the story is not whole, the picture is not there, or something is left running.
+ * Runs the installed demonstration in a folder with the settings of another PCE, and ends it with Ctrl-C when it waits
+ * for clients. Throws Error with its output if the story is incomplete, the picture is missing, or a process is left
+ * running.
  */
 export async function tryDemo(program: string, folder: string, env: Record<string, string>): Promise<void> {
   writeFileSync(join(folder, '.env'), OTHERS)
   const child = spawn(program, ['demo', '--port', '0'], {
     cwd: folder,
     env: { ...env, MCP_READ_ONLY: '1' },
-    // A group of its own, as a terminal gives it: Ctrl-C reaches all of it.
+    // A process group of its own receives Ctrl-C as a whole, as in a terminal.
     detached: true,
     stdio: ['ignore', 'pipe', 'pipe'],
   })

@@ -2,7 +2,7 @@ import type { Test } from 'tap'
 
 let open: Test | undefined
 
-/** The subtest of the file that is being loaded: what `import t from 'tap'` becomes in a compiled test file. */
+/** The subtest of the test file that is being loaded. In a compiled test file it replaces `import t from 'tap'`. */
 export function fileTest(): Test {
   if (open === undefined) throw new Error('No test file is being loaded')
   return open
