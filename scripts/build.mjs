@@ -1,8 +1,9 @@
 /**
- * `npm run build`: compiles what is shipped into a folder of its own below dist/, named for the content of what it was made from; then
- * lets the files that package.json names lead there, each replaced in one step. So dist/ is complete at every moment, a build that
- * is interrupted changes nothing, and a program that is running keeps the parts that it loads later (D106). Does nothing when dist/
- * is current, and with `--quiet` does not say so. Says what it does on standard error, because `npm pack --json` promises JSON on standard output.
+ * `npm run build` compiles everything that is shipped into a new folder below dist/, named after a hash of its sources.
+ * The files that package.json names are then replaced one by one, each atomically, to refer to that folder. So dist/ is
+ * complete at every moment, an interrupted build changes nothing, and a running program keeps the parts that it loads
+ * later (D106). If dist/ is current, nothing happens, and `--quiet` omits the message about that. Messages go to
+ * standard error, because `npm pack --json` promises JSON on standard output.
  */
 import './ensure-install.mjs'
 import { spawn } from 'node:child_process'
@@ -31,21 +32,25 @@ const DATA_FILES = [
   'pictures/generated/app.js',
   'pictures/generated/page.js',
 ]
-/** Rooms whose Markdown below their folders is data too; a README beside the code is not. */
+/** Rooms whose Markdown in subfolders is data too, unlike a README beside the code. */
 const TEXT_ROOMS = ['knowledge']
-/** What decides, beside the sources and the data, how a build comes out. */
+/** Files that determine a build in addition to the sources and the data. */
 const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs']
-// Each program is a file with the parts it loads, and what several of them need is a part that they share: the sources one by one would be
-// 600 small modules to find and read, which a person waits for at every start of their client, and the same code twice in the package.
+// Each program is bundled into one file and the parts that it loads later; code that several programs need is in shared
+// parts. Without bundling, every start of a client would wait for some 600 small modules to be found and read; without
+// sharing, the package would contain the same code twice.
 const PROGRAMS = {
   stdio: 'programs/stdio.ts',
   http: 'programs/http.ts',
   worker: 'programs/worker.ts',
   'pce-client/index': 'pce-client/index.ts',
 }
-/** Alone, since the image of the server leaves it out. */
+/** The simulator is bundled separately, since the image of the server leaves it out. */
 const SIMULATOR = 'pce-simulator/pce-sim'
-/** Packages that are bundled with stdio, which somebody waits for; the others are found in node_modules when a program needs them. */
+/**
+ * Packages that are bundled with stdio, whose start people wait for. All others are loaded from node_modules when a
+ * program needs them.
+ */
 const BUNDLED = [
   '@modelcontextprotocol/sdk',
   '@sinclair/typebox',
@@ -62,9 +67,9 @@ const BUNDLED = [
   'pino',
   'semver',
 ]
-// Only `svc-mcp demo` is a client.
+// Only `svc-mcp demo` is an MCP client.
 const CLIENT_OF_DEMO = '@modelcontextprotocol/sdk/client/*'
-/** How long a build stays after it was replaced: programs that run from it load parts of it late. */
+/** How long a replaced build is kept, because programs that run from it load parts of it later. */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -89,13 +94,13 @@ if (existsSync(home) && [...doors].every(([path, text]) => readIfThere(join(root
 }
 sweep()
 
-/** Compiles everything beside `folder` and gives it that name when it is whole. */
+/** Compiles everything beside `folder`, and renames it to `folder` when it is complete. */
 async function compileInto(folder) {
   const scratch = join(dist, `.unfinished-${process.pid}`)
   rmSync(scratch, { recursive: true, force: true })
   mkdirSync(scratch, { recursive: true })
   const declared = emitDeclarations(scratch)
-  // On a fresh clone this package is there only after the install that this program begins with.
+  // In a fresh clone, this package is only available after the install at the beginning of this program.
   const { build } = await import('esbuild')
   const common = {
     absWorkingDir: root,
@@ -106,7 +111,7 @@ async function compileInto(folder) {
     format: 'esm',
     target: 'node20.19',
     logLevel: 'warning',
-    // CommonJS packages inside an ES module still ask for Node's own modules by require.
+    // Bundled CommonJS packages still load Node's own modules with require.
     banner: { js: "import { createRequire } from 'node:module';const require = createRequire(import.meta.url);" },
   }
   await Promise.all([
@@ -124,23 +129,23 @@ async function compileInto(folder) {
   try {
     renameSync(scratch, folder)
   } catch (error) {
-    // Another build of the same sources was done first.
+    // Another build of the same sources has finished first.
     if (!existsSync(folder)) throw error
     rmSync(scratch, { recursive: true, force: true })
   }
 }
 
-/** The types of the PCE client, which other programs import. Ends this process when they do not check. */
+/** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */
 async function emitDeclarations(folder) {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', folder]
-  // Standard output of tsc, where it reports, goes to ours for errors.
+  // tsc reports on standard output, which is redirected to our standard error.
   const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
   if (status === 0) return
   rmSync(folder, { recursive: true, force: true })
   process.exit(status ?? 1)
 }
 
-/** The files that package.json names, by path, with the text that leads to the build `target`. */
+/** The entry files that package.json names, by path, with a text that re-exports the build `target`. */
 function doorsTo(target) {
   const leadIn = (path) => {
     const there = posix.relative(posix.dirname(path), posix.join('dist', target, posix.relative('dist', path)))
@@ -148,18 +153,18 @@ function doorsTo(target) {
   }
   const programs = Object.values(bin).map((path) => [path, `#!/usr/bin/env node\nimport '${leadIn(path)}'\n`])
   const modules = Object.values(exports).flatMap(({ types, default: code }) => {
-    // The declarations too are named by the code they belong to.
+    // The declarations also import from the path of their JavaScript file.
     const text = `export * from '${leadIn(posix.normalize(code))}'\n`
     return [code, types].map((path) => [posix.normalize(path), text])
   })
   return new Map([...programs, ...modules])
 }
 
-/** Replaces each door in one step; whichever of them has been replaced, each leads to a whole build. */
+/** Replaces each entry file atomically, so that at every moment each of them refers to a complete build. */
 function openDoors() {
   const before = new Set([...doors.keys()].map(buildBehind).filter((name) => name !== undefined && name !== id))
   for (const name of before) if (existsSync(join(dist, name))) utimesSync(join(dist, name), new Date(), new Date())
-  // npm packs the whole of dist/, and it must be this build alone.
+  // npm would pack the whole of dist/, so only this build is included.
   const packed = [`dist/${id}/**`, ...doors.keys()].map((path) => `!${path.slice('dist'.length)}`)
   replaceFile('dist/.npmignore', ['*', '!*/', ...packed, ''].join('\n'))
   for (const [path, text] of doors) replaceFile(path, text, Object.values(bin).includes(path) ? 0o755 : 0o644)
@@ -173,12 +178,15 @@ function replaceFile(path, text, mode = 0o644) {
   renameSync(fresh, join(root, path))
 }
 
-/** The name of the build that a door leads to now. */
+/** The name of the build to which an entry file refers. */
 function buildBehind(path) {
   return /'(?:\.{1,2}\/)+([\da-f]{12})\//.exec(readIfThere(join(root, path)) ?? '')?.[1]
 }
 
-/** Removes what builds that died have left, and what nobody can be running from any more, also of an older layout. */
+/**
+ * Removes what aborted builds have left, and builds from which no program can still be running, including those of an
+ * older layout.
+ */
 function sweep() {
   const paths = [...doors.keys()]
   const kept = new Set([...paths, ...paths.map(dirname), `dist/${id}`, 'dist/.npmignore'])
@@ -188,7 +196,7 @@ function sweep() {
       const path = join(root, folder, name)
       const [, maker] = /^\.unfinished-(\d+)$/.exec(name) ?? []
       if (maker === undefined ? Date.now() - statSync(path).mtimeMs < KEPT_MS : isRunning(Number(maker))) continue
-      // In two steps, so that no build is ever found half removed under its name.
+      // A folder is renamed before it is removed, so that no build is ever half removed under its own name.
       const doomed = join(dist, `.unfinished-${process.pid}`)
       if (path !== doomed) renameSync(path, doomed)
       rmSync(doomed, { recursive: true, force: true })
@@ -206,7 +214,7 @@ function isRunning(pid) {
   }
 }
 
-/** Every source that is shipped, relative to the root, with `/` between folders. */
+/** Lists every shipped source, relative to the root, with `/` between folders. */
 function listSources() {
   const isSource = (name) => name.endsWith('.ts') && !name.endsWith('.d.ts')
   return readdirSync(root, { withFileTypes: true })

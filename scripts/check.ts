@@ -1,8 +1,8 @@
 /**
- * `npm run check`: types, lint, format, walls, and everything generated, each as a named step. As many steps run side by side as there are
- * processors, the longest first, and all of them run, so that one round shows everything; the output of a step is shown where it failed.
- * What the tools remember of the last round is kept in node_modules/.cache. `npm run check -- lint types` runs these steps alone. Ends with
- * `N passed, N failed`.
+ * `npm run check` runs types, lint, format, walls and generated files as named steps. As many steps run at the same
+ * time as there are processors, the longest first. All of them run, so that one round shows everything; the output of
+ * failed steps is shown. Caches of the tools are kept in node_modules/.cache. `npm run check -- lint types` runs only
+ * these steps. The last line is `N passed, N failed`.
  */
 import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -12,7 +12,7 @@ import { summaryLine } from './summary-line.js'
 
 interface Step {
   name: string
-  /** Arguments of Node.js. */
+  /** The arguments of Node.js. */
   program: readonly string[]
   /** What to do about a failure. */
   remedy: string
@@ -32,14 +32,15 @@ const walls = (config: string, entry: string) => [
 ]
 const cached = (name: string) => ['--cache', '--cache-strategy', 'content', '--cache-location', `${CACHE}/${name}`]
 
-/** The longest first: the round ends when the last step does. */
+/** The steps, with the longest first, because the round ends when the last step does. */
 const STEPS: readonly Step[] = [
   {
     name: 'lint',
     program: ['node_modules/eslint/bin/eslint.js', '--max-warnings=0', ...cached('eslint'), '.'],
     remedy: '`npm run format` fixes what can be fixed automatically',
   },
-  // The PCE client's declarations, which are shipped, are checked with the rest: tsconfig.json has `declaration`.
+  // The PCE client's declarations are shipped. They are checked with everything else, because tsconfig.json has
+  // `declaration`.
   { name: 'types', program: tsc('tsconfig.json', 'types'), remedy: 'the types must check' },
   {
     name: 'format',

@@ -1,7 +1,7 @@
 /**
- * `npm run release`: makes everything that a release consists of from a tag, in a folder: the package, the bundle for Claude Desktop, the
- * context that the image is built from, the list of what is inside (SBOM), server.json, the notes, and checksums. It publishes nothing;
- * docs/releasing.md says how that is done.
+ * `npm run release` makes everything that a release consists of from a tag: the package, the bundle for Claude Desktop,
+ * the build context of the image, the SBOM, server.json, the notes, and checksums, all in one folder. It does not
+ * publish anything; docs/releasing.md describes how to do that.
  */
 import {
   existsSync,
@@ -104,7 +104,7 @@ function versionIn(path: string): string {
 async function make(folder: string): Promise<void> {
   const named = (suffix: string) => join(folder, fileNameOf(project, suffix))
   const put = (file: string, text: string) => writeFileSync(join(folder, file), text)
-  // Builds, and packs that build.
+  // `npm pack` also makes the build that it packs.
   run('npm', ['pack', '--silent', '--pack-destination', folder], root)
   await makeBundle(root, named('.tgz'), read(MANIFEST), named('.mcpb'))
   makeContext(named('-image.tar.gz'))
@@ -115,7 +115,7 @@ async function make(folder: string): Promise<void> {
   put('SHA256SUMS', sums.sort((one, other) => one.slice(66).localeCompare(other.slice(66))).join(''))
 }
 
-/** What `docker build` is given, byte for byte the same for the same commit. */
+/** Makes the build context for `docker build`, which is byte for byte the same for the same commit. */
 function makeContext(path: string): void {
   const files = listContext(git('ls-files', '-z').split('\0').filter(Boolean), read('.dockerignore'))
   const same = ['--sort=name', '--owner=0', '--group=0', '--numeric-owner', '--mode=u+rw,go=rX', '--mtime']
@@ -125,12 +125,13 @@ function makeContext(path: string): void {
 }
 
 /**
- * CycloneDX, of what the package needs to run. Asked of a project without what is for development: from ours, `npm sbom --omit dev` leaves
- * out packages that development needs as well, such as the MCP SDK.
+ * Makes a CycloneDX SBOM of everything that the package needs to run. It is generated from a project without
+ * development dependencies, because in ours `npm sbom --omit dev` omits packages that development needs as well, such
+ * as the MCP SDK.
  */
 function makeSbom(): string {
   const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-sbom-'))
-  // npm calls a project after its folder.
+  // npm names a project after its folder.
   const folder = join(scratch, name)
   try {
     mkdirSync(folder, { recursive: true })

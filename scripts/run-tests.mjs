@@ -21,9 +21,12 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 
   Suites: ${Object.keys(SUITES).join(', ')} (scripts/suite/suites.mjs says what they are for)
 `
-/** Processes that the quick files share, for each that runs at a time: more than one, so that the last ones end together. */
+/**
+ * How many processes share the quick files for each one that runs at a time. With several, they all end at about the
+ * same time.
+ */
 const PROCESSES_PER_JOB = 2
-/** In which tap itself ends a file that only waits, and says where it stood. */
+/** After a file's own limit, tap has this long to end a file that only waits and to say where. */
 const GRACE_SECONDS = 5
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -53,8 +56,9 @@ await report('min', t)
 for (const [index, group] of groupFiles(files).entries()) void runGroup(`process ${index + 1}`, group)
 
 /**
- * What the processes run. The quick files share a few processes, because each loads tap, the packages and the sources, which takes
- * longer than most files; dealt out by weight, so that all end at about the same time. A slow file has a process for itself.
+ * Distributes the files over processes. Quick files share a few processes, because loading tap, the packages and the
+ * sources takes longer than most files; they are distributed by size, so that all processes end at about the same time.
+ * A slow file has a process of its own.
  */
 function groupFiles(names) {
   const all = [...new Set(names)].map((name) => [name]).sort((one, other) => bytesOf(other) - bytesOf(one))
@@ -71,19 +75,19 @@ function bytesOf(names) {
   return names.reduce((sum, name) => sum + statSync(join(root, name)).size, 0)
 }
 
-/** Runs files in a process of their own, and tells each as it ends. */
+/** Runs files in a process of their own, and reports each one when it ends. */
 async function runGroup(title, names) {
   const left = new Set(names)
   const run = t.spawn(
     'env',
     [
-      // tap adds a preload that follows every process into the ones it starts; what the tests start must run as it does without them.
+      // tap adds a preload to child processes. Processes that tests start must run as they would without it.
       `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
       process.execPath,
-      // Room for what a test throws away (in MB): the collector would run all the time in the little that Node.js gives it.
+      // Tests produce so much garbage that with Node.js's default size (in MB) the collector would run all the time.
       ...['--enable-source-maps', '--max-semi-space-size=64', '--single-threaded-gc'],
       suite.compiled(join(root, 'scripts/suite/run-files.ts')),
-      // tap names the folders of fixtures for the arguments.
+      // tap names the folders of fixtures after the arguments.
       title,
     ],
     {
@@ -98,7 +102,7 @@ async function runGroup(title, names) {
         SVC_MCP_SUITE_FOLDER: suite.folder,
         FILE_LIMIT: limitMs,
         TEST_FILES: JSON.stringify(urlsOf(names)),
-        // Each file has its own limit, which a process that no longer listens to anything overlooks.
+        // The limit of a single file has no effect on a process that is completely busy.
         TAP_TIMEOUT: String(names.length * Number(values.timeout) + GRACE_SECONDS),
       },
     },
@@ -164,7 +168,7 @@ function listTests(folder) {
 function listFiles(folder) {
   return (
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
-      // Packages that are installed beside their users bring tests of their own.
+      // Packages that are installed beside the tests contain tests of their own.
       .filter((name) => !name.includes('node_modules'))
       .map((name) => relative(root, join(folder, name)))
   )

@@ -1,8 +1,9 @@
 /**
- * `node scripts/undo-fixes.mjs [--at REV] [COMMIT …]`: whether the suite still notices faults that were once mended. For each commit (by
- * default the thirty of FIXES) it makes a copy of the project at REV (default HEAD), undoes what the commit did to shipped code, runs the
- * tests of the rooms that the commit's own tests are in, and prints one line: `caught` with the test files that failed, `MISSED`, or
- * `gone` where the code has moved on so far that the commit can no longer be undone. Exits with 1 where a fault is missed.
+ * `node scripts/undo-fixes.mjs [--at REV] [COMMIT …]` tests whether the suite still notices bugs that were fixed. For
+ * each commit (by default the thirty of FIXES) it copies the project at REV (default HEAD), undoes the commit's changes
+ * to shipped code, and runs the tests of the rooms to which the commit's own tests belong. It prints one line each:
+ * `caught` with the failed test files, `MISSED`, or `gone` if the code has changed so much that the commit cannot be
+ * undone any more. Exits with 1 if a bug was missed.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -11,7 +12,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-/** Thirty fixes of shipped code, spread over the rooms and the bounds. */
+/** Thirty fixes of shipped code, spread over the rooms. */
 const FIXES = [
   'acd2d2d', // audit: pipes, forced exits
   '5d8ab95', // enforcement: what reads back in the mode is changed
@@ -44,7 +45,7 @@ const FIXES = [
   '26558d7', // tools: a provisioning with an unreadable answer
   '1883194', // mcp: a last line without its line feed
 ]
-/** What is not shipped stays as it is, so that today's tests judge. */
+/** Everything that is not shipped stays as it is, so that today's tests decide. */
 const KEPT = ['test', 'docs', 'scripts', 'deploy', 'skills', '.ci', 'package.json', 'package-lock.json']
 const TEST = /^test\/.*\.(test|long)\.ts$/
 
@@ -71,7 +72,10 @@ try {
 }
 process.exit(missed === 0 ? 0 : 1)
 
-/** Whether what the commit did to shipped code could be undone in the copy; git follows files that have moved since. */
+/**
+ * Undoes the commit's changes to shipped code in the copy, and returns whether that was possible. git follows files
+ * that have since been moved.
+ */
 function undo(commit) {
   run('git', copy, 'revert', '--no-commit', commit)
   for (const path of KEPT) run('git', copy, 'checkout', '--quiet', 'HEAD', '--', path)
@@ -81,7 +85,9 @@ function undo(commit) {
   return changed.length > 0 && changed.every((line) => !/^(U.|.U|AA|DD)/.test(line))
 }
 
-/** Runs the test files that the commit touched, and for one that is no longer there those of its room, until one fails. */
+/**
+ * Runs the test files that the commit changed, and for a file that no longer exists those of its room, until one fails.
+ */
 function judge(commit) {
   const touched = git(root, 'show', '--name-only', '--format=', commit).split('\n')
   const tests = touched

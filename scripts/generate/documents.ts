@@ -36,8 +36,8 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => readFileSync(join(root, path), 'utf8')
 
 /**
- * The generated parts of the documents, and the files that are made of the same facts. A problem is a comment that
- * cites a decision or a fact that no page defines, a page that links to what is not there, or a command in a page that no test runs.
+ * Generates parts of the documents, and files that are made from the same facts. Problems are comments that cite a
+ * decision or fact which no page defines, links that lead nowhere, and commands in a page that no test runs.
  */
 export const documents: Generator = {
   folders: [SKILL_FOLDER],
@@ -91,7 +91,7 @@ function findProblems(): string[] {
   ]
 }
 
-/** Every text that may cite, by its path below the root. */
+/** Reads every text that may contain citations, by its path below the root. */
 function sourcesBelow(folder: string): Map<string, string> {
   const sources = new Map<string, string>()
   for (const entry of readdirSync(join(root, folder), { withFileTypes: true })) {

@@ -6,9 +6,10 @@ import { build } from 'esbuild'
 const NO_SOURCES = new Set(['node_modules', 'dist', 'data', 'deploy', 'docs', 'test-artifacts'])
 
 /**
- * Compiles every source into a folder of its own, file by file at the paths of the sources, so that no process of the suite compiles
- * anything. In the compiled files `import.meta.url` is still that of the source, and `t` of a test file is the subtest that was opened
- * for it, because files that share a process must not share hooks, time limits and counts. Rejects when a file does not parse.
+ * Compiles every source into a separate folder with the same paths, so that no process of the suite has to compile
+ * anything. In compiled files, `import.meta.url` is still that of the source, and `t` of a test file is its own
+ * subtest, because files that share a process must not share hooks, time limits and counts. Rejects if a file cannot be
+ * parsed.
  */
 export async function compileSuite(root) {
   const folder = join(root, '.suite', String(process.pid))
@@ -39,7 +40,7 @@ export async function compileSuite(root) {
     const source = readFileSync(path, 'utf8').replaceAll('import.meta.url', () => url)
     if (!relative(root, path).startsWith(`test${sep}`)) return source
     const fileTest = JSON.stringify(pathToFileURL(compiled(join(root, 'scripts/suite/file-test.ts'))).href)
-    // On one line, so that the lines of the source stay where they are.
+    // The replacement has a single line, so that line numbers do not change.
     return source.replace(
       /^import t\b.* from 'tap'$/m,
       `import { fileTest } from ${fileTest}; import type { Test } from 'tap'; const t = fileTest()`,

@@ -1,6 +1,6 @@
 /**
- * A tap program that runs the test files of the variable TEST_FILES one after the other, each as a subtest, for at most FILE_LIMIT
- * milliseconds each. A file that asserts nothing is a failure.
+ * A tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with a limit
+ * of FILE_LIMIT milliseconds. A file without an assertion is a failure.
  */
 import t from 'tap'
 import { loadInto } from './file-test.js'
@@ -13,6 +13,7 @@ for (const { name, url } of files) {
   const results = await t.test(name, { timeout }, (test) => loadInto(test, url))
   if (results?.count === 0) t.fail(`${name} asserts nothing`)
 }
-// What a test has left open must not keep the suite waiting; but first tap hands over what a slow reader has not taken yet.
+// Handles that tests leave open must not keep the process alive, but tap must first write what a slow reader has not
+// read yet.
 t.on('end', () => process.stdout.write('', () => process.exit()))
 t.end()

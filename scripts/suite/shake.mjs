@@ -1,7 +1,7 @@
 /**
- * A preload (`node --import`) that delays what the operating system may delay: what is written to sockets, asynchronous calls to files,
- * and timers. The delays come from SHAKE_SEED and the program's arguments, so a run can be repeated. A test that fails under them relies
- * on the pace of the machine.
+ * A preload (`node --import`) that delays what the operating system may delay: writes to sockets, asynchronous file
+ * operations, and timers. The delays are derived from SHAKE_SEED and the program's arguments, so a run can be repeated.
+ * A test that fails because of them depends on the speed of the machine.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -14,7 +14,7 @@ const seed = createHash('sha256').update(`${process.env.SHAKE_SEED} ${process.ar
 const sleep = globalThis.setTimeout
 let state = seed.digest().readUInt32LE()
 
-/** The next of the pseudo-random delays (mulberry32); half of them are none at all. */
+/** Returns the next pseudo-random delay (mulberry32). Half of them are zero. */
 function nextDelay() {
   state = (state + 0x6d2b79f5) | 0
   let mixed = Math.imul(state ^ (state >>> 15), state | 1)
@@ -23,11 +23,14 @@ function nextDelay() {
   return Math.max(0, Math.round((fraction * 2 - 1) * LONGEST_MS))
 }
 
-/** Replaces a method by one that begins later. Its callers learn of the result by a callback or a promise, so what it returns is not needed. */
+/**
+ * Replaces a method by one that starts later. Its callers receive the result by a callback or a promise, so no return
+ * value is needed.
+ */
 function delayMethod(object, name) {
   const original = object[name]
   function delayed(...args) {
-    // Node.js writes standard streams at once, and programs that say something and exit rely on that.
+    // Node.js writes to standard streams immediately, and programs that print something and exit rely on that.
     const delay = this?._isStdio === true ? 0 : nextDelay()
     if (delay === 0) return original.apply(this, args)
     sleep(() => original.apply(this, args), delay)
@@ -35,7 +38,8 @@ function delayMethod(object, name) {
   object[name] = Object.defineProperties(delayed, Object.getOwnPropertyDescriptors(original))
 }
 
-// A stream writes its next part when the last one is done, so the order stays. What one end writes late, the other end reads late.
+// A stream only writes its next part when the previous one is done, so the order is kept. Delaying writes also delays
+// the reads of the other end.
 for (const name of ['_write', '_writev', '_final'])
   if (net.Socket.prototype[name]) delayMethod(net.Socket.prototype, name)
 

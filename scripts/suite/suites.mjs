@@ -1,13 +1,14 @@
 /**
- * What `npm test NAME` runs instead of the quick files: the files that `matching` fits, and `paths`, test files and folders that run once
- * more where something below them is another. Only what that can change is in the list.
+ * The suites of `npm test NAME`, which run instead of the quick files: files that match `matching`, and `paths`, test
+ * files and folders that are repeated in another environment. Only tests whose result may differ there are listed.
  */
 export const SUITES = {
-  // Large estates, faults at every step, processes that are killed.
+  // Large estates, faults at every step, and processes that are killed.
   long: { matching: /\.long\.ts$/ },
-  // Programs of others around the server: a proxy, a browser, log rotation, service managers.
+  // Third-party programs around the server: a proxy, a browser, log rotation, service managers.
   edge: { matching: /\.browser\.ts$|^test\/edge\/.*\.edge\.ts$/ },
-  // State in PostgreSQL instead of a file: what writes it, or tells how it is. Suites that only look up a user in it are not repeated.
+  // State in PostgreSQL instead of a file: tests that write it or observe its condition. Tests that only look up a user
+  // are not repeated.
   postgres: {
     matching: /^test\/postgres\/.*\.edge\.ts$/,
     paths: [
@@ -20,16 +21,16 @@ export const SUITES = {
       'test/state/promises.test.ts',
     ],
     env: { SERVICE_STATE: 'postgres' },
-    // The servers of the database want a processor too.
+    // The database servers need a processor too.
     jobs: 2,
   },
-  // Another Node.js than that of development: the one that starts the runner. Rules, tools and texts are plain JavaScript and cannot tell;
-  // these reach its own parts.
+  // Another version of Node.js, the one that starts the runner. Rules, tools and texts are plain JavaScript and cannot
+  // differ; these tests use its own modules.
   lts: {
     paths: [
-      // The whole service over HTTP and stdio, as processes.
+      // The whole service as processes, over HTTP and stdio.
       'test/acceptance',
-      // HTTP: bodies, headers, sockets that stay open or break off, cookies and forms.
+      // HTTP: bodies, headers, sockets that stay open or are interrupted, cookies and forms.
       'test/contract/authenticated.test.ts',
       'test/contract/client-address.test.ts',
       'test/contract/http-protocol.test.ts',
@@ -44,7 +45,7 @@ export const SUITES = {
       // Requests to the PCE: TLS, proxies, streams, compression, timers, URLs, numbers in JSON.
       'test/pce-client',
       'test/context/pce-hosts.test.ts',
-      // Cryptography, and fetch in the OpenID client.
+      // Cryptography, and `fetch` in the OpenID client.
       'test/auth',
       'test/approval/request-states.test.ts',
       'test/confirm/forged-challenges.test.ts',
@@ -56,7 +57,7 @@ export const SUITES = {
       'test/config/unanswering-files.test.ts',
       'test/process',
       'test/stdio',
-      // Worker threads, and what Node.js measures of itself.
+      // Worker threads, and Node.js's own measurements.
       'test/approve/drawing.test.ts',
       'test/metrics/metrics.test.ts',
     ],
