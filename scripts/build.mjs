@@ -34,8 +34,10 @@ const DATA_FILES = [
 ]
 /** Rooms whose Markdown in subfolders is data too, unlike a README beside the code. */
 const TEXT_ROOMS = ['knowledge']
+/** How the types of the PCE client are written. */
+const DECLARATIONS = 'pce-client/tsconfig.build.json'
 /** Files that determine a build in addition to the sources and the data. */
-const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', 'tsconfig.build.json', 'scripts/build.mjs']
+const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', DECLARATIONS, 'scripts/build.mjs']
 // Each program is bundled into one file and the parts that it loads later; code that several programs need is in shared
 // parts. Without bundling, every start of a client would wait for some 600 small modules to be found and read; without
 // sharing, the package would contain the same code twice.
@@ -137,7 +139,7 @@ async function compileInto(folder) {
 
 /** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */
 async function emitDeclarations(folder) {
-  const tsc = ['node_modules/typescript/bin/tsc', '-p', 'tsconfig.build.json', '--outDir', folder]
+  const tsc = ['node_modules/typescript/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
   // tsc reports on standard output, which is redirected to our standard error.
   const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
   if (status === 0) return

@@ -25,9 +25,9 @@ const tsc = (project: string, name: string) => [
   ...['node_modules/typescript/bin/tsc', '-p', project],
   ...['--incremental', '--tsBuildInfoFile', `${CACHE}/${name}.tsbuildinfo`],
 ]
-const walls = (config: string, entry: string) => [
+const walls = (name: string, entry: string) => [
   'node_modules/dependency-cruiser/bin/dependency-cruise.mjs',
-  ...['--config', config, '--cache', `${CACHE}/${config}`, '--cache-strategy', 'content'],
+  ...['--config', `scripts/boundaries/${name}.mjs`, '--cache', `${CACHE}/${name}`, '--cache-strategy', 'content'],
   ...['--output-type', 'err-long', entry],
 ]
 const cached = (name: string) => ['--cache', '--cache-strategy', 'content', '--cache-location', `${CACHE}/${name}`]
@@ -54,12 +54,12 @@ const STEPS: readonly Step[] = [
   },
   {
     name: 'boundaries',
-    program: walls('.dependency-cruiser.mjs', '.'),
-    remedy: '.dependency-cruiser.mjs says who may import what',
+    program: walls('walls', '.'),
+    remedy: 'scripts/boundaries/walls.mjs says who may import what',
   },
   {
     name: 'stdio',
-    program: walls('.dependency-cruiser.stdio.mjs', 'programs/stdio.ts'),
+    program: walls('stdio', 'programs/stdio.ts'),
     remedy: 'what only HTTP needs makes every start slower',
   },
   {

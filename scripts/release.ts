@@ -26,6 +26,7 @@ import type { ProjectFacts } from './release/manifest.js'
 import { run } from './run-command.js'
 
 const MANIFEST = 'deploy/claude-desktop/manifest.json'
+const SERVER_JSON = 'deploy/mcp-registry/server.json'
 const CHART = 'deploy/helm/svc-mcp/Chart.yaml'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -81,7 +82,7 @@ function readFacts(given: string | undefined) {
     versions: {
       'package.json': version,
       'package-lock.json': versionIn('package-lock.json'),
-      'server.json': versionIn('server.json'),
+      [SERVER_JSON]: versionIn(SERVER_JSON),
       [MANIFEST]: versionIn(MANIFEST),
       [CHART]: /^appVersion: '?([^'\n]+)/m.exec(read(CHART))?.[1] ?? 'no appVersion',
     },
@@ -109,7 +110,7 @@ async function make(folder: string): Promise<void> {
   await makeBundle(root, named('.tgz'), read(MANIFEST), named('.mcpb'))
   makeContext(named('-image.tar.gz'))
   writeFileSync(named('.cdx.json'), makeSbom())
-  put('server.json', read('server.json'))
+  put('server.json', read(SERVER_JSON))
   put('RELEASE_NOTES.md', `# ${name} ${version}\n\n${readNotes(read('CHANGELOG.md'), version)}\n`)
   const sums = readdirSync(folder).map((file) => `${hashOf(join(folder, file))}  ${file}\n`)
   put('SHA256SUMS', sums.sort((one, other) => one.slice(66).localeCompare(other.slice(66))).join(''))

@@ -1,8 +1,8 @@
 /**
  * What the stdio program loads when it runs, so without types: nothing that only HTTP needs, because a person waits for it at every
- * start of their client. `npm run check -- boundaries` checks it beside .dependency-cruiser.mjs.
+ * start of their client. `npm run check -- stdio` checks it beside the walls.
  */
-import walls from './.dependency-cruiser.mjs'
+import walls from './walls.mjs'
 
 const HTTP_ONLY = ['fastify', 'fastify-plugin', '@fastify', 'libsql', 'fast-jwt', 'openid-client', 'prom-client']
 

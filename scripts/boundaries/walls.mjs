@@ -379,7 +379,7 @@ export default {
     ...Object.entries(LIBRARIES).map(libraryRule),
     {
       name: 'library without a room',
-      comment: 'LIBRARIES in .dependency-cruiser.mjs says who may import which library.',
+      comment: 'LIBRARIES in scripts/boundaries/walls.mjs says who may import which library.',
       severity: 'error',
       from: { path: OURS, pathNot: WORKSHOPS },
       to: {
@@ -396,7 +396,7 @@ export default {
     },
     {
       name: 'no room',
-      comment: 'Every file lives in a room that .dependency-cruiser.mjs names.',
+      comment: 'Every file lives in a room that scripts/boundaries/walls.mjs names.',
       severity: 'error',
       from: { path: OURS, pathNot: EVERY_ROOM },
       to: {},
@@ -432,7 +432,7 @@ export default {
     doNotFollow: { path: '(^|/)node_modules(/|$)' },
     exclude: { path: '^(dist|pictures/generated|\\.[^./][^/]*)(/|$)' },
     tsPreCompilationDeps: true,
-    tsConfig: { fileName: fileURLToPath(new URL('tsconfig.json', import.meta.url)) },
+    tsConfig: { fileName: fileURLToPath(new URL('../../tsconfig.json', import.meta.url)) },
     enhancedResolveOptions: { exportsFields: ['exports'], conditionNames: ['import', 'node', 'default', 'types'] },
   },
 }

@@ -72,7 +72,7 @@ function render(): Map<string, string> {
       DECISIONS_PAGE,
       replaceSection(read(DECISIONS_PAGE), 'decisions-by-subject', renderDecisionIndex(read(DECISIONS_PAGE))),
     ],
-    ['server.json', renderServerJson(project)],
+    ['deploy/mcp-registry/server.json', renderServerJson(project)],
     ['deploy/claude-desktop/manifest.json', renderManifest(project)],
     ['.env.example', renderEnvironmentFile(CONFIG_VARIABLES)],
     ...SKILLS.flatMap((skill) => [...renderSkill(skill, tools, (path) => read(join('knowledge', path)))]),

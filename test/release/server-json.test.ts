@@ -8,7 +8,7 @@ import { VARIABLES } from '../../config/variables.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const read = (path: string) => JSON.parse(readFileSync(join(ROOT, path), 'utf8'))
-const server = read('server.json')
+const server = read('deploy/mcp-registry/server.json')
 const project = read('package.json')
 
 const text = (maxLength: number) => ({ type: 'string', minLength: 1, maxLength })

@@ -5,8 +5,8 @@ import t, { type Test } from 'tap'
 import tseslint from 'typescript-eslint'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
-const WALLS = '.dependency-cruiser.mjs'
-const STDIO_WALLS = '.dependency-cruiser.stdio.mjs'
+const WALLS = 'scripts/boundaries/walls.mjs'
+const STDIO_WALLS = 'scripts/boundaries/stdio.mjs'
 
 type Tree = { [name: string]: string | Tree }
 
