@@ -63,7 +63,7 @@ const traffic = {
 
 /** Which sources of the traffic get an allow rule. */
 export const SourcesInput = {
-  exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Not let in: app|env, app=X or env=X' })),
+  exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Keep out: app|env, app=X or env=X' })),
   environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Let in only these env labels' })),
 }
 

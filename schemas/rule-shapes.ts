@@ -96,7 +96,7 @@ export const RuleParts = {
   providers: ActorsInput('Destinations: ams, key=value, iplist:NAME, href …'),
   consumers: ActorsInput('Sources'),
   ingress_services: ServicesInput('{port, proto, to_port?}, {service: NAME} or {href}'),
-  egress_services: ServicesInput('Windows programs of the consumer: {service} or {href}; allow only'),
+  egress_services: ServicesInput('Windows consumer programs: {service} or {href}; allow only'),
   unscoped_consumers: Type.Boolean({ default: false, description: 'Beyond the scope' }),
   description: Type.String({ description: 'Text' }),
 }

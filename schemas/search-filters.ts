@@ -2,16 +2,18 @@ import { Type } from '@sinclair/typebox'
 
 /** A filter that matches text anywhere in the value, unless `exact` is set. */
 export const Part = (of?: string) =>
-  Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Part' : `Part; ${of}` }))
+  Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Contains' : `Contains; ${of}` }))
 
 /** The `policy_version` argument of every list of policy objects, read by `readPolicyVersion`. */
 export const PolicyVersionInput = {
   policy_version: Type.Optional(
-    Type.Union([Type.String(), Type.Integer({ minimum: 1 })], { description: 'draft (default), active or a number' }),
+    Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
+      description: 'draft (default), active or a version number',
+    }),
   ),
 }
 
 /** The `exact` argument of every list tool with text filters. */
 export const ExactInput = {
-  exact: Type.Optional(Type.Boolean({ description: 'Whole, not part' })),
+  exact: Type.Optional(Type.Boolean({ description: 'Match the whole text' })),
 }

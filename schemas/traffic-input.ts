@@ -24,7 +24,7 @@ const services = (description: string) =>
           port: Type.Optional(Type.Integer({ description: 'Port' })),
           to_port: Type.Optional(Type.Integer({ description: 'Last' })),
           proto: Type.Optional(Type.Union([Type.String(), Type.Integer()], { description: 'tcp, 6 …' })),
-          process_name: Type.Optional(Type.String({ description: 'Part' })),
+          process_name: Type.Optional(Type.String({ description: 'Contains' })),
           windows_service_name: Type.Optional(Type.String({ description: 'Name' })),
         },
         { additionalProperties: false },
@@ -34,11 +34,11 @@ const services = (description: string) =>
   )
 
 /** The policy decisions to query. */
-export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] is all' }))
+export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
 
 /** Lets queries that reach the PCE's row limit be split (D136). */
 export const CompleteInput = {
-  complete: Type.Optional(Type.Boolean({ description: 'Past the row limit, in parts' })),
+  complete: Type.Optional(Type.Boolean({ description: 'Read past the row limit' })),
 }
 
 /** How ends of flows can be named; the tool that describes it in full is the one that the others refer to. */

@@ -16,7 +16,7 @@ export const WorkloadSelection = {
   enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
   labels: Type.Optional(
     Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-      description: 'One or a list, ANDed; labelgroup:NAME too',
+      description: 'Has all of these; labelgroup:NAME too',
     }),
   ),
 }

@@ -16,7 +16,7 @@ const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListWrittenOut).
 
 export default defineTool({
   name: 'update-iplist',
-  summary: 'Change an IP list: given fields replace stored ones.',
+  summary: 'Replace the given fields of an IP list.',
   effect: 'write',
   toolset: 'objects',
   idempotent: true,

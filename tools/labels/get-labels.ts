@@ -23,7 +23,7 @@ const Row = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Labels: a key (role, app, env, loc …) with a value, attached to workloads.',
+  summary: 'Labels: a key (role, app, env, loc …) and a value.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],

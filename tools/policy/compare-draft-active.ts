@@ -45,7 +45,7 @@ const output = Type.Object({
 export default defineTool({
   name: NAME,
   summary:
-    'What provisioning would change, field by field and rule by rule: whether it widens or narrows, by whom, what needs review.',
+    'Show what provisioning would change, field by field: whether it widens or narrows, by whom, what needs review.',
   effect: 'read',
   toolset: 'provisioning',
   roles: ['reader', 'operator', 'admin'],

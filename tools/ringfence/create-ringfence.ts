@@ -48,7 +48,7 @@ const input = Type.Object(
 export default defineTool({
   name: 'create-ringfence',
   summary:
-    'Draft the ringfence of an application from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut.',
+    "Draft an application's ringfence from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut.",
   effect: 'write',
   toolset: 'ringfence',
   idempotent: true,

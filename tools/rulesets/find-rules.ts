@@ -97,7 +97,7 @@ export default defineTool({
       ),
       policy_version: Type.Optional(
         Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
-          description: 'draft (default), active or a number',
+          description: 'draft (default), active or a version number',
         }),
       ),
       author: Type.Optional(

@@ -20,7 +20,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-deny-rule',
-  summary: 'Change a deny or override-deny rule: given fields replace stored ones.',
+  summary: 'Replace the given fields of a deny or override-deny rule.',
   effect: 'write',
   toolset: 'rules',
   idempotent: true,

@@ -28,7 +28,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-sec-rule',
-  summary: 'Change an allow rule: given fields replace stored ones.',
+  summary: 'Replace the given fields of an allow rule.',
   effect: 'write',
   toolset: 'rules',
   idempotent: true,

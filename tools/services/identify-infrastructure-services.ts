@@ -53,7 +53,7 @@ export default defineTool({
     {
       lookback_days: lookbackDays(LOOKBACK_DAYS),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge' })),
-      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Shown' })),
+      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Rows to show' })),
       production_envs: Type.Optional(
         Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,

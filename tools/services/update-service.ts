@@ -22,7 +22,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-service',
-  summary: 'Change a service: given fields replace stored ones; its kind is fixed.',
+  summary: 'Replace the given fields of a service; its kind is fixed.',
   effect: 'write',
   toolset: 'objects',
   idempotent: true,

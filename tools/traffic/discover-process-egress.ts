@@ -19,8 +19,7 @@ const DEFAULT_FINDINGS = 50
 
 export default defineTool({
   name: 'discover-process-egress',
-  summary:
-    'Which processes talk to destinations outside this PCE, the likely provider of each, whether policy permits it.',
+  summary: 'Which processes talk to destinations outside this PCE, with likely providers and policy decisions.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
@@ -43,10 +42,15 @@ export default defineTool({
       only_named_processes: Type.Optional(Type.Boolean({ default: true, description: 'false: also without process' })),
       policy_decisions: DecisionsInput,
       limit: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Shown' }),
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_FINDINGS, description: 'Rows to show' }),
       ),
       max_results: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: MAX_TRAFFIC_ROWS, default: MAX_TRAFFIC_ROWS, description: 'Of the query' }),
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_TRAFFIC_ROWS,
+          default: MAX_TRAFFIC_ROWS,
+          description: 'Query row limit',
+        }),
       ),
       ...CompleteInput,
     },

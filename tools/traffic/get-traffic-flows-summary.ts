@@ -18,7 +18,7 @@ const DEFAULT_IDENTITY = ['app', 'env']
 
 export default defineTool({
   name: 'get-traffic-flows-summary',
-  summary: 'Summarise traffic: by process, to external destinations, blocked, between applications, with totals.',
+  summary: 'Summarise traffic: by process, to external destinations, blocked, between applications.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],
@@ -33,7 +33,7 @@ export default defineTool({
           minimum: 1,
           maximum: MAX_TRAFFIC_ROWS,
           default: MAX_TRAFFIC_ROWS,
-          description: 'Of the query',
+          description: 'Query row limit',
         }),
       ),
       identity_labels: Type.Optional(

@@ -103,7 +103,7 @@ export default defineTool({
       upgrade_pending: Type.Optional(Type.Boolean({ description: 'Upgrade under way' })),
       labels: Type.Optional(
         Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-          description: 'One or a list, ANDed; labelgroup:NAME too',
+          description: 'Has all of these; labelgroup:NAME too',
         }),
       ),
       container_cluster: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or href' })),

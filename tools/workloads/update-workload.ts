@@ -37,8 +37,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-workload',
-  summary:
-    'Change a workload: name, description, labels, mode; addresses if unmanaged. At once; a mode can cut traffic.',
+  summary: 'Change a workload, at once. A new mode can cut traffic.',
   effect: 'destroy',
   toolset: 'objects',
   idempotent: true,
