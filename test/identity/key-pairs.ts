@@ -6,18 +6,17 @@ import {
   type KeyPairKeyObjectResult,
 } from 'node:crypto'
 import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
-import { inSuiteFolder } from '../suite-folder.js'
+import { fileURLToPath } from 'node:url'
 
+/** RSA keys outlive a run, because making the twenty that the suite uses takes longer than most of its files. */
+const FOLDER = fileURLToPath(new URL('../../node_modules/.cache/keys', import.meta.url))
 /** More than any test has at a time: those that it is given one after the other are different keys. */
 const DIFFERENT_KEYS = 16
 
 const given = new Map<number, number>()
 const made = new Map<string, KeyPairKeyObjectResult>()
 
-/**
- * A key pair for signatures. To make an RSA key takes longer than most tests, so the processes of one run share a few, given in turn.
- */
+/** A key pair for signatures. The tests share a few RSA keys, given in turn; those of curves are quick to make, and new. */
 export function keyPairFor(alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA', bits = 2048): KeyPairKeyObjectResult {
   if (alg === 'ES256') return generateKeyPairSync('ec', { namedCurve: 'P-256' })
   if (alg === 'EdDSA') return generateKeyPairSync('ed25519')
@@ -30,13 +29,13 @@ export function keyPairFor(alg: 'RS256' | 'PS256' | 'ES256' | 'EdDSA', bits = 20
 }
 
 function sharedPair(name: string, bits: number): KeyPairKeyObjectResult {
-  const file = inSuiteFolder('keys', `${name}.pem`)
+  const file = `${FOLDER}/${name}.pem`
   let privateKey: KeyObject
   try {
     privateKey = createPrivateKey(readFileSync(file))
   } catch {
     privateKey = generateKeyPairSync('rsa', { modulusLength: bits }).privateKey
-    mkdirSync(dirname(file), { recursive: true })
+    mkdirSync(FOLDER, { recursive: true })
     // Renamed into place, so that no process reads half a key. Where two make it at once, each goes on with its own.
     writeFileSync(`${file}.${process.pid}`, privateKey.export({ type: 'pkcs8', format: 'pem' }), { mode: 0o600 })
     renameSync(`${file}.${process.pid}`, file)
