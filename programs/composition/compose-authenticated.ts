@@ -190,7 +190,10 @@ export async function composeAuthenticated(
 
 /** Removes the hint to use /setup from the tools of a server without that page. */
 const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
-  tools.map((tool) => ({ ...tool, summary: tool.summary.replace(/ Better: \/setup .*$/, '') }))
+  tools.map((tool) => {
+    const summary = tool.summary.replace(/ Better: \/setup .*$/, '')
+    return summary === tool.summary ? tool : { ...tool, summary }
+  })
 
 /** Opens the single PCE of shared mode. Rejects with StartupError. */
 export async function openSharedPce(
