@@ -3,8 +3,8 @@
  * estate, and a page without a filter costs one request for its collection, and one for each kind that its rows name (D132).
  */
 import t, { type Test } from 'tap'
-import { MODES, type LargeSize } from '../../scripts/bench/large-estate.js'
-import { serveLargeEstate, type ServedEstate } from '../../scripts/bench/serve-large-estate.js'
+import { MODES, type LargeSize } from './large-estate.js'
+import { serveLargeEstate, type ServedEstate } from './serve-large-estate.js'
 import { bundleProgram } from '../bundle-program.js'
 import type { Json } from './harness.js'
 
