@@ -25,6 +25,27 @@ export function rememberProven(): ProvenPces {
 
 const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
 
+/** The time that an attempt has. */
+export interface AttemptTime {
+  /** Aborts when the time is up. */
+  readonly isUp: AbortSignal
+  /** Resolves when the time is up. */
+  readonly rest: () => Promise<void>
+  /** Ends the timer of an attempt that is over. */
+  readonly stop: () => void
+}
+
+/** Starts the time of an attempt by the system's timer. */
+export function startAttempt(ms: number): AttemptTime {
+  const stopped = new AbortController()
+  const timeUp = new AbortController()
+  const end = wait(ms, undefined, { signal: stopped.signal }).then(
+    () => timeUp.abort(),
+    () => undefined,
+  )
+  return { isUp: timeUp.signal, rest: () => end, stop: () => stopped.abort() }
+}
+
 /** Creates a client for a single attempt. */
 type ConnectOnce = () => PceClient
 
@@ -35,13 +56,13 @@ type NoteCheck = CredentialsPort['noteCheck']
  * a registration: once, and with the same outcome for everything that can be wrong, so that the duration of a call
  * reveals nothing about other people's networks (D84). Simultaneous calls share one attempt.
  *
- * @param ms how long a failing attempt takes.
+ * @param start starts the time that a failing attempt takes.
  * @returns a function. `note` is called once with the result of an attempt and why it failed. Rejects with ToolError
  *   `pce_unreachable`, or `pce_error {http_status}` for a refused key, and with the reason of `signal`.
  */
 export function createProver(
   proven: ProvenPces,
-  ms: number,
+  start: () => AttemptTime,
 ): (owner: Owner, place: PceEndpoint, connect: ConnectOnce, note: NoteCheck, signal: AbortSignal) => Promise<void> {
   const trying = new Map<string, Promise<ToolError | null>>()
 
@@ -51,7 +72,7 @@ export function createProver(
     connect: ConnectOnce,
     note: NoteCheck,
   ): Promise<ToolError | null> {
-    const { report, cause } = await tryConnection(connect(), ms)
+    const { report, cause } = await tryConnection(connect(), start())
     await note(report.error?.message)
     if (report.error === undefined) {
       proven.add(owner, place)
@@ -110,29 +131,24 @@ const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, 
  * name, refused, filtered, no TLS, unknown certificate, not a PCE) gives the same message after the same time, so that
  * neither a registration nor a call can be used as a port scanner (D48, D84).
  *
- * @param ms how long a failure takes, and the longest that a success may take.
+ * @param time how long a failure takes, and the longest that a success may take.
  * @returns the report, and the cause of a failure for the log.
  */
 export async function tryConnection(
   client: PceClient,
-  ms: number,
+  time: AttemptTime,
 ): Promise<{ report: ConnectionReport; cause?: unknown }> {
-  const done = new AbortController()
-  const timeUp = new AbortController()
-  const deadline = wait(ms, undefined, { signal: done.signal })
-    .then(() => timeUp.abort())
-    .catch(() => undefined)
   try {
-    await client.mustConnect({ signal: timeUp.signal })
+    await client.mustConnect({ signal: time.isUp })
     return { report: { ok: true } }
   } catch (cause) {
     const explained = cause instanceof PceApiError ? EXPLAINED[cause.status] : undefined
     if (explained !== undefined)
       return { report: { ok: false, error: { code: 'pce_error', message: explained } }, cause }
-    await deadline
+    await time.rest()
     return { report: { ok: false, error: { code: 'pce_unreachable', message: UNREACHABLE } }, cause }
   } finally {
-    done.abort()
+    time.stop()
     client.close()
   }
 }

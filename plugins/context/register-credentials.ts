@@ -11,7 +11,7 @@ import type {
 import { type ErrorCode, ToolError } from '../../schemas/errors.js'
 import type { Connect, ContextLog } from './find-pce.js'
 import type { PceHosts } from './pce-hosts/create-pce-hosts.js'
-import { type ProvenPces, tryConnection } from './prove-pce.js'
+import { type AttemptTime, type ProvenPces, tryConnection } from './prove-pce.js'
 import type { Admissions } from '../../schemas/state.js'
 
 export interface RegistrationPorts {
@@ -28,8 +28,8 @@ export interface RegistrationPorts {
   allowsInsecureTls: boolean
   /** Whether the PCE's certificate is actually verified, given what was registered. */
   isTlsChecked: (isWanted: boolean) => boolean
-  /** How long a failing connection takes to be reported, in milliseconds. */
-  patienceMs: number
+  /** Starts the time that a failing connection takes to be reported. */
+  startAttempt: () => AttemptTime
   proven: ProvenPces
   log: ContextLog
 }
@@ -68,7 +68,7 @@ export async function registerCredentials(
   }
 
   const storedFirst = mustWork ? null : await store()
-  const { report, cause } = await tryConnection(client, ports.patienceMs)
+  const { report, cause } = await tryConnection(client, ports.startAttempt())
   if (cause !== undefined) {
     const { message } = cause as Error
     log.info({ sub: owner.sub, pce_host: facts.host, reason: message }, 'no PCE answered during a registration')

@@ -17,7 +17,7 @@ import {
   type PceEndpoint,
 } from './find-pce.js'
 import type { FindPce } from './open-context.js'
-import { createProver, rememberProven } from './prove-pce.js'
+import { createProver, rememberProven, startAttempt } from './prove-pce.js'
 import { createPceHosts, type PceHosts, type PceHostsOptions } from './pce-hosts/create-pce-hosts.js'
 import {
   credentialFacts,
@@ -40,6 +40,8 @@ export interface UserPcesParts {
   resolve?: PceHostsOptions['resolve']
   /** How long a registration takes that reaches no PCE, in milliseconds. */
   patienceMs?: number
+  /** Starts the time of an attempt that may last so many milliseconds; by default the system's timer. */
+  startAttempt?: typeof startAttempt
   /** Counts the limits per caller across all replicas. */
   admissions?: Admissions
 }
@@ -69,6 +71,7 @@ const howTo = (setupUrl: string | null) =>
  */
 export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
   const { keystore, lastChecks, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
+  const start = () => (parts.startAttempt ?? startAttempt)(patienceMs)
   const setupUrl = setupUrlOf(config)
   const { allowedHosts, allowInsecureTls, proxyUrl } = config.userPce
   const isProxied = proxyUrl !== undefined
@@ -77,7 +80,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   const pool = createPcePool(now)
   const places = new WeakMap<PceClient, PceEndpoint & { connectOnce: () => PceClient }>()
   const proven = rememberProven()
-  const prove = createProver(proven, patienceMs)
+  const prove = createProver(proven, start)
   const connect = createConnect(config, { hosts, places }, setupUrl, parts)
   const findPce = createPceFinder({ keystore, pool, connect, log })
   const credentialsOf = createCredentials(setupUrl, {
@@ -90,7 +93,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
     limit: limitRegistrations(now, parts.admissions),
     allowsInsecureTls: allowInsecureTls,
     isTlsChecked: (isWanted) => isTlsChecked(config.userPce, isWanted),
-    patienceMs,
+    startAttempt: start,
     proven,
     log,
   })

@@ -132,7 +132,6 @@ t.test("presents the operator's client certificate only to operator-listed hosts
       pki,
       resolve: () => Promise.resolve([{ address: '10.0.0.1', family: 4 }]),
       userPce: { allowedHosts, tls, proxyUrl, allowInsecureTls: true },
-      patienceMs: 5000,
     })
     await call(ann, REGISTER, { ...registration(port, 'key', 's'), ...unchecked })
     t.ok(seen.length > 0)
@@ -191,7 +190,6 @@ t.test('a name that never resolves stalls no one else', async (t: Test) => {
     pki,
     resolve: (hostname) => service.resolve(hostname),
     userPce: { allowedHosts: ['localhost', 'pce.stalled.example'] },
-    patienceMs: 3000,
   })
   t.teardown(() => service.stalled.forEach((answer) => answer()))
   const registering = call(ann, REGISTER, { ...registration(443, 'a', 's'), pce_host: 'pce.stalled.example' })

@@ -21,19 +21,14 @@ const REFUSED = 'The PCE does not accept the API key and secret.'
 const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, certificate and network.'
 const KEPT = 'Nothing was stored, and your registered credentials stay in use.'
 
-/**
- * A service whose user may register at a simulated PCE with the right key, a wrong one, and at a port without a PCE. A failure takes as long
- * as the service is patient: `callHastily` is another process on the same file, which is not. The first gives a busy machine all its time.
- */
+/** A service whose user may register at a simulated PCE with the right key, a wrong one, and at a port without a PCE. */
 async function startAll(t: Parameters<typeof startPce>[0], more: Parameters<typeof startUserService>[1] = {}) {
   const pce = await startPce(t, pki)
   const { key, secret } = pce.credentials
   const service = await startUserService(t, { pki, ...more })
-  const hasty = await startUserService(t, { pki, file: service.path, patienceMs: 200 })
   const good = registration(pce.port, key, secret, { label: 'first' })
   return {
     ...service,
-    callHastily: hasty.call,
     pce,
     good,
     mistyped: { ...good, api_secret: 'mistyped', label: 'second' },
@@ -42,7 +37,7 @@ async function startAll(t: Parameters<typeof startPce>[0], more: Parameters<type
 }
 
 t.test('a key that the PCE refuses, and a PCE that does not answer, replace nothing', async (t) => {
-  const { call, callHastily, pce, good, mistyped, nowhere, advance } = await startAll(t)
+  const { call, pce, good, mistyped, nowhere, advance } = await startAll(t)
   partial(t, await call(ann, REGISTER, good), { status: 'ok', connection: { ok: true } })
   const before: Json = await call(ann, STATUS)
   partial(t, before, { label: 'first', last_check: { at: START, ok: true } })
@@ -60,7 +55,7 @@ t.test('a key that the PCE refuses, and a PCE that does not answer, replace noth
       http_status: 401,
     },
   )
-  const unanswered: Json = await callHastily(ann, REGISTER, nowhere)
+  const unanswered: Json = await call(ann, REGISTER, nowhere)
   t.same([unanswered.error, unanswered.kept, unanswered.http_status], ['pce_unreachable', true, undefined])
   t.equal(unanswered.message, `${UNREACHABLE} ${KEPT}`)
   t.same(await call(ann, STATUS), before, 'nor is anything else of the stored ones changed')
@@ -84,12 +79,12 @@ t.test('a key that the PCE refuses, and a PCE that does not answer, replace noth
 })
 
 t.test('a first key is stored whatever the PCE says, and so is one in place of what cannot be read', async (t) => {
-  const { call, callHastily, mistyped, nowhere, path } = await startAll(t)
-  for (const [register, args, connection] of [
-    [callHastily, nowhere, { ok: false, error: { code: 'pce_unreachable', message: UNREACHABLE } }],
-    [call, mistyped, { ok: false, error: { code: 'pce_error', message: REFUSED } }],
+  const { call, mistyped, nowhere, path } = await startAll(t)
+  for (const [args, connection] of [
+    [nowhere, { ok: false, error: { code: 'pce_unreachable', message: UNREACHABLE } }],
+    [mistyped, { ok: false, error: { code: 'pce_error', message: REFUSED } }],
   ] as const) {
-    partial(t, await register(ann, REGISTER, args), { status: 'ok', connection })
+    partial(t, await call(ann, REGISTER, args), { status: 'ok', connection })
     partial(t, await call(ann, STATUS), { label: args.label, last_check: { ok: false } })
     const file = new Database(path)
     file.prepare('UPDATE credentials SET sealed = zeroblob(length(sealed))').run()

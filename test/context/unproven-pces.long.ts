@@ -1,5 +1,6 @@
 /** A place that has never answered a user as a PCE tells them nothing of itself, least of all by the time that a call takes (D84). */
 import t from 'tap'
+import { startAttempt } from '../../plugins/context/prove-pce.js'
 import { freePort } from '../free-port.js'
 import { makePki, person, REGISTER, registration, startPce, startStranger, startUserService } from './user-service.js'
 
@@ -13,7 +14,7 @@ t.test('every failure of a place that never was a PCE takes the same time, in on
     ssh: await startStranger(t, 'ssh'),
     closed: { port: await freePort(), connections: 0 },
   }
-  const { call } = await startUserService(t, { pki, patienceMs: PATIENCE_MS })
+  const { call } = await startUserService(t, { pki, patienceMs: PATIENCE_MS, startAttempt })
   const answers = new Set<string>()
   for (const [what, stranger] of Object.entries(strangers)) {
     const reader = person(what, ['readers'])
@@ -31,7 +32,7 @@ t.test('every failure of a place that never was a PCE takes the same time, in on
 
 t.test('a PCE that has answered keeps its retries', async (t) => {
   const pce = await startPce(t, pki)
-  const service = await startUserService(t, { pki, patienceMs: 5 * PATIENCE_MS })
+  const service = await startUserService(t, { pki })
   const ann = person('ann', ['readers'])
   const { key, secret } = pce.credentials
   pce.faults.add({ kind: 'status', path: /./, times: 1, status: 503 })

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import type { Test } from 'tap'
+import type { AttemptTime } from '../../plugins/context/prove-pce.js'
 import { createUserPces, type UserPcesParts } from '../../plugins/context/user-pces.js'
 import { userPceGate } from '../../programs/composition/compose-authenticated.js'
 import { openKeystoreState } from '../../storage/keystore/open-keystore.js'
@@ -67,9 +68,35 @@ export interface UserServiceOptions extends Partial<Omit<UserPcesParts, 'callTra
   login?: { clientId: string } | null
 }
 
+/** The time of an attempt to reach a PCE: it is up when the attempt has failed and waits for it, or when the test says so. */
+interface Attempt extends AttemptTime {
+  readonly ms: number
+  /** The attempt has failed, and waited for its time to be up. */
+  hasRested: boolean
+  isOver: boolean
+  readonly end: () => void
+}
+
+function createAttempt(ms: number): Attempt {
+  const timeUp = new AbortController()
+  return {
+    ms,
+    hasRested: false,
+    isOver: false,
+    isUp: timeUp.signal,
+    async rest() {
+      this.hasRested = true
+    },
+    stop() {
+      this.isOver = true
+    },
+    end: () => timeUp.abort(),
+  }
+}
+
 /**
  * The per_user service behind the authentication: real keystore on a real file, real host guard and pool, real dispatcher with the
- * gates of the mode; only name service and clock are the test's.
+ * gates of the mode; only name service, clock, and the time of an attempt to reach a PCE are the test's.
  */
 export async function startUserService(t: Test, options: UserServiceOptions = {}) {
   const {
@@ -92,6 +119,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     log.push(JSON.stringify({ level, message, ...facts, ...cause }))
   }
   const serviceLog = { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') }
+  const attempts: Attempt[] = []
   const callTracker = createCallTracker()
   const keystore = wrapKeystore(file.keystore)
   const pces = createUserPces(
@@ -112,7 +140,11 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
       log: serviceLog,
       now,
       resolve: () => Promise.resolve([{ address: '127.0.0.1', family: 4 }]),
-      patienceMs: 20_000,
+      startAttempt(ms) {
+        const attempt = createAttempt(ms)
+        attempts.push(attempt)
+        return attempt
+      },
       ...options,
     },
   )
@@ -158,6 +190,7 @@ export async function startUserService(t: Test, options: UserServiceOptions = {}
     path,
     log,
     audit,
+    attempts,
     advance: (ms: number) => (time += ms),
     /** Everything on the disk, as text. */
     disk: () => readdirSync(folder).map((name) => readFileSync(join(folder, name), 'latin1')),
