@@ -1,5 +1,6 @@
 import { PceError, type PceClient } from '../../../pce-client/index.js'
 import type { ContractPce, Json } from '../contract/start-contract-pce.js'
+import type { Answered } from './faulty-gateway.js'
 
 /** One kind of client call: how its ground is prepared, and the call itself. */
 export interface Call {
@@ -14,6 +15,8 @@ export interface Call {
   computes?: true
   /** Nobody knows what its answer looks like, so that any body may be one. */
   open?: true
+  /** What the PCE answers where the simulator does not know the operation. */
+  answered?: Answered
   /** How many workloads the estate needs: every run may use one up. */
   workloads?: number
   /** What is compared of a result of a read; all of it by default. */
@@ -54,17 +57,9 @@ const group = async (pce: ContractPce, run: number) => {
   const { href } = await label(pce, run)
   return pce.ask<Made>('POST', `${DRAFT}/label_groups`, { name: `made ${run}`, key: 'app', labels: [{ href }] })
 }
-const mappingRule = async (pce: ContractPce, run: number) => {
-  const { href } = await label(pce, run)
-  const expression = { property: 'hostname', operator: 'starts_with', values: [`made-${run}`] }
-  return pce.ask<Made>('POST', `${ORG}/label_mapping_rules`, { expression, label_assignments: [{ label: { href } }] })
-}
-const mappingRun = async (pce: ContractPce, run: number) => {
-  const rule = await mappingRule(pce, run)
-  const made = await pce.ask<Made>('POST', `${ORG}/label_mapping_rules/run`, { rules: [{ href: rule.href }] })
-  await pce.ask('GET', made.href)
-  return made
-}
+const MAPPING_RULE = `${ORG}/label_mapping_rules/1`
+const MAPPING_RUN = { href: `${ORG}/label_mapping_rules/run/1`, status: 'completed' }
+const NOTHING = { status: 204 }
 const asyncQuery = async (pce: ContractPce, run: number) => {
   const made = await pce.ask<Made>('POST', `${ORG}/traffic_flows/async_queries`, {
     ...QUERY,
@@ -281,10 +276,12 @@ export const CALLS: Record<string, Call> = {
   },
   requestEnforcementInstructions: {
     arrange: device,
+    answered: { status: 202, json: {} },
     act: (client, of: Made) => client.requestEnforcementInstructions(of),
     open: true,
   },
   multiEnforcementInstructionsRequest: {
+    answered: NOTHING,
     act: (client) => client.multiEnforcementInstructionsRequest({ all_devices: true }),
   },
   getContainerServiceBackends: {
@@ -292,9 +289,15 @@ export const CALLS: Record<string, Call> = {
       (await pce.list(`${ORG}/container_clusters`)).find(({ cluster_mode }) => cluster_mode === 'clas'),
     act: (client, of: Made) => client.getContainerServiceBackends(of),
   },
-  getRiskSummary: { act: (client) => client.getRiskSummary(), open: true },
-  getDetectedCoreServicesSummary: { act: (client) => client.getDetectedCoreServicesSummary() },
-  getAppGroupRiskSummary: { act: (client) => client.getAppGroupRiskSummary() },
+  getRiskSummary: { answered: { status: 200, json: {} }, act: (client) => client.getRiskSummary(), open: true },
+  getDetectedCoreServicesSummary: {
+    answered: { status: 200, json: [{ num_servers: 1 }] },
+    act: (client) => client.getDetectedCoreServicesSummary(),
+  },
+  getAppGroupRiskSummary: {
+    answered: { status: 200, json: [{ app_group: {} }] },
+    act: (client) => client.getAppGroupRiskSummary(),
+  },
   getVenStatistics: { computes: true, act: (client) => client.getVenStatistics() },
   getVenSoftwareReleases: { act: (client) => client.getVenSoftwareReleases() },
   getVenSoftwareRelease: {
@@ -340,33 +343,33 @@ export const CALLS: Record<string, Call> = {
     shows: (labels: Json[]) => labels.map(({ key }) => key),
   },
   reorderLabelMappingRule: {
-    arrange: mappingRule,
-    act: (client, of: Made) => client.reorderLabelMappingRule(of, 0),
+    answered: NOTHING,
+    act: (client) => client.reorderLabelMappingRule(MAPPING_RULE, 0),
     repeatable: true,
   },
   bulkUpdateLabelMappingRules: {
-    arrange: mappingRule,
-    act: (client, { href }: Made) => client.bulkUpdateLabelMappingRules([{ href, enabled: false }]),
+    answered: NOTHING,
+    act: (client) => client.bulkUpdateLabelMappingRules([{ href: MAPPING_RULE, enabled: false }]),
     repeatable: true,
   },
   bulkDeleteLabelMappingRules: {
-    arrange: mappingRule,
-    act: (client, of: Made) => client.bulkDeleteLabelMappingRules([of]),
+    answered: { status: 200, json: [{ href: MAPPING_RULE, status: 'deleted' }] },
+    act: (client) => client.bulkDeleteLabelMappingRules([{ href: MAPPING_RULE }]),
     repeatable: true,
   },
   runLabelMappingRules: {
-    arrange: mappingRule,
-    act: (client, { href }: Made) => client.runLabelMappingRules({ rules: [{ href }] }),
+    answered: { status: 201, json: MAPPING_RUN },
+    act: (client) => client.runLabelMappingRules({ rules: [{ href: MAPPING_RULE }] }),
   },
   getLabelMappingJob: {
-    arrange: mappingRun,
-    act: (client, of: Made) => client.getLabelMappingJob(idOf(of)),
+    answered: { status: 200, json: MAPPING_RUN },
+    act: (client) => client.getLabelMappingJob(idOf(MAPPING_RUN)),
     shows: ({ status }: Json) => status,
     open: true,
   },
   downloadLabelMappingResults: {
-    arrange: mappingRun,
-    act: async (client, of: Made) => Buffer.from(await client.downloadLabelMappingResults(idOf(of))).toString(),
+    answered: { status: 200, json: [] },
+    act: async (client) => Buffer.from(await client.downloadLabelMappingResults(idOf(MAPPING_RUN))).toString(),
     open: true,
   },
   getLabelGroupMemberOf: {
@@ -383,8 +386,8 @@ export const CALLS: Record<string, Call> = {
     shows: (groups: Json[]) => groups.length,
   },
   assignLabelMappingLabels: {
-    arrange: mappingRun,
-    act: (client, of: Made) => client.assignLabelMappingLabels(idOf(of)),
+    answered: NOTHING,
+    act: (client) => client.assignLabelMappingLabels(idOf(MAPPING_RUN)),
   },
   unpairVens: {
     arrange: pairedVen,
@@ -416,6 +419,7 @@ export const CALLS: Record<string, Call> = {
     repeatable: true,
   },
   multiEnforcementInstructionsApplied: {
+    answered: NOTHING,
     act: (client) => client.multiEnforcementInstructionsApplied({ all_devices: true }),
   },
   checkPolicy: {
@@ -429,6 +433,7 @@ export const CALLS: Record<string, Call> = {
   },
   getWorkloadRiskDetails: {
     arrange: first(`${ORG}/workloads?managed=true`),
+    answered: { status: 200, json: {} },
     act: (client, of: Made) => client.getWorkloadRiskDetails(of),
     open: true,
   },

@@ -28,6 +28,12 @@ export interface Fault {
   usable?: boolean
 }
 
+/** An answer to an operation that the simulator does not know. */
+export interface Answered {
+  status: number
+  json?: unknown
+}
+
 /** Which requests of a call a fault strikes. */
 export interface Strike {
   fault: Fault
@@ -46,8 +52,8 @@ export interface HandledWrite {
 
 export interface Gateway {
   port: number
-  /** From now on, counting requests and writes from zero. */
-  begin(strike: Strike | null): void
+  /** From now on, counting requests and writes from zero. `answered`: what the PCE answers, in place of the one behind the gateway. */
+  begin(strike: Strike | null, answered?: Answered): void
   requests(): number
   struck(): number
   handledWrites(): HandledWrite[]
@@ -56,6 +62,7 @@ export interface Gateway {
 /** Stands between the client and a PCE, hands requests on, and goes wrong where it is told to. */
 export async function startGateway(t: Test, pcePort: number): Promise<Gateway> {
   let strike: Strike | null = null
+  let answered: Answered | undefined
   let seen = 0
   let struck = 0
   let writes: HandledWrite[] = []
@@ -70,7 +77,7 @@ export async function startGateway(t: Test, pcePort: number): Promise<Gateway> {
     if (fault !== null) struck++
     if (fault?.handled === false) return fault.strike(response, { status: 0, headers: {}, body: Buffer.alloc(0) })
     const own = writes
-    const answer = await forward(request, body, pcePort, agent)
+    const answer = answered === undefined ? await forward(request, body, pcePort, agent) : answerOf(answered)
     if (request.method !== 'GET' && answer.status < 300)
       own.push({ line: `${request.method} ${request.url!.split('?', 1)[0]}`, body: body.toString() })
     if (fault !== null) return fault.strike(response, answer)
@@ -86,8 +93,9 @@ export async function startGateway(t: Test, pcePort: number): Promise<Gateway> {
   const port = await listen(t, server)
   return {
     port,
-    begin(next) {
+    begin(next, given) {
       strike = next
+      answered = given
       seen = struck = 0
       writes = []
     },
@@ -95,6 +103,11 @@ export async function startGateway(t: Test, pcePort: number): Promise<Gateway> {
     struck: () => struck,
     handledWrites: () => writes,
   }
+}
+
+function answerOf({ status, json }: Answered): Answer {
+  if (json === undefined) return { status, headers: {}, body: Buffer.alloc(0) }
+  return { status, headers: { 'content-type': 'application/json' }, body: Buffer.from(JSON.stringify(json)) }
 }
 
 const HOP_HEADERS = new Set([
