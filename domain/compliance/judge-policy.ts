@@ -1,6 +1,7 @@
 import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
@@ -88,8 +89,7 @@ function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: reado
     : 'missing'
 }
 
-const isFilled = (ruleSet: RuleSet) =>
-  (['allow', 'deny', 'override_deny'] as const).some((kind) => rulesOf(ruleSet, kind).length > 0)
+const isFilled = (ruleSet: RuleSet) => RULE_TYPES.some((type) => rulesOf(ruleSet, type).length > 0)
 
 /** Prefix of the rule sets that isolate an application; the app and env follow it. */
 const EMERGENCY = 'EMERGENCY-ISOLATE'

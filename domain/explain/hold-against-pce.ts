@@ -1,7 +1,8 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import type { Version } from '../inventory/find-object.js'
-import type { RuleKind } from '../policy/load-snapshot.js'
+import { pceNameOf, type RuleType } from '../policy/rule-type.js'
 import type { Member } from './find-members.js'
 import { speaks, type JudgedPair } from './judge-members.js'
 import type { ApplyingRule, AskedService } from './judge-pair.js'
@@ -10,7 +11,7 @@ import type { ApplyingRule, AskedService } from './judge-pair.js'
 export interface Difference {
   version: Version
   href: string
-  rule_type: RuleKind
+  rule_type: RuleType
   says: 'pce_applies' | 'pce_does_not'
 }
 
@@ -24,8 +25,6 @@ export interface PceCheck {
   /** Why the PCE could not be asked; otherwise null. */
   unavailable: string | null
 }
-
-const BUCKETS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'override_deny' } as const
 
 /**
  * Asks the PCE which rules apply to these pairs, in both versions of the policy, and compares that with the matcher's
@@ -55,17 +54,18 @@ export async function holdAgainstPce(
   return { checked, differences, settled, unavailable: null }
 }
 
-/** Returns the hrefs and kinds of the rules that apply according to the PCE, or the reason why it does not tell. */
+/** Returns the hrefs and types of the rules that apply according to the PCE, or the reason why it does not tell. */
 async function ask(
   pce: PceClient,
   version: Version,
   params: Record<string, string | number>,
   signal: AbortSignal,
-): Promise<Map<string, RuleKind> | string> {
+): Promise<Map<string, RuleType> | string> {
   try {
     const check = await pce.checkPolicy(version, { params, signal })
-    const buckets = Object.entries(BUCKETS) as [keyof typeof BUCKETS, RuleKind][]
-    return new Map(buckets.flatMap(([name, kind]) => check[name].map(({ href }) => [toDraftHref(href), kind] as const)))
+    return new Map(
+      RULE_TYPES.flatMap((type) => check[pceNameOf(type)].map(({ href }) => [toDraftHref(href), type] as const)),
+    )
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return error.message
@@ -75,7 +75,7 @@ async function ask(
 function compare(
   version: Version,
   ours: ReadonlyMap<string, ApplyingRule>,
-  theirs: ReadonlyMap<string, RuleKind>,
+  theirs: ReadonlyMap<string, RuleType>,
   differences: Difference[],
   settled: Map<string, boolean>,
 ): void {
@@ -85,8 +85,8 @@ function compare(
     if (answer !== 'yes') settled.set(href, applies)
     else if (!applies) differences.push({ version, href, rule_type: rule.held.kind, says: 'pce_does_not' })
   }
-  for (const [href, kind] of theirs)
-    if (!ours.has(href)) differences.push({ version, href, rule_type: kind, says: 'pce_applies' })
+  for (const [href, type] of theirs)
+    if (!ours.has(href)) differences.push({ version, href, rule_type: type, says: 'pce_applies' })
 }
 
 function paramsOf({ source, destination }: JudgedPair, { port, proto }: AskedService): Record<string, string | number> {

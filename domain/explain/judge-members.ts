@@ -1,9 +1,10 @@
 import { toDraftHref } from '../inventory/parse-href.js'
+import { DECIDING_ORDER } from '../policy/rule-type.js'
 import { anyOf, type Answer } from '../policy/three-valued.js'
 import type { Steps } from '../text/pace-work.js'
 import type { Member } from './find-members.js'
 import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
-import { DECIDING_ORDER, type HeldRule } from './place-rules.js'
+import type { HeldRule } from './place-rules.js'
 
 /** The judges for both versions of the policy. They are the same object if nothing is pending. */
 export interface VersionJudges {

@@ -1,9 +1,10 @@
 import { ENFORCEMENT_MODES, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { JUDGED_DECISIONS, type JudgedDecision } from '../../schemas/pce/policy-decisions.js'
 import { isEssential } from '../inventory/protocols.js'
-import type { PolicySnapshot, RuleKind } from '../policy/load-snapshot.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { matchRules, type PolicyObjects, type RuleMatch } from '../policy/match-rules.js'
 import { compileServices } from '../policy/match-services.js'
+import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from '../policy/three-valued.js'
 import type { Member } from './find-members.js'
 import { listRules, type HeldRule } from './place-rules.js'
@@ -18,7 +19,7 @@ export interface AskedService {
 }
 
 /** What decided at one end: the first of these, in this order, that applies (P50). */
-export type Step = 'not_enforced' | 'override_deny' | 'allow' | 'deny' | 'default'
+export type Step = 'not_enforced' | RuleType | 'default'
 
 /** What one end does with a connection. */
 export interface EndVerdict {
@@ -96,7 +97,7 @@ export function createPairJudge(
   const judge = (source: Member, destination: Member): PairVerdict => {
     const rules = inForce(source, destination)
     const at = (end: 'atSource' | 'atDestination', { mode }: Member) => {
-      const says = (kind: RuleKind) => anyOf(rules.flatMap((one) => (one.held.kind === kind ? [one[end]] : [])))
+      const says = (type: RuleType) => anyOf(rules.flatMap((one) => (one.held.kind === type ? [one[end]] : [])))
       return judgeEnd(mode, {
         essential,
         overridden: anyOf([says('override_deny'), unread]),

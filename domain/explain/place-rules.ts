@@ -1,15 +1,15 @@
 import type { DenyRule, EnforcementBoundary, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { isInForce, type PolicySnapshot, type RuleKind } from '../policy/load-snapshot.js'
+import { isInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import type { PlacedRule } from '../policy/match-rules.js'
-import { denyType } from '../policy/rule-type.js'
+import { type RuleType, denyType } from '../policy/rule-type.js'
 
 /**
  * A rule together with its rule set. An enforcement boundary is a deny rule without a scope and without a rule set
  * (P22).
  */
 export interface HeldRule extends PlacedRule {
-  kind: RuleKind
+  kind: RuleType
   /** The draft href of the rule or boundary. */
   href: string
   source: Rule | DenyRule | EnforcementBoundary
@@ -26,7 +26,7 @@ export interface HeldRule extends PlacedRule {
 export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): HeldRule[] {
   const held = ruleSets.flatMap((ruleSet) => {
     if (ruleSet.update_type === 'delete') return []
-    const place = (rule: Rule | DenyRule, kind: RuleKind): HeldRule[] =>
+    const place = (rule: Rule | DenyRule, kind: RuleType): HeldRule[] =>
       rule.update_type === 'delete'
         ? []
         : [
@@ -62,6 +62,3 @@ export function listRules({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSe
   )
   return [...held, ...everywhere]
 }
-
-/** The order in which kinds of rules decide about a connection (P50). */
-export const DECIDING_ORDER: readonly RuleKind[] = ['override_deny', 'allow', 'deny']

@@ -1,3 +1,4 @@
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
@@ -24,8 +25,6 @@ export interface HitReport extends Pick<RuleHits, 'from' | 'to' | 'report'> {
   names: ReferenceNames
 }
 
-const TYPES: readonly RuleType[] = ['allow', 'deny', 'override_deny']
-
 /**
  * Finds active rules without hits; returns a sentence if that cannot be determined. `days` is the minimum length of the
  * window.
@@ -39,7 +38,7 @@ export async function assessHits(
   if (typeof counted === 'string') return counted
   const policy = await withDenyRules(ctx, await loadSnapshot(ctx, 'active', labels))
   const rules = policy.ruleSets.filter(isInForce).flatMap((ruleSet) =>
-    TYPES.flatMap((type) =>
+    RULE_TYPES.flatMap((type) =>
       rulesOf(ruleSet, type).map((rule) => ({
         type,
         rule,

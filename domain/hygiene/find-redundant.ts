@@ -2,7 +2,7 @@ import { type Allowance, type Box, TooManySteps, isCovered } from '../policy/box
 import { type RuleSpace, createRuleSpace } from '../policy/rule-boxes.js'
 import type { Reading, WrittenEnd } from '../policy/rule-boxes/readings.js'
 import type { RuleInForce } from '../policy/rule-in-force.js'
-import type { RuleType } from '../policy/rule-type.js'
+import { DECIDING_ORDER, type RuleType } from '../policy/rule-type.js'
 import { subsetsOf } from '../policy/compare-permissions.js'
 import type { Steps } from '../text/pace-work.js'
 import { compareTexts } from '../text/compare-texts.js'
@@ -41,14 +41,10 @@ export interface DatedRule extends RuleInForce {
 
 const ENDS = ['dst', 'src'] as const
 /**
- * For each type of rule, the types that take precedence over it or equal it (P50). A rule whose connections are all
+ * Lists the types of rules that take precedence over a type, and the type itself. A rule whose connections are all
  * decided by such rules has no effect.
  */
-const DECIDES: Record<RuleType, readonly RuleType[]> = {
-  override_deny: ['override_deny'],
-  allow: ['allow', 'override_deny'],
-  deny: ['deny', 'allow', 'override_deny'],
-}
+const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.indexOf(type) + 1)
 /**
  * Step limits: about a twentieth of a second for one rule, and a total, so that an estate in which everything overlaps
  * ends too.
@@ -161,7 +157,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
           if (owner !== rule && among.has(owner) && types.includes((rules[owner] as DatedRule).type)) found.add(owner)
     return [...found].sort((a, b) => a - b)
   }
-  const typesFor = (rule: number) => DECIDES[(rules[rule] as DatedRule).type]
+  const typesFor = (rule: number) => decidersOf((rules[rule] as DatedRule).type)
 
   /** A cheap first test: most rules have a connection about which no other rule decides. */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {

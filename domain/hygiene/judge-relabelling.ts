@@ -1,16 +1,11 @@
 import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
-import {
-  isInForce,
-  loadSnapshot,
-  rulesOf,
-  withDenyRules,
-  type PolicySnapshot,
-  type RuleKind,
-} from '../policy/load-snapshot.js'
+import { isInForce, loadSnapshot, rulesOf, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, matchLabels, type End } from '../policy/match-rules.js'
+import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, isUnknown, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
@@ -29,7 +24,7 @@ export interface RuleSetEffect {
   rules_gained: number
   rules_lost: number
   /** The same numbers by rule type; types without a change are left out. */
-  by_type: Partial<Record<RuleKind, { gained: number; lost: number }>>
+  by_type: Partial<Record<RuleType, { gained: number; lost: number }>>
 }
 
 /** The effect of relabelling workloads according to the active policy (T38). */
@@ -50,7 +45,6 @@ export interface RelabellingEffect {
   rules_skipped: boolean
 }
 
-const KINDS: readonly RuleKind[] = ['allow', 'deny', 'override_deny']
 const SIDES = ['providers', 'consumers'] as const
 /** Maximum number of comparisons between a kind of change and a rule, which is some seconds of work. */
 const MOST_COMPARED = 500_000
@@ -76,7 +70,10 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
   const enforced = changes.filter(({ workload: { managed, mode } }) => managed && isEnforcing(mode))
   const kinds = kindsOf(changes)
   const ruleSets = policy.ruleSets.filter(isInForce)
-  const rules = ruleSets.reduce((sum, set) => sum + KINDS.reduce((own, kind) => own + rulesOf(set, kind).length, 0), 0)
+  const rules = ruleSets.reduce(
+    (sum, set) => sum + RULE_TYPES.reduce((own, type) => own + rulesOf(set, type).length, 0),
+    0,
+  )
   const rulesSkipped = rules * kinds.length > MOST_COMPARED
   const wasScoped = new Set<Kind>()
   const isScoped = new Set<Kind>()
@@ -104,8 +101,8 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
       else if (is === 'yes') effect.enter += kind.workloads
       else effect.leave += kind.workloads
     }
-    for (const ruleKind of rulesSkipped ? [] : KINDS)
-      for (const rule of rulesOf(ruleSet, ruleKind)) {
+    for (const type of rulesSkipped ? [] : RULE_TYPES)
+      for (const rule of rulesOf(ruleSet, type)) {
         const placed = { scopes, rule }
         const names = (end: End, side: (typeof SIDES)[number]) => isWrittenTo(placed, side, end, policy) === 'yes'
         let [gains, loses] = [false, false]
@@ -119,7 +116,7 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
           if (gains && loses) break
         }
         if (!gains && !loses) continue
-        const ofType = (effect.by_type[ruleKind] ??= { gained: 0, lost: 0 })
+        const ofType = (effect.by_type[type] ??= { gained: 0, lost: 0 })
         ofType.gained += Number(gains)
         ofType.lost += Number(loses)
         effect.rules_gained += Number(gains)

@@ -1,4 +1,5 @@
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadLabels } from '../inventory/labels.js'
@@ -7,7 +8,6 @@ import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
 import { isInForce, loadSnapshot, rulesOf, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { namesOf } from '../policy/name-references.js'
-import type { RuleType } from '../policy/rule-type.js'
 import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
 import { loadPopulation, type Population } from './population.js'
 
@@ -33,8 +33,6 @@ export interface RuleReport extends RedundantRules {
   /** What the answer does not cover, each with the reason. */
   notAssessed: string[]
 }
-
-const TYPES: readonly RuleType[] = ['allow', 'deny', 'override_deny']
 
 /**
  * Finds rules of a policy version that change nothing, and scopes that contain nothing. Disabled rules and rules that
@@ -65,7 +63,7 @@ function holdRules(snapshot: PolicySnapshot, population: Population): HeldRule[]
   const contents = { ...snapshot, labelsOf: (href: string) => population.named.get(href)?.labels }
   const since = ({ created_at: created }: { created_at?: string | null }) => created ?? ''
   const held = snapshot.ruleSets.filter(isInForce).flatMap((ruleSet) =>
-    TYPES.flatMap((type) =>
+    RULE_TYPES.flatMap((type) =>
       rulesOf(ruleSet, type).map((rule) => ({
         type,
         rule: rule,

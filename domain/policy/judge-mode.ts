@@ -4,6 +4,7 @@ import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { compileByDestination } from './judge-allowed.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
+import type { RuleType } from './rule-type.js'
 import { anyOf, both, not, settle, unknown, type Answer } from './three-valued.js'
 
 /** A connection that passes today, and the decision the PCE reports for it. */
@@ -51,8 +52,8 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
       // In these modes an end reports a connection as allowed only if its rules allow it (P52).
       if (decision === 'allowed' && allowsByRule(from)) return 'no'
       const at = side === 'src' ? 'atSource' : 'atDestination'
-      const matches = (kind: 'allow' | 'deny' | 'override_deny'): Answer =>
-        rules === null ? unread : anyOf(rules[kind](destination).map((match) => match[at](source, port, proto)))
+      const matches = (type: RuleType): Answer =>
+        rules === null ? unread : anyOf(rules[type](destination).map((match) => match[at](source, port, proto)))
       const essential = isEssential(flow) ? unknown('essential') : 'no'
       const allowed = anyOf([settle(toldAllowed(flow, side, from), matches('allow')), essential])
       const denied = to === 'full' ? 'yes' : anyOf([matches('deny'), unread])
@@ -70,7 +71,7 @@ export function directionOf({ from, to }: ModeChange): 'stricter' | 'looser' | '
 }
 
 function compile(policy: PolicySnapshot) {
-  const of = (kind: 'allow' | 'deny' | 'override_deny') => compileByDestination(rulesInForce(policy, kind), policy)
+  const of = (type: RuleType) => compileByDestination(rulesInForce(policy, type), policy)
   return { allow: of('allow'), deny: of('deny'), override_deny: of('override_deny') }
 }
 

@@ -11,6 +11,7 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { compileIpList, coverFamilies, type Addressed, type Families } from './addresses.js'
 import type { PlacedRule, PolicyObjects } from './match-rules.js'
+import { denyType, type RuleType } from './rule-type.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /** The objects that rules refer to, in one version of the policy. */
@@ -163,20 +164,18 @@ export async function withDenyRules(
   }
 }
 
-export type RuleKind = 'allow' | 'deny' | 'override_deny'
-
 /**
- * Lists the rules of one kind that are in force in a snapshot, or would be once the draft is provisioned: enabled, in
+ * Lists the rules of one type that are in force in a snapshot, or would be once the draft is provisioned: enabled, in
  * an enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny rule without a scope.
  */
 export function rulesInForce(
   { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
-  kind: RuleKind,
+  type: RuleType,
 ): PlacedRule[] {
   const placed = ruleSets
     .filter(isInForce)
-    .flatMap((ruleSet) => rulesOf(ruleSet, kind).map((rule) => ({ scopes: ruleSet.scopes, rule })))
-  if (kind !== 'deny') return placed
+    .flatMap((ruleSet) => rulesOf(ruleSet, type).map((rule) => ({ scopes: ruleSet.scopes, rule })))
+  if (type !== 'deny') return placed
   const everywhere = boundaries.filter(isInForce).map((boundary) => ({
     scopes: [[]],
     rule: { ...boundary, unscoped_consumers: true },
@@ -184,12 +183,10 @@ export function rulesInForce(
   return [...placed, ...everywhere]
 }
 
-/** Lists the rules of one kind in a rule set that are in force. */
-export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | 'deny_rules'>, kind: RuleKind) {
+/** Lists the rules of one type in a rule set that are in force. */
+export function rulesOf({ rules, deny_rules: denies }: Pick<RuleSet, 'rules' | 'deny_rules'>, type: RuleType) {
   const listed: (Rule | DenyRule)[] =
-    kind === 'allow'
-      ? (rules ?? [])
-      : (denies ?? []).filter(({ override }) => (override === true) === (kind === 'override_deny'))
+    type === 'allow' ? (rules ?? []) : (denies ?? []).filter((rule) => denyType(rule) === type)
   return listed.filter(isInForce)
 }
 

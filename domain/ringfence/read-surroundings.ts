@@ -14,7 +14,6 @@ import {
   rulesOf,
   withDenyRules,
   type PolicySnapshot,
-  type RuleKind,
 } from '../policy/load-snapshot.js'
 import {
   matchLabels,
@@ -24,6 +23,7 @@ import {
   type PlacedRule,
   type RuleMatch,
 } from '../policy/match-rules.js'
+import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, unknown, type Answer } from '../policy/three-valued.js'
 
 interface Source {
@@ -74,9 +74,9 @@ export interface Versions {
 /** What the rules say about one flow. Each question is evaluated only when it is asked. */
 export interface RuleAnswers {
   /** Answers from the rules that are written to the destination. */
-  readonly atDestination: (kind: RuleKind) => Versions
+  readonly atDestination: (kind: RuleType) => Versions
   /** Answers from the rules that are written to the source. */
-  readonly atSource: (kind: RuleKind) => Versions
+  readonly atSource: (kind: RuleType) => Versions
   /** Whether an allow rule of any version lets the source in by its address. */
   readonly byAddress: () => Answer
   /** Whether an allow rule of any version lets the flow out by the address of its destination. */
@@ -201,7 +201,7 @@ export function judgeByRules(
   const judgeAt =
     (destination: End | null): RuleJudge =>
     (from, port, proto) => {
-      const ask = (kind: RuleKind, end: keyof RuleMatch): Versions => {
+      const ask = (kind: RuleType, end: keyof RuleMatch): Versions => {
         const match = (rules: MatchKinds) => anyOf(rules(kind, destination).map((one) => one[end](from, port, proto)))
         const of = ({ rules, isUnread }: typeof inForce): Answer =>
           anyOf([match(rules), isUnread && kind !== 'allow' ? unknown('unread_rules') : 'no'])
@@ -223,12 +223,12 @@ export function judgeByRules(
  * Returns matchers for the rules of one kind that apply at a destination; null stands for any workload of the
  * application.
  */
-type MatchKinds = (kind: RuleKind, destination: End | null) => RuleMatch[]
+type MatchKinds = (kind: RuleType, destination: End | null) => RuleMatch[]
 
 /** Creates the matchers for each kind of rule on first use. */
-function matchKinds(rules: (kind: RuleKind) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
-  const made = new Map<RuleKind, RuleMatch[]>()
-  const compiled = new Map<RuleKind, (destination: End) => RuleMatch[]>()
+function matchKinds(rules: (kind: RuleType) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
+  const made = new Map<RuleType, RuleMatch[]>()
+  const compiled = new Map<RuleType, (destination: End) => RuleMatch[]>()
   return (kind, destination) => {
     if (destination === null) {
       const known = made.get(kind) ?? [matchRules(rules(kind), some, snapshot)]

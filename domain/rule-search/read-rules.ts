@@ -2,7 +2,7 @@ import { PceApiError } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
-import type { SearchRuleType } from '../../schemas/pce/policy.js'
+import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
@@ -11,7 +11,7 @@ import { loadDenyRules } from '../inventory/read-rules.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { catalogOf, type PolicyCatalog } from '../policy/load-snapshot.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
-import { denyType, type RuleType } from '../policy/rule-type.js'
+import { denyType, pceNameOf, type RuleType } from '../policy/rule-type.js'
 
 /** A rule together with the rule set that contains it, or an enforcement boundary in the form of a rule. */
 export interface PlacedRule {
@@ -88,11 +88,6 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-const SEARCHED: Partial<Record<SearchRuleType, RuleType>> = {
-  sec_rules: 'allow',
-  deny_rules: 'deny',
-  override_deny_rules: 'override_deny',
-}
 /** Number of items at which the PCE may have truncated a list silently (P8). */
 const PCE_PAGE = 500
 
@@ -108,21 +103,15 @@ export async function searchRules(
   const found = new Map<string, PlacedRule>()
   for (const query of queries) {
     try {
-      const rules = await pce.searchRules(
-        { ...query, rule_types: Object.keys(SEARCHED) as SearchRuleType[] },
-        version,
-        {
-          signal,
-        },
-      )
+      const rules = await pce.searchRules({ ...query, rule_types: RULE_TYPES.map(pceNameOf) }, version, { signal })
       if (rules.length > 0 && rules.length % PCE_PAGE === 0) return 'the rule search of the PCE may have been cut'
-      for (const { rule_type: type, rule_set: holder, ...rule } of rules) {
-        const kind = SEARCHED[type]
-        if (kind === undefined) continue
+      for (const { rule_type: pceName, rule_set: holder, ...rule } of rules) {
+        const type = RULE_TYPES.find((one) => pceNameOf(one) === pceName)
+        if (type === undefined) continue
         if (holder?.name === undefined || holder.scopes == null)
           return 'the rule search of the PCE leaves out rule sets'
         found.set(rule.href, {
-          type: kind,
+          type,
           rule: rule as unknown as AnyRule,
           holder: { href: holder.href, name: holder.name, enabled: holder.enabled !== false, scopes: holder.scopes },
           isBoundary: false,
@@ -142,12 +131,11 @@ export async function searchRules(
 export function inOrder(rules: readonly PlacedRule[]): PlacedRule[] {
   const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
   const byId = (a: string, b: string) => idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b))
-  const kinds: readonly RuleType[] = ['allow', 'deny', 'override_deny']
   return [...rules].sort(
     (a, b) =>
       Number(a.isBoundary) - Number(b.isBoundary) ||
       byId(a.holder.href, b.holder.href) ||
-      kinds.indexOf(a.type) - kinds.indexOf(b.type) ||
+      RULE_TYPES.indexOf(a.type) - RULE_TYPES.indexOf(b.type) ||
       byId(a.rule.href, b.rule.href),
   )
 }

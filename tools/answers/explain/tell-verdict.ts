@@ -4,7 +4,7 @@ import type { FlowVerdict, JudgedPair } from '../../../domain/explain/judge-memb
 import type { ApplyingRule, EndVerdict, PairVerdict } from '../../../domain/explain/judge-pair.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
-import type { RuleKind } from '../../../domain/policy/load-snapshot.js'
+import type { RuleType } from '../../../domain/policy/rule-type.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
@@ -22,7 +22,7 @@ export interface ToldVerdicts extends Record<Version, ToldVerdict> {
 }
 
 /** Names of the kinds of rules. */
-export const KIND_WORDS: Record<RuleKind, string> = {
+export const KIND_WORDS: Record<RuleType, string> = {
   allow: 'allow rule',
   deny: 'deny rule',
   override_deny: 'override deny rule',
