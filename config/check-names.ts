@@ -85,7 +85,7 @@ export function checkLiterals(env: Environment, { faults }: Findings): void {
     else if (value.trim() !== '' && value !== '\0' && /^\s|\s$|\p{Cc}/u.test(value))
       faults.push({
         problem: `${name} begins or ends with whitespace, or contains a control character`,
-        remedy: 'Remove it: it often comes with copying, or from a file with Windows line endings.',
+        remedy: 'Remove it. It often comes from copying, or from a file with Windows line endings.',
       })
   }
 }

@@ -65,7 +65,7 @@ function readLocalFile(): Given {
     const problem = `Cannot read .env: ${inWords(error)}`
     return {
       env: {},
-      faults: [{ problem, remedy: 'Make it a file that the user of this server may read, or remove it.' }],
+      faults: [{ problem, remedy: 'Make it readable for the user of this server, or remove it.' }],
       warnings: [],
     }
   }
@@ -162,14 +162,14 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
   const asks = readSwitch(reading, 'MCP_CONFIRM_STDIO', false)
   refuseConfirmation(reading, {
     except: asks ? ['MCP_CONFIRM_STDIO', 'MCP_CONFIRM_TOOLS'] : ['MCP_CONFIRM_STDIO'],
-    instead: 'or set MCP_CONFIRM_STDIO=1, which has the client ask the person at it.',
+    instead: 'or set MCP_CONFIRM_STDIO=1, so that the client asks its user.',
   })
   const tools = readConfirmTools(reading)
   const told = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL']
   const ignored = unreadIn('stdio', reading.env).filter((name) => !told.includes(name))
   if (ignored.length > 0)
     reading.warnings.push(
-      `Over stdio nobody logs in, so no role limits what is offered; ${ignored.join(', ')} set but ignored: svc-mcp-http reads them.`,
+      `Nobody logs in over stdio, so no role limits the tools; ${ignored.join(', ')} set but ignored: svc-mcp-http reads them.`,
     )
   const confirm = asks ? { confirm: tools === undefined ? {} : { tools } } : {}
   return finish(gates, reading, { mode: 'stdio', pce: readPce(reading), ...confirm, ...readCommon(reading) }, options)

@@ -10,7 +10,7 @@ export interface DotEnv {
   warnings: string[]
 }
 
-const AS_UTF8 = 'Save it as UTF-8: every editor can, and so does PowerShell with Set-Content -Encoding utf8.'
+const AS_UTF8 = 'Save it as UTF-8. Every editor can do that, and so can PowerShell: Set-Content -Encoding utf8.'
 const ENTRY = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/
 const OUR_NAME = /\b(?:(?:MCP|PCE)_[A-Z_]+|API_(?:KEY|SECRET))\b/
 
@@ -97,11 +97,11 @@ function noEntry(where: string, line: string): Fault {
 }
 
 const openQuote = (where: string, name: string, quote: string): Fault => ({
-  problem: `${where}: the value of ${name} begins with ${quote} and does not end with it`,
-  remedy: `Write the whole value on that line, with a ${quote} at its end as well.`,
+  problem: `${where}: the value of ${name} begins with ${quote} but does not end with it`,
+  remedy: `Write the whole value on that line, and end it with ${quote} too.`,
 })
 
 const hiddenRest = (where: string, name: string): Fault => ({
   problem: `${where}: a # in the value of ${name} begins a comment, and the rest would be lost`,
-  remedy: `Write ${name}="…" with quotes; where a comment is meant, put a space before the #.`,
+  remedy: `Put quotes around the value: ${name}="…". If you meant a comment, put a space before the #.`,
 })

@@ -57,7 +57,7 @@ function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
   if (!/^https?:\/\/[^/]/i.test(endpoint) || !URL.canParse(endpoint)) {
     faults.push({
       problem: `${name} must be an http or https URL`,
-      remedy: `It is ${shown(withoutLogin(endpoint))}: write that of a collector, such as ${name}=http://127.0.0.1:4318`,
+      remedy: `It is ${shown(withoutLogin(endpoint))}: write the URL of a collector, such as ${name}=http://127.0.0.1:4318`,
     })
     return {}
   }
@@ -79,7 +79,7 @@ export function readReplica({ env, faults }: Reading): { replicaId?: string } {
   if (REPLICA.test(replicaId)) return { replicaId }
   faults.push({
     problem: 'MCP_REPLICA_ID must be 1 to 128 visible ASCII characters without quotes and backslashes',
-    remedy: `It is ${shown(replicaId)}: write a short name, such as MCP_REPLICA_ID=mcp-1, or unset it for the name of the host.`,
+    remedy: `It is ${shown(replicaId)}: write a short name, such as MCP_REPLICA_ID=mcp-1, or unset it to use the host name.`,
   })
   return {}
 }
@@ -106,8 +106,8 @@ function readNames(reading: Reading, name: string): string[] | undefined {
   const names = [...new Set(readList(reading, name))]
   if (names.length > 0) return names
   reading.faults.push({
-    problem: `${name} is set and names nothing`,
-    remedy: `Write names with commas between them, or unset ${name}.`,
+    problem: `${name} is set but names nothing`,
+    remedy: `Write names separated by commas, or unset ${name}.`,
   })
   return undefined
 }
@@ -183,7 +183,7 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
   if (env.PCE_CLIENT_KEY_FILE && !env.PCE_CLIENT_CERT_FILE)
     faults.push({
       problem: 'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE',
-      remedy: 'Set PCE_CLIENT_CERT_FILE to the certificate of that key, or unset PCE_CLIENT_KEY_FILE.',
+      remedy: 'Set PCE_CLIENT_CERT_FILE to the certificate for that key, or unset PCE_CLIENT_KEY_FILE.',
     })
   const hasProxy = /^https?:\/\/[^/]/i.test(env.PCE_PROXY_URL ?? '')
   if (env.PCE_PROXY_URL && env.PCE_PROXY_URL !== '\0' && !hasProxy)
@@ -251,7 +251,7 @@ function readPceHost({ env, faults, warnings }: Reading): number | undefined {
   if (path !== '' && path !== '/')
     return fault(
       'must not contain a path',
-      `The API is always at /api of the host: write PCE_HOST=${scheme === undefined ? authority : url}`,
+      `The API is always at /api on the host: write PCE_HOST=${scheme === undefined ? authority : url}`,
     )
   if (scheme?.toLowerCase() === 'http' && !isLoopback(new URL(url).hostname))
     warnings.push('PCE_HOST begins with http://: the API key goes over the network unencrypted.')

@@ -77,7 +77,7 @@ export function findAtGates(env: Environment, mode: PceMode | null, { host, sock
 }
 
 const REMEDY_OF_OAUTH =
-  'They say who may log in: docs/identity-providers has their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
+  'They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /**
  * Chooses the remedy for a server without any login configured. Its operator is probably trying it out and does not
@@ -85,8 +85,8 @@ const REMEDY_OF_OAUTH =
  */
 function remedyWithoutMode(env: Environment): string {
   const trying = 'To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production'
-  if (!env.PCE_HOST) return `${trying}; otherwise docs/authenticated-http.md says what they are.`
-  return `PCE_HOST is set, and over HTTP a login comes with it. ${trying}; for one PCE key behind a login set MCP_PCE_MODE=shared.`
+  if (!env.PCE_HOST) return `${trying}; otherwise docs/authenticated-http.md explains them.`
+  return `PCE_HOST is set, and over HTTP a PCE requires a login. ${trying}. For one PCE key behind a login, set MCP_PCE_MODE=shared.`
 }
 
 function findMissingPce(env: Environment): Fault[] {
@@ -134,10 +134,10 @@ export function readInsecure(reading: Reading, listen: ListenOptions): InsecureH
   if (env.PCE_HOST && missing.length > 0)
     faults.unshift({
       problem: `Missing required env vars: ${missing.join(', ')}`,
-      remedy: 'PCE_HOST is set, so its key is needed too; without PCE_HOST the server starts and has no PCE.',
+      remedy: 'PCE_HOST is set, so its key is needed too; without PCE_HOST, the server starts without a PCE.',
     })
   if (!env.PCE_HOST && missing.length < 2)
-    warnings.push('PCE_HOST is not set, so there is no PCE for the API key: tools that need one will say so.')
+    warnings.push('PCE_HOST is not set, so the API key has no PCE. Tools that need a PCE will say so.')
   return {
     mode: 'insecure',
     http: { ...readListen(reading, listen), ...(env.MCP_PUBLIC_URL && { publicUrl: env.MCP_PUBLIC_URL }) },
@@ -204,7 +204,7 @@ export function readAuthenticated(
   const kek = readKey(reading, 'MCP_KEK')
   if (env.MCP_KEK && kek.equals(hmacKey))
     warnings.push(
-      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so whoever learns one has both: give MCP_CONFIRM_HMAC_KEY a key of its own.',
+      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so anyone who learns one has both. Give MCP_CONFIRM_HMAC_KEY a key of its own.',
     )
   const previousKek = readPreviousKey(reading, 'MCP_KEK_PREVIOUS', kek)
   const shared = readShared(reading)
@@ -249,7 +249,7 @@ function readApproval(reading: Reading): ApprovalConfig | undefined {
     faults.push({
       problem: `MCP_APPROVAL=${method} requires MCP_OAUTH_CLIENT_ID`,
       remedy:
-        'People approve calls on a page, after a login with their browser: register a client for it at the identity provider, as docs/authenticated-http.md says.',
+        'People approve calls on a page after logging in with their browser. Register a client for that with the identity provider, as described in docs/authenticated-http.md.',
     })
   return { method, ttlSeconds, maxAgeSeconds }
 }
@@ -324,7 +324,7 @@ function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): num
   if (socket === undefined && metricsPort === port)
     faults.push({
       problem: `MCP_METRICS_PORT and --port are both ${port}`,
-      remedy: `Metrics have a port of their own: write another, such as MCP_METRICS_PORT=${USUAL_METRICS_PORT}`,
+      remedy: `Metrics need a port of their own, such as MCP_METRICS_PORT=${USUAL_METRICS_PORT}`,
     })
   return metricsPort
 }
@@ -408,7 +408,7 @@ function readLogin({ env, faults }: Reading): BrowserLoginConfig | undefined {
   if (clientSecret)
     faults.push({
       problem: 'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID',
-      remedy: 'Set MCP_OAUTH_CLIENT_ID to the client whose secret it is.',
+      remedy: 'Set MCP_OAUTH_CLIENT_ID to the client that the secret belongs to.',
     })
   return undefined
 }
@@ -416,6 +416,6 @@ function readLogin({ env, faults }: Reading): BrowserLoginConfig | undefined {
 const warnOfNoLogin = (offer: OfferConfig): string =>
   `No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. ${
     isRegisteringOffered(offer)
-      ? 'Users can register a PCE key only with register-pce-credentials, where a model sees it.'
+      ? 'Users can register a PCE key only with register-pce-credentials, where a model can see it.'
       : 'register-pce-credentials is not offered either, so only a program with an access token can register a PCE key, at /setup.'
   }`

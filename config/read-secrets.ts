@@ -61,7 +61,7 @@ export function readSecretFiles(
     if (env[name]) {
       faults.push({
         problem: `${name} and ${name}_FILE are both set: keep one`,
-        remedy: `Delete ${name} to take what the file contains.`,
+        remedy: `Delete ${name} to use the content of the file.`,
       })
       continue
     }
@@ -87,13 +87,13 @@ function readSecretFile(
   } catch (error) {
     faults.push({
       problem: `Cannot read ${which}: ${inWords(error)}`,
-      remedy: 'Give the path of a file that has only the secret in it and that the user of this server may read.',
+      remedy: 'Use the path of a file that contains only the secret and that the user of this server can read.',
     })
     return null
   }
   const value = text.replace(/\r?\n$/, '')
   if (value !== '') return value
-  faults.push({ problem: `${which} is empty`, remedy: 'Write the secret into the file, and nothing else.' })
+  faults.push({ problem: `${which} is empty`, remedy: 'Write only the secret into the file.' })
   return null
 }
 
@@ -126,10 +126,10 @@ function describeKey(value: string, name: string): string {
   const rewrite = `write the same bytes in base64, or ${make}`
   if (/^[0-9a-f]{64}$/i.test(value)) return `It looks like hexadecimal: ${rewrite}`
   if (/^[\w-]{43}=?$/.test(value) && /[-_]/.test(value))
-    return `It looks like base64url, which has - and _ in place of + and /: ${rewrite}`
+    return `It looks like base64url, which uses - and _ instead of + and /: ${rewrite}`
   if (value.split(/\s+/).some((word) => /^[A-Za-z0-9+/]{43}=$/.test(word)))
-    return 'Whitespace or other text stands beside the key: leave the key alone.'
-  return `It has ${value.length} characters, and such a key has 44: ${make}`
+    return 'There is whitespace or other text next to the key. Leave only the key.'
+  return `It has ${value.length} characters instead of 44: ${make}`
 }
 
 /** Reads the key that was in use before; undefined if the variable is not set. It must differ from `current`. */
@@ -140,7 +140,7 @@ export function readPreviousKey(reading: Reading, name: string, current: Buffer)
   if (previous.equals(current) && previous.some((byte) => byte !== 0))
     reading.faults.push({
       problem: `${name} is the same key as ${now}`,
-      remedy: `${now} takes the new key and ${name} the old one; without a change of keys, delete ${name}.`,
+      remedy: `${now} is for the new key and ${name} for the old one. If you are not changing keys, delete ${name}.`,
     })
   return previous
 }

@@ -24,7 +24,7 @@ export function readDatabase(reading: Reading): DatabaseConfig | undefined {
     if (limits === 'shared')
       faults.push({
         problem: 'MCP_LIMITS=shared requires MCP_STATE_URL',
-        remedy: 'Limits hold over all replicas where these have one database; without one, unset MCP_LIMITS.',
+        remedy: 'Replicas can only share limits in a database. Without one, unset MCP_LIMITS.',
       })
     return undefined
   }
@@ -46,10 +46,11 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '' || /@/.test(url.pathname + url.search))
     return refuse(
       'must be a PostgreSQL URL',
-      `Write it like ${EXAMPLE}, with reserved characters as %XX, above all those of the password.`,
+      `Write it like ${EXAMPLE}, with reserved characters as %XX, especially in the password.`,
     )
   const parts = decodeParts(url)
-  if (parts === null) return refuse('has a % that is no escape', 'Write a % of the user, password or database as %25.')
+  if (parts === null)
+    return refuse('has a % that is not an escape', 'Write a % in the user, password or database as %25.')
   const { host: urlHost, user, password, database } = parts
   const missing = [user === '' && 'a user', urlHost === '' && 'a host', database === '' && 'a database'].filter(Boolean)
   if (missing.length > 0 || database.includes('/'))
@@ -58,22 +59,22 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
   const unknown = Object.keys(given).find((name) => !PARAMETERS.some((known) => known === name))
   if (unknown !== undefined)
     return refuse(
-      `has a parameter that is not read: ${unknown.slice(0, 50)}`,
-      `Known ones are ${PARAMETERS.join(', ')}.`,
+      `has a parameter that is not supported: ${unknown.slice(0, 50)}`,
+      `Supported are ${PARAMETERS.join(', ')}.`,
     )
   const host = given.host ?? urlHost
   const isSocket = host.startsWith('/')
   if (given.host !== undefined && !isSocket)
-    return refuse('has a host beside its own', 'The parameter host is for the folder of a Unix socket alone.')
+    return refuse('has a second host in a parameter', 'The parameter host is only for the folder of a Unix socket.')
   const isLocal = isSocket || isLoopback(host)
   const mode = given.sslmode ?? (isLocal ? 'disable' : undefined)
   if (!isLocal && mode !== 'verify-full')
     return refuse(
       `must have sslmode=verify-full, since '${host}' is another machine`,
-      'Anything less lets whoever is in between read or change the state. sslrootcert names the CA, where it is not a public one.',
+      'Anything less lets an attacker on the network read or change the state. If the CA is not a public one, name it with sslrootcert.',
     )
   if (mode !== 'verify-full' && mode !== 'disable')
-    return refuse('has an sslmode that is not verify-full or disable', 'On this machine both will do.')
+    return refuse('has an sslmode that is not verify-full or disable', 'On this machine, either will do.')
   const { sslrootcert, sslcert, sslkey } = given
   if (mode === 'disable' && (sslrootcert ?? sslcert ?? sslkey) !== undefined)
     return refuse('names certificates without sslmode=verify-full', 'Add sslmode=verify-full, or leave them out.')

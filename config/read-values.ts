@@ -46,7 +46,7 @@ export function readInteger(
   const number = /^\d{1,16}$/.test(value) ? Number(value) : NaN
   if (number >= min && number <= max) return number
   const range = max === Number.MAX_SAFE_INTEGER ? `of at least ${min}` : `from ${min} to ${max}`
-  const what = Number.isNaN(number) ? `${shown(value)}: write digits only` : `${value}: write one in that range`
+  const what = Number.isNaN(number) ? `${shown(value)}: write digits only` : `${value}: write a number in that range`
   faults.push({
     problem: `${name} must be a whole number ${range}`,
     remedy: `It is ${what}, such as ${name}=${otherwise}${isOff ? '' : ', which is the default'}.`,
@@ -99,7 +99,7 @@ export function checkUrl({ env, faults }: Reading, name: string): void {
   const fault = (problem: string, remedy: string) => void faults.push({ problem: `${name} ${problem}`, remedy })
   // A URL parser tolerates whitespace, but the exact comparison with a token's claim does not.
   if (/[\s\p{Cc}]/u.test(value))
-    return fault('must not contain whitespace', `It is ${shownUrl(value)}: leave out spaces and line breaks.`)
+    return fault('must not contain whitespace', `It is ${shownUrl(value)}: remove spaces and line breaks.`)
   const url = URL.canParse(value) ? new URL(value) : null
   const isSafe = url?.protocol === 'https:' || (url?.protocol === 'http:' && isLoopback(url.hostname))
   if (url === null || !isSafe) return fault('must be an https URL, or http on loopback', asHttps(name, value, url))
@@ -110,7 +110,10 @@ export function checkUrl({ env, faults }: Reading, name: string): void {
     )
   const isKeys = name === 'MCP_OAUTH_JWKS_URL'
   if (url.search !== '' && !isKeys)
-    return fault('must not contain a query', `Leave out the ? and what follows: ${name}=${value.replace(/\?.*/, '')}`)
+    return fault(
+      'must not contain a query',
+      `Remove the ? and everything after it: ${name}=${value.replace(/\?.*/, '')}`,
+    )
   if (DISCOVERY.test(url.pathname))
     return fault(
       'is the address of the discovery document',
@@ -119,7 +122,7 @@ export function checkUrl({ env, faults }: Reading, name: string): void {
 }
 
 function asHttps(name: string, value: string, url: URL | null): string {
-  if (url?.protocol === 'http:') return `It is ${shownUrl(value)}: write https://; plain http is for localhost alone.`
+  if (url?.protocol === 'http:') return `It is ${shownUrl(value)}: write https://; plain http is only for localhost.`
   return `It is ${shownUrl(value)}: write the whole URL, such as ${name}=https://${EXAMPLES[name] ?? 'mcp.example.com'}`
 }
 
@@ -146,8 +149,8 @@ export function readHosts(reading: Reading, name: string): string[] {
     reading.faults.push({
       problem: `${name} takes hosts like ${EXAMPLE_HOSTS[name] ?? 'mcp.example.com'}, not '${host}'`,
       remedy: isSeveral
-        ? 'Networks and patterns are not supported: write each host, with commas between them.'
-        : `Write only the host, or host:port, with commas between several: ${hostIn(host)}`,
+        ? 'Networks and patterns are not supported. Write each host, separated by commas.'
+        : `Write only the host, or host:port, and separate several with commas: ${hostIn(host)}`,
     })
     return false
   })
@@ -176,7 +179,7 @@ function readNetwork({ faults }: Reading, entry: string, name: string): { addres
   if (isIP(address) === 0 || address.includes('%') || rest.length > 0 || !(prefix <= bits)) {
     faults.push({
       problem: `${name} takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '${entry}'`,
-      remedy: `Write the addresses of the proxies in front of this server, with commas: ${name}=127.0.0.1`,
+      remedy: `Write the addresses of the proxies in front of this server, separated by commas: ${name}=127.0.0.1`,
     })
     return []
   }
@@ -184,7 +187,7 @@ function readNetwork({ faults }: Reading, entry: string, name: string): { addres
   if (prefix === 0) {
     faults.push({
       problem: `${name} must not trust every address: '${entry}'`,
-      remedy: `Anybody could then claim any address. Write those of your proxies alone: ${name}=127.0.0.1`,
+      remedy: `Anyone could then claim any address. Write only those of your proxies: ${name}=127.0.0.1`,
     })
     return []
   }

@@ -32,9 +32,9 @@ interface OutputOptions {
 type Format = '.html' | '.svg'
 
 const HELP = `
-The file is .html (to look around in: zoom, search, switches, and the facts as tables) or .svg (the drawing alone). It needs no network and
-nothing beside it. The PCE is that of the environment or of a .env file, as for svc-mcp itself; nothing is changed there: a ringfence is a
-dry run.`
+The file is .html (interactive: zoom, search, switches, and the facts as tables) or .svg (only the drawing). It needs neither
+a network nor other files. The PCE is that of the environment or of a .env file, as for svc-mcp itself. Nothing is changed there: a
+ringfence is a dry run.`
 
 /** A failure that is reported in one line. */
 class DrawError extends Error {}
@@ -54,16 +54,16 @@ export async function draw(args: readonly string[], worker: URL): Promise<number
     .option('--days <n>', 'traffic of the last n days', readWhole(1, 365), 7)
     .option('--source <label...>', 'only traffic from these: key=value, iplist:NAME, an address')
     .option('--destination <label...>', 'only traffic to these')
-    .option('--groups <n>', 'fold beyond so many groups', readWhole(2, 10_000))
-    .option('--complete', 'past the row limit of the PCE, in parts')
+    .option('--groups <n>', 'fold the map beyond this number of groups', readWhole(2, 10_000))
+    .option('--complete', 'query in parts to get past the row limit of the PCE')
     .action((options: MapCommand) => run('map', options, mapArguments(options)))
   commandOf(program, 'ringfence', 'ringfence plan: who is let in, who would be cut, on which services')
     .requiredOption('--app <app>', 'value of the app label')
     .requiredOption('--env <env>', 'value of the env label')
     .option('--days <n>', 'traffic of the last n days', readWhole(1, 365), 30)
     .option('--selective', 'deny other inbound traffic by a rule')
-    .option('--exclude-source <app...>', 'not let in: app|env, app=X or env=X')
-    .option('--complete', 'past the row limit of the PCE, in parts')
+    .option('--exclude-source <app...>', 'keep out: app|env, app=X or env=X')
+    .option('--complete', 'query in parts to get past the row limit of the PCE')
     .action((options: RingfenceCommand) => run('ringfence', options, ringfenceArguments(options)))
   commandOf(program, 'change', 'policy change: what provisioning would change, before and after')
     .option('--type <type>', 'only this type: rule_sets, ip_lists …')
@@ -71,10 +71,10 @@ export async function draw(args: readonly string[], worker: URL): Promise<number
   commandOf(program, 'paths', 'lateral movement: shortest paths from a start or to a target, bridges marked')
     .option('--app <app>', 'app label of the start')
     .option('--env <env>', 'env label of the start')
-    .option('--target <app>', 'where they lead: app|env, app=X or env=X')
-    .option('--max-hops <n>', 'most edges of a path', readWhole(1, 10), 4)
+    .option('--target <app>', 'the target: app|env, app=X or env=X')
+    .option('--max-hops <n>', 'maximum number of edges in a path', readWhole(1, 10), 4)
     .option('--days <n>', 'traffic of the last n days', readWhole(1, 365), 30)
-    .option('--complete', 'past the row limit of the PCE, in parts')
+    .option('--complete', 'query in parts to get past the row limit of the PCE')
     .action((options: PathsCommand) => run('paths', options, pathsArguments(options)))
   try {
     await program.parseAsync([...args], { from: 'user' })
@@ -94,8 +94,8 @@ const commandOf = (program: Command, name: PictureKind, description: string): Co
     .description(`Draw the ${description}.`)
     .exitOverride()
     .allowExcessArguments(false)
-    .requiredOption('-o, --output <file>', 'the file to make: .html or .svg', readOutput)
-    .option('-f, --force', 'replace a file that exists', false)
+    .requiredOption('-o, --output <file>', 'the file to write: .html or .svg', readOutput)
+    .option('-f, --force', 'replace an existing file', false)
     .showHelpAfterError(`(svc-mcp draw ${name} --help shows its options)`)
 
 interface MapCommand extends OutputOptions {

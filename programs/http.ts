@@ -92,7 +92,7 @@ const program = new Command('svc-mcp-http')
       startLog.fatal({ remedy: 'svc-mcp-http --help shows the options and commands.' }, inOneLine(text)),
   })
   .option('--read-only', 'offer only tools that read, as MCP_READ_ONLY=1 does')
-  .option('--toolsets <names>', 'offer these toolsets, in place of MCP_TOOLSETS', readToolsets)
+  .option('--toolsets <names>', 'offer these toolsets instead of MCP_TOOLSETS', readToolsets)
   .action(async ({ readOnly, toolsets, ...listen }: ListenOptions & OfferFlags) => {
     const check = (config: HttpConfig) => ({
       faults: findHttpFaults(config, tools),
@@ -107,7 +107,7 @@ program
       'secret, but MCP_PCE_MODE and MCP_KEYSTORE_PATH or MCP_STATE_PATH as the servers have them, and their user. How to restore one: ' +
       'docs/operations.md.',
   )
-  .argument('<file>', 'the file to make; an existing one is never replaced')
+  .argument('<file>', 'the file to write; an existing one is never replaced')
   .allowExcessArguments(false)
   .action(async (file: string) => report(backUpStateFile(await readState(), file)))
 program
@@ -115,10 +115,10 @@ program
   .description(
     'Remove what the state file holds of one person: PCE credentials, and confirmations that wait. Safe while servers are running, and ' +
       'audited (to MCP_AUDIT_LOG_PATH, or to standard output). Needs the same settings as backup-state, or MCP_STATE_URL. Disable the account at the identity ' +
-      'provider first: whoever can still log in can register again. What else there is to do: docs/operations.md.',
+      'provider first, since people who can still log in can register again. docs/operations.md describes the remaining steps.',
   )
   .argument('<subject>', 'the `sub` of the person, as the audit log has it')
-  .option('--issuer <issuer>', 'the identity provider, where it is not MCP_OAUTH_ISSUER')
+  .option('--issuer <issuer>', 'the identity provider, if it is not MCP_OAUTH_ISSUER')
   .allowExcessArguments(false)
   .action(forget)
 program
@@ -136,7 +136,7 @@ program
       'MCP_STATE_URL, which keeps the password out of the list of processes. The steps before and after: docs/operations.md.',
   )
   .requiredOption('--from <file>', 'the file of the keystore, as MCP_KEYSTORE_PATH has it', readPath)
-  .option('--to <url>', 'the database, in place of MCP_STATE_URL')
+  .option('--to <url>', 'the database, instead of MCP_STATE_URL')
   .allowExcessArguments(false)
   .action(async ({ from, to }: { from: string; to?: string }) =>
     report(await moveState(from, requireDatabase(await readState(to === undefined ? {} : { MCP_STATE_URL: to })))),
@@ -188,7 +188,7 @@ async function rewrap(): Promise<void> {
   if (config.mode !== 'per_user')
     throw new StartupError({
       problem: 'Only per_user mode has a keystore',
-      remedy: 'Run this with the settings of the servers whose keystore it is.',
+      remedy: 'Run this with the settings of the servers that use the keystore.',
     })
   report(await rewrapKeystore(config))
 }
@@ -210,7 +210,7 @@ function requireDatabase({ database }: StateFileConfig): DatabaseConfig {
   if (database !== undefined) return database
   throw new StartupError({
     problem: 'MCP_STATE_URL is not set: there is no database',
-    remedy: 'Set it as the servers have it, or MCP_STATE_URL_FILE to a file with it.',
+    remedy: 'Set it as on the servers, or set MCP_STATE_URL_FILE to a file that contains it.',
   })
 }
 
@@ -221,7 +221,7 @@ async function forget(sub: string, { issuer }: { issuer?: string }): Promise<voi
   if (iss === undefined)
     throw new StartupError({
       problem: 'The identity provider of the person is not known',
-      remedy: 'Name it with --issuer, or set MCP_OAUTH_ISSUER as the servers have it.',
+      remedy: 'Name it with --issuer, or set MCP_OAUTH_ISSUER as on the servers.',
     })
   const parts = { log: startLog, auditStream: process.stdout }
   const open = () => openAudit(config, parts)
@@ -322,5 +322,5 @@ async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds
   closeSilent()
   const isFinished = await endCalls(app.dispatcher, { finish: milliseconds, lastWords: LAST_WORDS_MS })
   await Promise.race([closed, wait(LAST_WORDS_MS)])
-  if (!isFinished) throw new Error('calls were still running at the end of the drain and were cut off')
+  if (!isFinished) throw new Error('calls that were still running at the end of the drain were aborted')
 }

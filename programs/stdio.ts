@@ -137,12 +137,15 @@ function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | und
   if (help === true || version === true) return null
   // An unset shell variable leaves an empty value, which would offer every toolset.
   if (toolsets?.trim() === '')
-    throw new StartupError({ problem: '--toolsets must not be empty', remedy: 'Name toolsets, or leave it out.' })
+    throw new StartupError({ problem: '--toolsets must not be empty', remedy: 'Name toolsets, or omit the option.' })
   const [named, ...rest] = positionals
   const command = COMMANDS.find((name) => name === named)
   if (rest.length > 0 || command !== named) {
     const problem = `unknown command '${positionals.join(' ').slice(0, 100)}'`
-    throw new StartupError({ problem, remedy: 'There are draw, demo and doctor; without a command the server starts.' })
+    throw new StartupError({
+      problem,
+      remedy: 'The commands are draw, demo and doctor; without a command, the server starts.',
+    })
   }
   return { readOnly, toolsets, command }
 }

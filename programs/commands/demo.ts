@@ -34,8 +34,8 @@ const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 const ESTATE = { seed: 7, workloads: 400, flows: 20_000 }
 
 const HELP = `
-No PCE and no settings are needed: what the environment or a .env file says of a PCE is left alone. Everything listens on this machine
-alone, without a login.`
+No PCE and no settings are needed; those in the environment or in a .env file are ignored. Everything listens
+only on this machine, without a login.`
 
 /**
  * Runs `svc-mcp demo`: starts a simulated PCE, the HTTP server and an MCP client, and prints their conversation as a
@@ -64,7 +64,9 @@ export async function runDemo(args: readonly string[], programs: DemoPrograms): 
 async function play({ once, port }: Options, programs: DemoPrograms): Promise<number> {
   for (const program of [programs.http, programs.simulator])
     if (!existsSync(program))
-      throw new Error(`${fileURLToPath(program)} is not here: a clone has it after npm run build, an image never`)
+      throw new Error(
+        `${fileURLToPath(program)} is missing. In a clone, run npm run build; an image does not contain it`,
+      )
   const stop = new AbortController()
   const end = () => stop.abort()
   // The handlers stay registered, because npm and the terminal can both deliver the same Ctrl-C.

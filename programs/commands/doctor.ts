@@ -72,8 +72,8 @@ function describeFinding({ check, state, found, remedy }: Finding): string {
 
 function conclude({ warning, failed }: Record<Finding['state'], number>): string {
   const warnings = `${warning} ${warning === 1 ? 'warning' : 'warnings'}`
-  if (failed > 0) return `${failed} failed, ${warnings}. Until that is mended, tools that need the PCE fail.`
-  return warning > 0 ? `The PCE can be worked with. ${warnings}.` : 'Everything that a client needs is there.'
+  if (failed > 0) return `${failed} failed, ${warnings}. Until that is fixed, tools that need the PCE fail.`
+  return warning > 0 ? `The PCE can be used. ${warnings}.` : 'Everything that a client needs works.'
 }
 
 async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.now): AsyncGenerator<Finding> {
@@ -162,7 +162,7 @@ async function* examineWay({ tls, proxyUrl }: PceFromEnvironment, place: Place):
   }
   if (!place.isTls) {
     const remedy =
-      'The API key and secret are readable on the way: use https:// in PCE_HOST, except against a simulator.'
+      'Anyone on the network can read the API key and secret: use https:// in PCE_HOST, except against a simulator.'
     yield { check: 'certificate', state: 'warning', found: 'none: the connection is plain HTTP', remedy }
     return
   }
@@ -175,7 +175,7 @@ const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoExcepti
     state: 'failed',
     found: code === '' ? what : `${what} (${code})`,
     remedy:
-      hintOf({ reason: code, message: '' }) ?? 'Check PCE_HOST and PCE_PORT, and what is between here and the PCE.',
+      hintOf({ reason: code, message: '' }) ?? 'Check PCE_HOST and PCE_PORT, and the network between here and the PCE.',
   })
 
 /** The client's hint starts with "Nothing was changed", which is irrelevant for a check. */
@@ -222,13 +222,13 @@ async function examineCertificate(place: Place, settings: PceFromEnvironment['tl
     const error = { code: flaw } as NodeJS.ErrnoException
     throw unreachable('certificate', error, `${about} is not trusted`)
   }
-  const remedy = 'Anybody on the way could read the API key: set PCE_CA_FILE in place of PCE_TLS_VERIFY=0.'
+  const remedy = 'Anyone on the network could read the API key: set PCE_CA_FILE instead of PCE_TLS_VERIFY=0.'
   return { check: 'certificate', state: 'warning', found: `${about}, not verified (PCE_TLS_VERIFY=0; ${flaw})`, remedy }
 }
 
 async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string | null; certificate: PeerCertificate }> {
   await waitFor(socket, 'secureConnect').catch((error: NodeJS.ErrnoException) => {
-    throw unreachable('certificate', error, 'no TLS can be spoken there')
+    throw unreachable('certificate', error, 'it does not support TLS')
   })
   const certificate = socket.getPeerCertificate()
   // The type declares an Error, but Node.js may also set a code as a string.
@@ -255,7 +255,7 @@ function judgeEnd(about: string, { valid_to: end }: PeerCertificate): Finding {
   if (Number.isNaN(ends)) return { check: 'certificate', state: 'ok', found: about }
   const found = `${about}, valid until ${new Date(ends).toISOString().slice(0, 10)}`
   if (ends - Date.now() >= SOON_MS) return { check: 'certificate', state: 'ok', found }
-  const remedy = 'Whoever runs the PCE has to renew it by then.'
+  const remedy = 'The operator of the PCE must renew it by then.'
   return { check: 'certificate', state: 'warning', found, remedy }
 }
 
@@ -293,12 +293,12 @@ const failedAt = (check: Finding['check'], error: PceError) =>
 
 function judgeRelease(answer: PceResponse | PceError): Finding {
   if (answer instanceof PceApiError && answer.status !== 404)
-    return { check: 'PCE', state: 'warning', found: `it does not say its release (HTTP status ${answer.status})` }
+    return { check: 'PCE', state: 'warning', found: `it does not tell its release (HTTP status ${answer.status})` }
   const told = answer instanceof Error ? {} : readRelease(answer)
   const release = plain(told.long_display ?? told.version)
   if (release !== undefined) return { check: 'PCE', state: 'ok', found: `release ${release}` }
-  const remedy = 'Check host and port: something else may answer there.'
-  return { check: 'PCE', state: 'warning', found: 'what answers there does not say that it is a PCE', remedy }
+  const remedy = 'Check the host and port: something else may be listening there.'
+  return { check: 'PCE', state: 'warning', found: 'the answer is not that of a PCE', remedy }
 }
 
 function readRelease(answer: PceResponse): { version?: string; long_display?: string } {
@@ -325,15 +325,14 @@ function* judgeAccess(answer: PceResponse | PceError, orgId: string): Generator<
     const remedy =
       'Check API_KEY (it begins with api_) and API_SECRET, and whether the key has expired: My API Keys in the console of the PCE.'
     yield { check: 'credentials', state: 'failed', found: 'the PCE does not accept them', remedy }
-    yield { check: 'organisation', state: 'skipped', found: 'cannot be told without a key' }
+    yield { check: 'organisation', state: 'skipped', found: 'cannot be checked without a key' }
   } else if (status === 403 || status === 404) {
     yield { check: 'credentials', state: 'ok', found: 'the PCE knows the API key' }
-    const remedy =
-      'Check PCE_ORG_ID (the number in the hrefs of that PCE), and the roles of the user that the key belongs to.'
+    const remedy = 'Check PCE_ORG_ID (the number in the hrefs of that PCE), and the roles of the user who owns the key.'
     const found = `the key may not read organisation ${orgId} (HTTP status ${status})`
     yield { check: 'organisation', state: 'failed', found, remedy }
   } else {
-    const remedy = 'The PCE, or a proxy in front of it, fails: ask whoever runs it.'
+    const remedy = 'The PCE, or a proxy in front of it, is failing: ask its operator.'
     yield { check: 'credentials', state: 'failed', found: `the PCE answers with HTTP status ${status}`, remedy }
   }
 }
@@ -345,6 +344,6 @@ function judgeClock({ headers }: PceResponse, asked: number): Finding {
   const ahead = Math.round((asked - (theirs + 500)) / 1000)
   if (Math.abs(ahead) <= LARGEST_SKEW) return { check: 'clock', state: 'ok', found: 'as the clock of the PCE' }
   const found = `this machine is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the PCE`
-  const remedy = 'Synchronise both clocks (NTP): windows of traffic and times of events are off by as much.'
+  const remedy = 'Synchronise both clocks (NTP): traffic windows and event times are wrong by that much.'
   return { check: 'clock', state: 'warning', found, remedy }
 }

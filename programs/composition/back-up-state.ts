@@ -18,6 +18,7 @@ export function backUpStateFile(config: StateFileConfig, target: string): Comman
   const { path, variable, mode } = config
   const bytes = backUpState(path, target, { variable, warn: (line) => say('warn', line) })
   say('info', `'${path}' is backed up to '${target}' (${Math.ceil(bytes / 1024)} KiB, schema ${SCHEMA_VERSION})`)
-  if (mode === 'per_user') say('info', 'Only MCP_KEK opens the PCE keys in it: back that up as well, in another place')
+  if (mode === 'per_user')
+    say('info', 'The PCE keys in it can only be decrypted with MCP_KEK: back that up too, in another place')
   return { lines, ok: true }
 }

@@ -29,6 +29,6 @@ export function requireState(
   if (lstatSync(path, { throwIfNoEntry: false }) !== undefined) return
   throw new StartupError({
     problem: `${variable} '${path}' does not exist: there is nothing to ${verb}`,
-    remedy: 'Give the path that the servers have, and run this on a machine that has the file.',
+    remedy: 'Use the path that the servers use, and run this on a machine with the file.',
   })
 }

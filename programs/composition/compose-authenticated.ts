@@ -274,7 +274,7 @@ export function userPceGate(setupUrl: string | null): CallerGate {
       setup_path: '/setup',
     })
   return pceGate(
-    `Register your PCE API key at ${setupUrl} in a browser, where no model sees it; register-pce-credentials works too.`,
+    `Register your PCE API key at ${setupUrl} in a browser, where no model can see it; register-pce-credentials works too.`,
     { setup_path: '/setup', setup_url: setupUrl },
   )
 }

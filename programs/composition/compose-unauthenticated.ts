@@ -165,7 +165,7 @@ export function openAudit(
   if (path === undefined)
     return stream === undefined ? null : observeAudit(createStreamAudit(stream, replica), observers)
   const noticed = (what: string) =>
-    log.warn({}, `the file of the audit log was ${what}: entries go to a new one at its path`)
+    log.warn({}, `the file of the audit log was ${what}: new entries go to a new file at the same path`)
   try {
     return observeAudit(createFileAudit(path, undefined, noticed, replica), observers)
   } catch (error) {
@@ -197,10 +197,10 @@ const auditFault = (path: string, error: unknown): Fault => ({
 
 function remedyOfAudit(path: string, code: string | undefined): string {
   const folder = dirname(resolve(path))
-  if (code === 'ENOENT') return `Make the folder '${folder}', with write access for the user of this server.`
-  if (code === 'EISDIR') return `Give the path of a file in it: MCP_AUDIT_LOG_PATH=${join(path, 'audit.log')}`
-  if (code === 'ENXIO') return 'Start the program that reads it first, or give the path of a file.'
-  return `Give the user of this server write access to the file and to its folder '${folder}', or give another path.`
+  if (code === 'ENOENT') return `Create the folder '${folder}' with write access for the user of this server.`
+  if (code === 'EISDIR') return `Use the path of a file in it: MCP_AUDIT_LOG_PATH=${join(path, 'audit.log')}`
+  if (code === 'ENXIO') return 'Start the program that reads it first, or use the path of a file.'
+  return `Give the user of this server write access to the file and its folder '${folder}', or use another path.`
 }
 
 /**

@@ -34,7 +34,7 @@ function findStateFaults(config: Exclude<HttpConfig, { mode: 'insecure' }>): Fau
     return [
       {
         problem: `MCP_AUDIT_LOG_PATH and ${variable} are the same file '${path}'`,
-        remedy: 'Give each a file of its own.',
+        remedy: 'Use a separate file for each.',
       },
     ]
   const fault = findPlaceFault(path, variable)

@@ -49,7 +49,7 @@ export async function forgetUser(
       removed = await removeAll(state, owner)
     } catch (error) {
       await record({ phase: 'outcome', outcome: 'error' }).catch(() => undefined)
-      say('error', `What is stored for ${person} may not be removed: ${(error as Error).message}. Run this again`)
+      say('error', `The records of ${person} may not have been removed: ${(error as Error).message}. Run this again`)
       return { lines, ok: false }
     }
     if (Object.values(removed).some((count) => count > 0)) say('info', `Removed for ${person}: ${describe(removed)}`)
@@ -57,12 +57,12 @@ export async function forgetUser(
       say('warn', `Nothing is stored for ${person}`)
       for (const { iss, sub } of await findNear(state, owner)) say('warn', `There is '${sub}' of ${iss}`)
     }
-    say('info', 'Who can still log in, or has an access token that has not expired, can register again')
+    say('info', 'People who can still log in, or who have a valid access token, can register again')
     try {
       await record({ phase: 'outcome', outcome: 'success', removed })
       return { lines, ok: true }
     } catch (error) {
-      say('error', `The audit log has no entry of the outcome: ${(error as Error).message}`)
+      say('error', `The outcome is missing from the audit log: ${(error as Error).message}`)
       return { lines, ok: false }
     }
   } finally {

@@ -42,11 +42,11 @@ export async function moveState(from: string, to: DatabaseConfig): Promise<Comma
       if (error instanceof StartupError) throw error
       throw new StartupError({
         problem: `The keystore '${from}' may not have been moved to the database at ${to.where}: ${(error as Error).message}`,
-        remedy: 'Run this again, which ends what was begun. Until then the file is in use as before.',
+        remedy: 'Run this again to complete the move. Until then, the file is in use as before.',
       })
     })
     say('info', `Moved ${moved} registrations from '${from}' to the database at ${to.where}`)
-    say('info', `Start the servers with MCP_STATE_URL. '${from}' stays as it is, and no server uses it any more`)
+    say('info', `Start the servers with MCP_STATE_URL. '${from}' is kept, but no server uses it any more`)
     return { lines, ok: true }
   } finally {
     source.close()
@@ -89,7 +89,7 @@ async function readKeystore({ credentials, notes }: FileState, from: string): Pr
   if (moved !== null)
     throw new StartupError({
       problem: `The keystore '${from}' has been moved to the database at ${moved}`,
-      remedy: 'There is nothing left to do but to set MCP_STATE_URL to that database.',
+      remedy: 'You only have to set MCP_STATE_URL to that database.',
     })
   const records: Awaited<ReturnType<State['credentials']['page']>> = []
   for (let after: Owner | null | undefined = null; after !== undefined;) {
@@ -105,7 +105,7 @@ async function readKeystore({ credentials, notes }: FileState, from: string): Pr
   if (kept.size === 0)
     throw new StartupError({
       problem: `There is no keystore in '${from}'`,
-      remedy: 'In shared mode nothing has to be moved: set MCP_STATE_URL and start the servers.',
+      remedy: 'In shared mode there is nothing to move: set MCP_STATE_URL and start the servers.',
     })
   return { records, notes: kept }
 }

@@ -47,7 +47,7 @@ export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fa
   return [
     {
       problem: `${inWords(offer)} leave no tool to offer`,
-      remedy: 'Offer more, or stop this server: docs/tools.md has the toolset and the effect of every tool.',
+      remedy: 'Offer more, or stop this server: docs/tools.md lists the toolset and the effect of every tool.',
     },
   ]
 }
@@ -88,5 +88,5 @@ export function warnOfOffer(config: Offering, tools: readonly AnyTool[]): string
   }
   if (out.length === 0) return []
   const listed = out.map((tool) => `${tool.name} (${why(tool)})`).join(', ')
-  return [`MCP_TOOLS names tools that are not offered all the same: ${listed}.`]
+  return [`MCP_TOOLS names tools that are still not offered: ${listed}.`]
 }

@@ -26,7 +26,7 @@ export function requireConfirmations(tools: readonly AnyTool[], names: readonly 
   if (faults.length > 0)
     throw new StartupError({
       problem: `MCP_CONFIRM_TOOLS names tools that cannot be confirmed: ${faults.join('; ')}`,
-      remedy: 'Write names of tools that change something, with commas: docs/tools.md lists them.',
+      remedy: 'Write names of tools that change something, separated by commas: docs/tools.md lists them.',
     })
   return tools.map((tool) => (names.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
 }

@@ -34,7 +34,7 @@ export async function rewrapKeystore(
     if (!(error instanceof ToolError)) throw error
     const reason = error.cause instanceof Error ? error.cause.message : error.message
     say('error', `Stopped halfway: ${reason}`)
-    say('error', 'Keep both keys and run this again; every record opens with one of them')
+    say('error', 'Keep both keys and run this again; every record can be opened with one of them')
     return { lines, ok: false }
   } finally {
     await state.close()

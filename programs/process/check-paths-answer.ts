@@ -39,6 +39,6 @@ export async function checkPathsAnswer(
 }
 
 const faultOf = ({ variable, path }: NamedPath, patienceMs: number): Fault => ({
-  problem: `${variable} '${path}' does not answer: the file system has said nothing for ${patienceMs / 1000} s`,
-  remedy: 'It is on a mount that is gone, most likely: mount it again, or give a path elsewhere.',
+  problem: `${variable} '${path}' does not respond: the file system has been silent for ${patienceMs / 1000} s`,
+  remedy: 'The mount point is probably gone. Mount it again or use another path.',
 })

@@ -47,19 +47,19 @@ export async function listen(
 function remedyOfPort(error: unknown, { host, port, portIn }: { host: string; port: number; portIn: string }): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return `Give another port with ${portIn}, or end the program that uses ${port}${portIn === '--port' ? '; --port 0 takes any free one' : ''}.`
+      return `Use another port with ${portIn}, or stop the program that uses ${port}${portIn === '--port' ? '; --port 0 uses any free one' : ''}.`
     case 'EACCES':
     case 'EPERM':
-      return `Ports below 1024 are kept for privileged users: give one above with ${portIn}.`
+      return `Ports below 1024 are reserved for privileged users. Use a higher one with ${portIn}.`
     default:
-      return `Give an address of this machine with --host, such as 127.0.0.1, not '${host}'.`
+      return `Use an address of this machine with --host, such as 127.0.0.1, instead of '${host}'.`
   }
 }
 
 function remedyOfSocket(error: unknown, socket: string): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'EADDRINUSE':
-      return 'Most likely it is an earlier server: end it, or give another --socket.'
+      return 'It is probably used by an earlier server. Stop that, or use another --socket.'
     default:
       return remedyOfFolder(error, dirname(socket))
   }
@@ -75,11 +75,11 @@ function describeFolder(error: unknown, folder: string): string {
 function remedyOfFolder(error: unknown, folder: string): string {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOENT':
-      return `Make the folder '${folder}', with write access for the user of this server, or give another --socket.`
+      return `Create the folder '${folder}' with write access for the user of this server, or use another --socket.`
     case 'ENOTDIR':
-      return 'Give a --socket in a folder that exists.'
+      return 'Use a --socket in an existing folder.'
     default:
-      return `Give the user of this server write access to the folder '${folder}', or give another --socket.`
+      return `Give the user of this server write access to the folder '${folder}', or use another --socket.`
   }
 }
 
@@ -92,7 +92,7 @@ const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
  */
 export function findSocketFault(socket: string): Fault | undefined {
   const longest = LONGEST_SOCKET - ownName('').length
-  const remedy = `Give --socket a path of at most ${longest} bytes.`
+  const remedy = `Use a --socket path of at most ${longest} bytes.`
   if (socket === '') return { problem: '--socket is empty', remedy }
   if (Buffer.byteLength(socket) > longest)
     return { problem: `Cannot listen on ${socket}: the path is too long for a socket`, remedy }
@@ -102,8 +102,8 @@ export function findSocketFault(socket: string): Fault | undefined {
     accessSync(folder, constants.W_OK | constants.X_OK)
     if (statSync(socket, { throwIfNoEntry: false })?.isSocket() !== false) return undefined
     return {
-      problem: `Cannot listen on ${socket}: what has that name is not a socket`,
-      remedy: 'Move it away, or give another --socket.',
+      problem: `Cannot listen on ${socket}: there is something else with that name`,
+      remedy: 'Move it away, or use another --socket.',
     }
   } catch (error) {
     return {

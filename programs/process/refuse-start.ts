@@ -14,7 +14,7 @@ export async function refuseStart(log: Logger, error: unknown, help: string): Pr
   if (error instanceof StartupError) {
     for (const { problem, remedy } of error.faults) log.fatal({ remedy }, problem)
     for (const warning of error.warnings) log.warn(warning)
-    log.fatal(`Not started. ${help}, docs/configuration.md every setting.`)
+    log.fatal(`Not started. ${help}, and docs/configuration.md lists every setting.`)
   } else log.fatal({ err: error }, 'unexpected error, not started')
   if (error instanceof HungPathError) {
     // The log writes at the end of the turn.

@@ -46,7 +46,7 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
   if (moved !== null)
     throw new StartupError({
       problem: `The keystore '${file.place.name}' has been moved to the database at ${moved}`,
-      remedy: 'Set MCP_STATE_URL to that database. What has been registered since then is there alone.',
+      remedy: 'Set MCP_STATE_URL to that database. Registrations since then exist only there.',
     })
   const id = await readOrClaim(keys, file)
   const next = await orRefuse(file, () => file.notes.get(NEXT_KEK_NOTE))
@@ -55,7 +55,7 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
     const also = keys.ids.length > 1 ? ', and neither does MCP_KEK_PREVIOUS' : ''
     throw new StartupError({
       problem: `MCP_KEK does not match the keystore '${file.place.name}'${also}`,
-      remedy: `Set the key it was made with, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in ${
+      remedy: `Set the key with which it was created, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in ${
         file.place.variable === 'MCP_STATE_URL' ? 'the database' : 'the file'
       } can be read: name a new ${file.place.variable === 'MCP_STATE_URL' ? 'one' : 'file'} in ${file.place.variable}.`,
     })
@@ -117,7 +117,7 @@ function unfinished({ place }: KeystoreFile, left: number): StartupError {
       ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
       : 'no record needs the old key any more, but a server that still has it may write one'
   return new StartupError({
-    problem: `The last change of MCP_KEK is not finished in the keystore '${place.name}': ${why}`,
+    problem: `The last change of MCP_KEK is incomplete in the keystore '${place.name}': ${why}`,
     remedy: 'Set both keys of that change, run svc-mcp-http rewrap-keystore, and only then change the key again.',
   })
 }
@@ -130,7 +130,9 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
     throw new StartupError({
       problem: `${place.variable} '${place.name}' cannot be used: ${code}`,
       remedy:
-        place.variable === 'MCP_STATE_URL' ? 'Check the database.' : 'Check the disk and what else uses the file.',
+        place.variable === 'MCP_STATE_URL'
+          ? 'Check the database.'
+          : 'Check the disk, and whether another program uses the file.',
     })
   }
 }

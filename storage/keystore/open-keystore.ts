@@ -100,7 +100,7 @@ export interface OpenKeystore {
 }
 
 const IF_NEW =
-  'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.'
+  'this is a new, empty keystore, and nobody is registered. If you expected an existing one, check the path and the mount.'
 
 /**
  * Opens the state and the keystore in it: in the database if one is configured, otherwise in the file at

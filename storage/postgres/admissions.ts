@@ -108,7 +108,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
         const found = await ask([caller, hits, perMinute, id, over, atATime, replica, LEASE, iss, sub])
         if (found.verdict === 'rate_limited') refuse(caller, perMinute, found.retry_after)
         if (found.verdict === 'overloaded')
-          throw new ToolError('overloaded', 'You have as many requests in flight as one caller may have.')
+          throw new ToolError('overloaded', 'You have reached the limit of requests in flight for one caller.')
         const holdPlace = (isHeld: boolean) => {
           if (isHeld) id = take(caller)
           else giveBack(caller, id)

@@ -172,7 +172,7 @@ function readCertificates({ rootCertFile, certFile, keyFile }: NonNullable<Datab
     } catch (error) {
       throw new StartupError({
         problem: `MCP_STATE_URL: ${parameter} '${path}' cannot be read: ${inWords(error)}`,
-        remedy: 'Give the path of a PEM file that the user of this server may read.',
+        remedy: 'Use the path of a PEM file that the user of this server can read.',
       })
     }
   }
@@ -204,7 +204,7 @@ async function waitUntilThere(ask: () => Promise<void>, config: DatabaseConfig):
       throw new StartupError({
         problem: `MCP_STATE_URL: the database at ${config.where} cannot be used${waited}: ${describe(error as Error)}`,
         remedy: isOutage(error as Error)
-          ? 'Start it, or check the host and the port. MCP_STATE_CONNECT_TIMEOUT_SECONDS says how long a start waits for it.'
+          ? 'Start it, or check the host and the port. MCP_STATE_CONNECT_TIMEOUT_SECONDS sets how long a start waits for it.'
           : 'Check the user, the password, the database and the certificates that MCP_STATE_URL names.',
       })
     }

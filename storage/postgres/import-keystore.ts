@@ -39,8 +39,8 @@ export async function importKeystore(
         )
     } else if (!isDeepStrictEqual(there, { records, notes }))
       throw new StartupError({
-        problem: `The database at ${where} has a keystore already`,
-        remedy: 'Nothing was moved: name a database that no server has used yet.',
+        problem: `The database at ${where} already has a keystore`,
+        remedy: 'Nothing was moved. Use a database that no server has used yet.',
       })
   }, LONGEST_MS)
 }

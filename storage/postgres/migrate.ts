@@ -61,11 +61,11 @@ async function apply(database: Database, seen: Version, where: string): Promise<
   } catch (error) {
     const { code, message } = error as { code?: string; message: string }
     throw new StartupError({
-      problem: `MCP_STATE_URL: the schema of the database at ${where} cannot be brought from ${seen.number} to ${seen.number + 1}: ${message}`,
+      problem: `MCP_STATE_URL: the schema of the database at ${where} cannot be updated from ${seen.number} to ${seen.number + 1}: ${message}`,
       remedy:
         code === '42501'
-          ? 'Run svc-mcp-http migrate as the owner of the database, or let this user create in it: GRANT CREATE ON DATABASE.'
-          : 'Nothing of this step was kept. Run svc-mcp-http migrate again.',
+          ? 'Run svc-mcp-http migrate as the owner of the database, or allow this user to create schemas: GRANT CREATE ON DATABASE.'
+          : 'This step was undone. Run svc-mcp-http migrate again.',
     })
   }
 }
@@ -87,11 +87,12 @@ async function readVersion(query: Query): Promise<Version> {
 const unreadable = (where: string, { message }: Error) =>
   new StartupError({
     problem: `MCP_STATE_URL: the schema of the database at ${where} cannot be read: ${message}`,
-    remedy: 'Check what its user may do: docs/operations.md says what a role that is not the owner needs.',
+    remedy: 'Check the permissions of its user: docs/operations.md lists what a role other than the owner needs.',
   })
 
 const tooOld = (where: string, { number, oldestProgram }: Version) =>
   new StartupError({
-    problem: `MCP_STATE_URL: this program is too old for the database at ${where}, whose schema ${number} needs one that knows schema ${oldestProgram}; this one knows ${PROGRAM_SCHEMA}`,
-    remedy: 'Start a newer release. The schema never goes back: for an older program, restore a backup made with it.',
+    problem: `MCP_STATE_URL: this program is too old for the database at ${where}, whose schema ${number} needs a program that knows schema ${oldestProgram}; this one knows ${PROGRAM_SCHEMA}`,
+    remedy:
+      'Start a newer release. Schemas cannot be downgraded: for an older program, restore a backup that was made with it.',
   })

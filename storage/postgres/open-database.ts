@@ -96,7 +96,7 @@ export async function openDatabase(
     if (error instanceof StartupError) throw error
     throw new StartupError({
       problem: `MCP_STATE_URL: the database at ${config.where} cannot be used: ${(error as Error).message}`,
-      remedy: 'Check what its user may do: docs/operations.md says what a role that is not the owner needs.',
+      remedy: 'Check the permissions of its user: docs/operations.md lists what a role other than the owner needs.',
     })
   }
 }

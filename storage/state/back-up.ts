@@ -28,7 +28,7 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
   if (lstatSync(copy, { throwIfNoEntry: false }) !== undefined)
     throw new StartupError({
       problem: `'${copy}' exists already`,
-      remedy: 'A backup replaces nothing: name a new file.',
+      remedy: 'A backup never replaces a file. Use a new name.',
     })
   const now = () => Date.now()
   // Makes the same checks as a server start: that the file belongs to this server, and that it is undamaged.
@@ -45,7 +45,7 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
   } catch (error) {
     if (error instanceof StartupError) throw error
     const problem = `'${copy}' cannot be written: ${inWords(error)}`
-    throw new StartupError({ problem, remedy: 'Name a file in a folder that exists and that this user may write to.' })
+    throw new StartupError({ problem, remedy: 'Use a file in an existing folder to which this user can write.' })
   } finally {
     for (const end of ['', '-wal', '-shm']) rmSync(draft + end, { force: true })
   }

@@ -110,14 +110,14 @@ function connect(place: Place, found: readonly string[]): Queries {
     if (code.startsWith('SQLITE_BUSY'))
       return refuse(
         place,
-        `is in use: another process has not let go of it for ${LOCK_WAIT_AT_START_MS / 1000} s`,
-        'End the program that holds it, perhaps a backup or an SQLite shell.',
+        `is in use: another process has held it for ${LOCK_WAIT_AT_START_MS / 1000} s`,
+        'Stop the program that holds it, perhaps a backup or an SQLite shell.',
       )
     return refuse(place, `cannot be opened for writing: ${code}`, 'Check the disk and the permissions of the file.')
   }
 }
 
-const ELSEWHERE = 'It is left as it is: give the path of another file, which will be made.'
+const ELSEWHERE = 'It was not changed. Use the path of another file, which will be created.'
 
 /** Checks first that the file belongs to this program, because nothing may be written to a foreign file. */
 function checkIdentity(place: Place, db: Database.Database): void {

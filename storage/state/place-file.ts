@@ -60,7 +60,7 @@ export function closeToOthers(place: Place, found: readonly string[]): void {
     closePath(place, path)
     const mode = (stats.mode & 0o777).toString(8)
     if (found.includes(path))
-      place.warn(`${nameOfPlace(place)}: '${path}' was open to others (mode ${mode}) and is now 600`)
+      place.warn(`${nameOfPlace(place)}: '${path}' was accessible to others (mode ${mode}) and now has mode 600`)
   }
 }
 
@@ -92,7 +92,8 @@ function inspectPlace(place: Place): Found[] {
     const orphan = companions.find(({ stats }) => stats.size > 0)
     // Another process may have created the file in the meantime.
     if (orphan && lookAt(place, place.path) !== null) return inspectPlace(place)
-    if (orphan) refuse(place, `is missing, but '${orphan.path}' is there`, 'Restore the file, or move both away.')
+    if (orphan)
+      refuse(place, `is missing, but '${orphan.path}' is there`, 'Restore the file, or move both out of the way.')
     return []
   }
   if (file.stats.size === 0) refuse(place, 'is empty', RESTORE)
@@ -158,7 +159,7 @@ function lookAt(place: Place, path: string): Found | null {
     refuse(
       place,
       isCompanion ? `has a companion '${path}' that ${what}` : what,
-      isCompanion ? 'SQLite makes it itself: remove it.' : remedy,
+      isCompanion ? 'SQLite creates it itself. Remove it.' : remedy,
     )
   let stats: Stats
   try {
@@ -168,20 +169,23 @@ function lookAt(place: Place, path: string): Found | null {
     return refuse(
       place,
       `cannot be reached: ${inWords(error)}`,
-      `Set ${place.variable} to a file whose folders exist and can be entered.`,
+      `Set ${place.variable} to a file whose folders exist and are accessible.`,
     )
   }
-  if (stats.isSymbolicLink()) no('is a symbolic link', 'Give the path of the file itself.')
+  if (stats.isSymbolicLink()) no('is a symbolic link', 'Use the path of the file itself.')
   if (stats.isDirectory())
-    no('is a folder', `Give the path of a file in it: ${place.variable}=${join(path, suggested(place))}`)
+    no('is a folder', `Use the path of a file in it: ${place.variable}=${join(path, suggested(place))}`)
   if (!stats.isFile())
-    no('is not a regular file', 'Pipes and devices will not do: give the path of a file, or of none yet.')
+    no(
+      'is not a regular file',
+      'Pipes and devices are not supported. Use the path of a file, or one that does not exist yet.',
+    )
   const user = process.geteuid?.()
   if (user !== undefined && stats.uid !== user)
     no(
       `belongs to user ${stats.uid}, not to user ${user}, who runs this server`,
       stats.uid === 0
-        ? `Give the path of a file of user ${user}, or of none yet.`
+        ? `Use the path of a file of user ${user}, or one that does not exist yet.`
         : `Run the server as user ${stats.uid}, or give the file to user ${user} with chown.`,
     )
   return { path, stats }
@@ -198,7 +202,7 @@ function closePath(place: Place, path: string): void {
     refuse(
       place,
       `can be read or written by others, and that cannot be changed: ${inWords(error)} on '${path}'`,
-      `Take it away from others with chmod 600 '${path}'.`,
+      `Revoke the access of others with chmod 600 '${path}'.`,
     )
   }
 }

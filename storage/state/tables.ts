@@ -84,7 +84,7 @@ export function credentialRecords({ read, write: writeAnyway }: Queries): Creden
     writeAnyway((sql) => {
       const moved = readNote(sql, MOVED_NOTE)
       if (moved !== null)
-        throw new Error(`the keystore was moved to the database at ${moved}: restart with MCP_STATE_URL set to it`)
+        throw new Error(`the keystore was moved to the database at ${moved}: set MCP_STATE_URL to it and restart`)
       return work(sql)
     })
   return {

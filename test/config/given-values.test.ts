@@ -153,7 +153,7 @@ t.test('quotes around a value', (t) => {
 t.test('whitespace at the ends of a secret is told without the secret', (t) => {
   for (const value of [' secret-canary', 'secret-canary\r', 'secret\u0007canary'])
     t.same(find({ API_SECRET: value }).faults, [
-      'API_SECRET begins or ends with whitespace, or contains a control character | Remove it: it often comes with copying, or from a file with Windows line endings.',
+      'API_SECRET begins or ends with whitespace, or contains a control character | Remove it. It often comes from copying, or from a file with Windows line endings.',
     ])
   t.end()
 })
@@ -175,7 +175,7 @@ t.test('svc-mcp says which settings are of the other program', (t) => {
   t.same(find({ MCP_ROLE_DEFAULT: 'reader', MCP_KEK_FILE: '/k', MCP_LOG_LEVEL: 'warn' }), {
     faults: [],
     warnings: [
-      'Over stdio nobody logs in, so no role limits what is offered; MCP_ROLE_DEFAULT, MCP_KEK_FILE set but ignored: svc-mcp-http reads them.',
+      'Nobody logs in over stdio, so no role limits the tools; MCP_ROLE_DEFAULT, MCP_KEK_FILE set but ignored: svc-mcp-http reads them.',
     ],
   })
   t.end()
@@ -208,7 +208,7 @@ t.test('a .env file', (t) => {
 
   const notUtf8 = (encoding: string) => ({
     problem: `.env is not UTF-8 text${encoding}`,
-    remedy: 'Save it as UTF-8: every editor can, and so does PowerShell with Set-Content -Encoding utf8.',
+    remedy: 'Save it as UTF-8. Every editor can do that, and so can PowerShell: Set-Content -Encoding utf8.',
   })
   const big = utf16(`\ufeff${text}`).swap16()
   for (const bytes of [utf16(`\ufeff${text}`), utf16(text), big, big.subarray(2)])
@@ -230,11 +230,11 @@ t.test('a .env file', (t) => {
     'Line 3 of .env names PCE_PORT but is not NAME=value | Begin the line with PCE_PORT=',
   ])
   t.same(faultsOf('API_SECRET=abc#canary'), [
-    'Line 3 of .env: a # in the value of API_SECRET begins a comment, and the rest would be lost | Write API_SECRET="…" with quotes; where a comment is meant, put a space before the #.',
+    'Line 3 of .env: a # in the value of API_SECRET begins a comment, and the rest would be lost | Put quotes around the value: API_SECRET="…". If you meant a comment, put a space before the #.',
   ])
   t.same(faultsOf('API_SECRET="abc#canary"'), [])
   t.same(faultsOf('API_SECRET="canary\nPCE_ORG_ID=1'), [
-    'Line 3 of .env: the value of API_SECRET begins with " and does not end with it | Write the whole value on that line, with a " at its end as well.',
+    'Line 3 of .env: the value of API_SECRET begins with " but does not end with it | Write the whole value on that line, and end it with " too.',
   ])
   t.same(read(`${text}API_KEY=other\n`), {
     variables: { ...good, API_KEY: 'other' },

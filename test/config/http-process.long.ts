@@ -265,7 +265,7 @@ t.test('reports a keystore that was newly created', async (t) => {
     level: 40,
     msg:
       `MCP_KEYSTORE_PATH '${path}' did not exist and has been created, in the new folder '${join(folder, 'lost')}': ` +
-      'it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.',
+      'this is a new, empty keystore, and nobody is registered. If you expected an existing one, check the path and the mount.',
   })
   for (const name of ['lost', 'lost/volume']) t.equal(statSync(join(folder, name)).mode & 0o777, 0o700)
   t.same(await told(), [], 'and from then on it is the keystore')
@@ -326,7 +326,7 @@ t.test('a Unix socket', async (t) => {
   const fifth = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
   partial(t, await Promise.race([fifth.ended, fifth.listening]), {
     code: 1,
-    stderr: /what has that name is not a socket/,
+    stderr: /there is something else with that name/,
   })
   t.equal(readFileSync(path, 'utf8'), 'somebody’s', 'a file that is no socket stays as it is')
 })

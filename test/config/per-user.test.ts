@@ -109,7 +109,7 @@ t.test('warns at start-up about the consequences of user-chosen PCEs', (t) => {
   t.same(
     warningsOf({ MCP_CONFIRM_HMAC_KEY: KEY }),
     [
-      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so whoever learns one has both: give MCP_CONFIRM_HMAC_KEY a key of its own.',
+      'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so anyone who learns one has both. Give MCP_CONFIRM_HMAC_KEY a key of its own.',
     ],
     'one key for two purposes',
   )

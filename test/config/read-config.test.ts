@@ -68,7 +68,7 @@ t.test('the offer', (t) => {
   for (const name of ['MCP_TOOLSETS', 'MCP_TOOLS', 'MCP_EXCLUDE_TOOLS'])
     t.same(
       problemsOf(() => offerOf({ [name]: ' , ' })),
-      [`${name} is set and names nothing`],
+      [`${name} is set but names nothing`],
     )
   t.same(withFlags({ MCP_READ_ONLY: '0', MCP_TOOLSETS: 'all' }, { readOnly: true, toolsets: 'rules' }), {
     MCP_READ_ONLY: '1',
@@ -81,7 +81,7 @@ t.test('the offer', (t) => {
   const registering = (env: Env) =>
     readConfig('http', { ...OAUTH, ...KEYS, ...env }, LOOPBACK).warnings.filter((line) => line.includes('CLIENT_ID'))
   const none = 'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. '
-  const byTool = `${none}Users can register a PCE key only with register-pce-credentials, where a model sees it.`
+  const byTool = `${none}Users can register a PCE key only with register-pce-credentials, where a model can see it.`
   const byProgram = `${none}register-pce-credentials is not offered either, so only a program with an access token can register a PCE key, at /setup.`
   t.same(registering({}), [byTool])
   t.same(registering({ MCP_TOOLSETS: 'traffic' }), [byTool], 'no toolset takes it away')

@@ -31,8 +31,8 @@ t.test('a path that does not answer', async (t) => {
   t.type(error, HungPathError)
   t.same((error as HungPathError).faults, [
     {
-      problem: "MCP_KEYSTORE_PATH '/gone/keystore.db' does not answer: the file system has said nothing for 0.02 s",
-      remedy: 'It is on a mount that is gone, most likely: mount it again, or give a path elsewhere.',
+      problem: "MCP_KEYSTORE_PATH '/gone/keystore.db' does not respond: the file system has been silent for 0.02 s",
+      remedy: 'The mount point is probably gone. Mount it again or use another path.',
     },
   ])
   await checkPathsAnswer(paths, { look: () => Promise.reject(new Error('ENOENT')) })

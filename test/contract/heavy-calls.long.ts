@@ -171,7 +171,7 @@ t.test('calls wait for a place, within bounds', async (t) => {
   const refused = textOf(await call('reports'))
   partial(t, refused, { error: 'busy', retry_after_seconds: Number, hint: String })
   t.ok(refused.retry_after_seconds >= 1 && refused.retry_after_seconds <= 60)
-  t.equal(textOf(await call('echo', { text: 'light' })).text, 'light', 'light calls are answered meanwhile')
+  t.equal(textOf(await call('echo', { text: 'light' })).text, 'light', 'other calls still work in the meantime')
   first.leave()
   const { events } = parseEvents((await second).body)
   t.notOk((events.at(-1)!.data.result as { isError?: boolean }).isError)

@@ -51,7 +51,7 @@ for (const kind of ['read', 'change'] as const) {
     const { code, stderr } = await within(server.stop(), 'the end', DRAIN_MS + FAREWELL_MS)
     t.ok(performance.now() - begun >= DRAIN_MS, 'it had its time')
     t.equal(code, 1)
-    contains(t, stderr, 'calls were still running at the end of the drain and were cut off')
+    contains(t, stderr, 'calls that were still running at the end of the drain were aborted')
     await within(held.gone, 'the request to the PCE is given up')
     const reason = kind === 'read' ? 'cancelled' : 'outcome_unknown'
     partial(t, await within(call, 'an end of the call'), { error: reason }, 'its caller is told')

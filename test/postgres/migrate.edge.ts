@@ -84,8 +84,9 @@ t.test('a database that newer programs have brought further', async (t) => {
   await further(3)
   const steps = [...STEPS, { number: 3, oldest_program: 1 }, { number: 4, oldest_program: 3 }]
   const tooOld = {
-    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 4 needs one that knows schema 3; this one knows 2`,
-    remedy: 'Start a newer release. The schema never goes back: for an older program, restore a backup made with it.',
+    problem: `MCP_STATE_URL: this program is too old for the database at ${whereOf(database)}, whose schema 4 needs a program that knows schema 3; this one knows 2`,
+    remedy:
+      'Start a newer release. Schemas cannot be downgraded: for an older program, restore a backup that was made with it.',
     warnings: [],
   }
   t.same(await refusal(database.url), tooOld)
@@ -100,8 +101,8 @@ t.test('a step that fails leaves nothing', async (t) => {
   await database.query('CREATE SCHEMA svc_mcp AUTHORIZATION svc_mcp')
   await database.query('CREATE TABLE svc_mcp.notes (mine int)')
   t.same(await refusal(database.url), {
-    problem: `MCP_STATE_URL: the schema of the database at ${whereOf(database)} cannot be brought from 0 to 1: relation "notes" already exists`,
-    remedy: 'Nothing of this step was kept. Run svc-mcp-http migrate again.',
+    problem: `MCP_STATE_URL: the schema of the database at ${whereOf(database)} cannot be updated from 0 to 1: relation "notes" already exists`,
+    remedy: 'This step was undone. Run svc-mcp-http migrate again.',
     warnings: [],
   })
   const left = `SELECT relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'svc_mcp'
@@ -118,11 +119,11 @@ t.test('the right to make tables is needed for the steps alone', async (t) => {
   const { problem, remedy } = await refusal(database.url)
   t.equal(
     problem,
-    `MCP_STATE_URL: the schema of the database at ${whereOf(database)} cannot be brought from 0 to 1: permission denied for database ${database.name}`,
+    `MCP_STATE_URL: the schema of the database at ${whereOf(database)} cannot be updated from 0 to 1: permission denied for database ${database.name}`,
   )
   t.equal(
     remedy,
-    'Run svc-mcp-http migrate as the owner of the database, or let this user create in it: GRANT CREATE ON DATABASE.',
+    'Run svc-mcp-http migrate as the owner of the database, or allow this user to create schemas: GRANT CREATE ON DATABASE.',
   )
   await database.query(`GRANT CREATE ON DATABASE ${database.name} TO svc_mcp`)
   await open(t, database)
@@ -220,7 +221,7 @@ t.test('one that does not answer is waited for', async (t) => {
       .map(({ msg }) => msg),
     [
       problem(`connect ECONNREFUSED 127.0.0.1:${port}`),
-      'Not started. svc-mcp-http --help shows what each mode needs, docs/configuration.md every setting.',
+      'Not started. svc-mcp-http --help shows what each mode needs, and docs/configuration.md lists every setting.',
     ],
   )
 

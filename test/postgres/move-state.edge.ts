@@ -81,7 +81,7 @@ t.test('a keystore moves whole, and its file is used no more', async (t) => {
   t.equal(code, 0, stderr)
   t.same(messagesOf(stderr), [
     `Moved 450 registrations from '${path}' to the database at ${whereOf(database)}`,
-    `Start the servers with MCP_STATE_URL. '${path}' stays as it is, and no server uses it any more`,
+    `Start the servers with MCP_STATE_URL. '${path}' is kept, but no server uses it any more`,
   ])
   t.equal((stdout + stderr).includes(postgres.password), false)
   t.equal(
@@ -99,7 +99,7 @@ t.test('a keystore moves whole, and its file is used no more', async (t) => {
   t.equal(await moved.state.notes.get('confirm_tokens'), null, 'tokens are bound to the state that they are of')
   t.equal(
     await refusal(open(t, '', { kek: NEXT }, database.url)),
-    `The last change of MCP_KEK is not finished in the keystore '${whereOf(database)}': 400 of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`,
+    `The last change of MCP_KEK is incomplete in the keystore '${whereOf(database)}': 400 of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`,
   )
   t.same(await moved.keystore.rewrap(), { rewrapped: 400, already: 50, unreadable: 0 })
   await open(t, '', { kek: NEXT }, database.url)
@@ -130,7 +130,7 @@ t.test('nothing is moved', async (t) => {
   await t.test('into a database that has a keystore', async (t) => {
     const used = await postgres.makeDatabase()
     const theirs = await open(t, '', { kek: NEXT }, used.url)
-    const problem = `The database at ${whereOf(used)} has a keystore already`
+    const problem = `The database at ${whereOf(used)} already has a keystore`
     t.equal(await refusal(moveState(path, databaseOf(used.url))), problem, 'one that nobody has registered in')
     await theirs.keystore.write(OWNERS[2]!, credentialsOf('theirs'))
     t.equal(await refusal(moveState(path, databaseOf(used.url))), problem)

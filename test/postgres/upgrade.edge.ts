@@ -85,7 +85,7 @@ t.test('an upgrade and its rollback lose no call and refuse none', { timeout: 30
   await restart(1, later)
   await t.rejects(restart(2), {
     message: new RegExp(
-      `"MCP_STATE_URL: this program is too old for the database at \\S+, whose schema ${LATER.number} needs one that knows schema ${NEXT.number}; this one knows ${NOW}"`,
+      `"MCP_STATE_URL: this program is too old for the database at \\S+, whose schema ${LATER.number} needs a program that knows schema ${NEXT.number}; this one knows ${NOW}"`,
     ),
   })
   await rig.replicas[2]!.start({}, later)

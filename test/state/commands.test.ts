@@ -52,7 +52,10 @@ t.test('a backup is the state file as it is, while a server writes', async (t) =
           level: 'info',
           text: `'${path}' is backed up to '${target}' (${statSync(target).size / 1024} KiB, schema 1)`,
         },
-        { level: 'info', text: 'Only MCP_KEK opens the PCE keys in it: back that up as well, in another place' },
+        {
+          level: 'info',
+          text: 'The PCE keys in it can only be decrypted with MCP_KEK: back that up too, in another place',
+        },
       ],
     ],
   )
@@ -141,7 +144,7 @@ async function people(t: Test) {
 
 const REGISTER_AGAIN = {
   level: 'info',
-  text: 'Who can still log in, or has an access token that has not expired, can register again',
+  text: 'People who can still log in, or who have a valid access token, can register again',
 }
 
 t.test('forgetting a person', async (t) => {
@@ -215,7 +218,7 @@ t.test('nobody is forgotten without an entry in the audit log', async (t) => {
   t.ok(await keystore.find(ALICE))
   const { ok, lines } = await forget('alice', () => broken(2))
   t.equal(ok, false, 'and one whose outcome has none is told of')
-  partial(t, lines.at(-1), { level: 'error', text: 'The audit log has no entry of the outcome: ENOSPC' })
+  partial(t, lines.at(-1), { level: 'error', text: 'The outcome is missing from the audit log: ENOSPC' })
   t.equal(await keystore.find(ALICE), null)
 })
 

@@ -53,7 +53,7 @@ const unfinished = (path: string, left: number) => ({
   faults: [
     {
       problem:
-        `The last change of MCP_KEK is not finished in the keystore '${path}': ` +
+        `The last change of MCP_KEK is incomplete in the keystore '${path}': ` +
         (left > 0
           ? `${left} of its records need a key that is neither MCP_KEK nor MCP_KEK_PREVIOUS`
           : 'no record needs the old key any more, but a server that still has it may write one'),

@@ -90,7 +90,7 @@ t.test(`after ${KILLS} kill -9 nothing acknowledged is lost or torn`, async (t) 
 async function checkOneKey(t: Test, path: string, kek: Buffer, owners: number[]): Promise<void> {
   const file = await openKeystoreState({ path, kek }, { now }).catch((error: Error) => error)
   if (file instanceof Error) {
-    const says = [`MCP_KEK does not match the keystore '${path}'`, 'The last change of MCP_KEK is not finished']
+    const says = [`MCP_KEK does not match the keystore '${path}'`, 'The last change of MCP_KEK is incomplete']
     t.ok(
       says.some((begin) => file.message.startsWith(begin)),
       file.message,

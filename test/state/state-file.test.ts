@@ -222,7 +222,7 @@ t.test('files open to others are made private, and a world-writable directory is
   const { warnings } = open(t, path)
   t.equal((statSync(path).mode & 0o777).toString(8), '600')
   t.strictSame(warnings, [
-    `MCP_STATE_PATH '${path}': '${path}' was open to others (mode 664) and is now 600`,
+    `MCP_STATE_PATH '${path}': '${path}' was accessible to others (mode 664) and now has mode 600`,
     `MCP_STATE_PATH '${path}' is in a folder that anyone can write to: they could replace the file`,
   ])
   chmodSync(directory, 0o1777)

@@ -65,10 +65,10 @@ t.test('a PCE that is well', async (t) => {
     'ok organisation',
     'ok clock',
   ])
-  partial(t, report.lines[3], { found: 'none: the connection is plain HTTP', remedy: /readable on the way/ })
+  partial(t, report.lines[3], { found: 'none: the connection is plain HTTP', remedy: /Anyone on the network can read/ })
   t.match(report.lines[4]!.found, /^release \d+\.\d+/)
   t.equal(report.lines[6]!.found, PCE.PCE_ORG_ID)
-  t.equal(report.end, 'The PCE can be worked with. 1 warning.')
+  t.equal(report.end, 'The PCE can be used. 1 warning.')
   t.match(report.all, /^svc-mcp \d+\.\d+\.\d+ on Node\.js v/)
   t.notMatch(report.all, new RegExp(`${PCE.API_SECRET}|${PCE.API_KEY}`), 'and says no secret')
 })

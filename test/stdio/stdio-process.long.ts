@@ -65,7 +65,7 @@ t.test('refuses to start', async (t) => {
     messagesOf(missing.stderr),
     [
       'Missing required env vars: PCE_HOST, API_SECRET',
-      'Not started. svc-mcp --help shows what it needs, docs/configuration.md every setting.',
+      'Not started. svc-mcp --help shows what it needs, and docs/configuration.md lists every setting.',
     ],
     'one line names all that is missing',
   )

@@ -40,7 +40,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
     {
       start: 'nothing',
       refused: [
-        'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production; otherwise docs/authenticated-http.md says what they are.',
+        'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production; otherwise docs/authenticated-http.md explains them.',
         'MCP_KEK env var is required → Make it once with openssl rand -base64 32, and keep it: it encrypts the stored PCE keys, which are lost without it.',
         'MCP_CONFIRM_HMAC_KEY env var is required → Make it once with openssl rand -base64 32; all processes of this server need the same one.',
       ],
@@ -49,7 +49,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'nothing',
       env: { PCE_HOST: 'pce.example.com', API_KEY: 'api_1', API_SECRET: 'secret' },
       refused: [
-        'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → PCE_HOST is set, and over HTTP a login comes with it. To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production; for one PCE key behind a login set MCP_PCE_MODE=shared.',
+        'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → PCE_HOST is set, and over HTTP a PCE requires a login. To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production. For one PCE key behind a login, set MCP_PCE_MODE=shared.',
         'MCP_KEK env var is required → Make it once with openssl rand -base64 32, and keep it: it encrypts the stored PCE keys, which are lost without it.',
         'MCP_CONFIRM_HMAC_KEY env var is required → Make it once with openssl rand -base64 32; all processes of this server need the same one.',
       ],
@@ -61,19 +61,19 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'development',
       env: { PCE_HOST: 'pce.example.com' },
       refused: [
-        'Missing required env vars: API_KEY, API_SECRET → PCE_HOST is set, so its key is needed too; without PCE_HOST the server starts and has no PCE.',
+        'Missing required env vars: API_KEY, API_SECRET → PCE_HOST is set, so its key is needed too; without PCE_HOST, the server starts without a PCE.',
       ],
     },
     {
       start: 'development',
       env: { API_KEY: 'api_1', API_SECRET: 'secret' },
-      warned: ['PCE_HOST is not set, so there is no PCE for the API key: tools that need one will say so.'],
+      warned: ['PCE_HOST is not set, so the API key has no PCE. Tools that need a PCE will say so.'],
     },
     {
       start: 'per_user',
       env: { MCP_OAUTH_ISSUER: null, MCP_OAUTH_AUDIENCE: null },
       refused: [
-        'Missing required OAuth env vars: MCP_OAUTH_ISSUER, MCP_OAUTH_AUDIENCE → They say who may log in: docs/identity-providers has their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.',
+        'Missing required OAuth env vars: MCP_OAUTH_ISSUER, MCP_OAUTH_AUDIENCE → They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.',
       ],
     },
     {
@@ -94,14 +94,14 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_OAUTH_CLIENT_ID: null },
       warned: [
-        'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. Users can register a PCE key only with register-pce-credentials, where a model sees it.',
+        'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. Users can register a PCE key only with register-pce-credentials, where a model can see it.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_OAUTH_CLIENT_ID: null, MCP_OAUTH_CLIENT_SECRET: 'secret' },
       refused: [
-        'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID → Set MCP_OAUTH_CLIENT_ID to the client whose secret it is.',
+        'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID → Set MCP_OAUTH_CLIENT_ID to the client that the secret belongs to.',
       ],
     },
     {
@@ -171,14 +171,14 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_CONFIRM_TOOLS: 'update-workload' },
       refused: [
-        'MCP_CONFIRM_TOOLS is set, but nobody logs in here, so no call would wait for its confirmation → Unset MCP_CONFIRM_TOOLS, or set MCP_CONFIRM_STDIO=1, which has the client ask the person at it.',
+        'MCP_CONFIRM_TOOLS is set, but nobody logs in here, so no call would wait for its confirmation → Unset MCP_CONFIRM_TOOLS, or set MCP_CONFIRM_STDIO=1, so that the client asks its user.',
       ],
     },
     {
       start: 'stdio',
       env: { MCP_ROLE_DEFAULT: 'reader', MCP_DEV_INSECURE: '1' },
       warned: [
-        'Over stdio nobody logs in, so no role limits what is offered; MCP_ROLE_DEFAULT, MCP_DEV_INSECURE set but ignored: svc-mcp-http reads them.',
+        'Nobody logs in over stdio, so no role limits the tools; MCP_ROLE_DEFAULT, MCP_DEV_INSECURE set but ignored: svc-mcp-http reads them.',
       ],
     },
     {
@@ -200,7 +200,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_APPROVAL: 'page' },
       refused: [
-        'MCP_APPROVAL is set, but nobody logs in here, so no call would wait for its confirmation → Unset MCP_APPROVAL, or set MCP_CONFIRM_STDIO=1, which has the client ask the person at it.',
+        'MCP_APPROVAL is set, but nobody logs in here, so no call would wait for its confirmation → Unset MCP_APPROVAL, or set MCP_CONFIRM_STDIO=1, so that the client asks its user.',
       ],
     },
     {
@@ -214,7 +214,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_CONFIRM_STDIO: '1', MCP_CONFIRM_TOOLS: 'update-worklod' },
       refused: [
-        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'update-worklod' (did you mean 'update-workload'?) → Write names of tools that change something, with commas: docs/tools.md lists them.",
+        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'update-worklod' (did you mean 'update-workload'?) → Write names of tools that change something, separated by commas: docs/tools.md lists them.",
       ],
     },
     {
@@ -232,7 +232,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       refused: [
         'Missing required env vars: API_SECRET → Set API_SECRET in the configuration of the MCP client (env), or in a .env file in the working directory.',
         'PCE_TLS_VERFY is not a variable of this server → Did you mean PCE_TLS_VERIFY? Rename it, or unset it if it belongs to another program.',
-        'PCE_HOST must not contain a path → The API is always at /api of the host: write PCE_HOST=https://pce.example.com',
+        'PCE_HOST must not contain a path → The API is always at /api on the host: write PCE_HOST=https://pce.example.com',
         'PCE_ORG_ID must be a whole number of at least 1 → It is "acme": write digits only, such as PCE_ORG_ID=1, which is the default.',
       ],
     },
@@ -252,14 +252,14 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { PCE_HOST: 'https://pce.example.com/api/v2' },
       refused: [
-        'PCE_HOST must not contain a path → The API is always at /api of the host: write PCE_HOST=https://pce.example.com',
+        'PCE_HOST must not contain a path → The API is always at /api on the host: write PCE_HOST=https://pce.example.com',
       ],
     },
     {
       start: 'stdio',
       env: { PCE_HOST: 'pce.example.com:8443/#/dashboard' },
       refused: [
-        'PCE_HOST must not contain a path → The API is always at /api of the host: write PCE_HOST=pce.example.com:8443',
+        'PCE_HOST must not contain a path → The API is always at /api on the host: write PCE_HOST=pce.example.com:8443',
       ],
     },
     {
@@ -316,7 +316,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { PCE_PORT: '84443' },
       refused: [
-        'PCE_PORT must be a whole number from 1 to 65535 → It is 84443: write one in that range, such as PCE_PORT=443, which is the default.',
+        'PCE_PORT must be a whole number from 1 to 65535 → It is 84443: write a number in that range, such as PCE_PORT=443, which is the default.',
       ],
     },
     {
@@ -344,7 +344,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { PCE_ORG_ID: '0' },
       refused: [
-        'PCE_ORG_ID must be a whole number of at least 1 → It is 0: write one in that range, such as PCE_ORG_ID=1, which is the default.',
+        'PCE_ORG_ID must be a whole number of at least 1 → It is 0: write a number in that range, such as PCE_ORG_ID=1, which is the default.',
       ],
     },
     {
@@ -423,7 +423,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_OAUTH_JWKS_URL: null, MCP_OAUTH_JWKS_URI: 'https://login.example.com/keys' },
       refused: [
-        'Missing required OAuth env vars: MCP_OAUTH_JWKS_URL → They say who may log in: docs/identity-providers has their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.',
+        'Missing required OAuth env vars: MCP_OAUTH_JWKS_URL → They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.',
         'MCP_OAUTH_JWKS_URI is not a variable of this server → Did you mean MCP_OAUTH_JWKS_URL? Rename it, or unset it if it belongs to another program.',
       ],
     },
@@ -446,7 +446,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       env: { MCP_OAUTH_CLIENT_ID: null, MCP_CLIENT_ID: 'svc-mcp-setup' },
       warned: [
         'Ignored, because this server has no such variable: MCP_CLIENT_ID (did you mean MCP_OAUTH_CLIENT_ID?). A platform or another program may have set it.',
-        'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. Users can register a PCE key only with register-pce-credentials, where a model sees it.',
+        'No MCP_OAUTH_CLIENT_ID: nobody can log in to /setup with a browser. Users can register a PCE key only with register-pce-credentials, where a model can see it.',
       ],
     },
   ],
@@ -483,14 +483,14 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { API_SECRET: 'secret\r' },
       refused: [
-        'API_SECRET begins or ends with whitespace, or contains a control character → Remove it: it often comes with copying, or from a file with Windows line endings.',
+        'API_SECRET begins or ends with whitespace, or contains a control character → Remove it. It often comes from copying, or from a file with Windows line endings.',
       ],
     },
     {
       start: 'stdio',
       env: { API_KEY: ' api_1' },
       refused: [
-        'API_KEY begins or ends with whitespace, or contains a control character → Remove it: it often comes with copying, or from a file with Windows line endings.',
+        'API_KEY begins or ends with whitespace, or contains a control character → Remove it. It often comes from copying, or from a file with Windows line endings.',
       ],
     },
     {
@@ -518,7 +518,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_OAUTH_ISSUER: 'https://login.example.com\n' },
       refused: [
-        'MCP_OAUTH_ISSUER must not contain whitespace → It is "https://login.example.com\\n": leave out spaces and line breaks.',
+        'MCP_OAUTH_ISSUER must not contain whitespace → It is "https://login.example.com\\n": remove spaces and line breaks.',
       ],
     },
     {
@@ -561,7 +561,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'nothing',
       env: { MCP_DEV_INSECURE: 'yes' },
       refused: [
-        'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production; otherwise docs/authenticated-http.md says what they are.',
+        'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production; otherwise docs/authenticated-http.md explains them.',
         'MCP_KEK env var is required → Make it once with openssl rand -base64 32, and keep it: it encrypts the stored PCE keys, which are lost without it.',
         'MCP_CONFIRM_HMAC_KEY env var is required → Make it once with openssl rand -base64 32; all processes of this server need the same one.',
         'MCP_DEV_INSECURE must be 1 or 0 (true and false will do) → It is "yes": write MCP_DEV_INSECURE=1 to turn it on, MCP_DEV_INSECURE=0 to turn it off.',
@@ -627,7 +627,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_RESPONSE_BUDGET_BYTES: '500' },
       refused: [
-        'MCP_RESPONSE_BUDGET_BYTES must be a whole number from 1000 to 800000 → It is 500: write one in that range, such as MCP_RESPONSE_BUDGET_BYTES=48000, which is the default.',
+        'MCP_RESPONSE_BUDGET_BYTES must be a whole number from 1000 to 800000 → It is 500: write a number in that range, such as MCP_RESPONSE_BUDGET_BYTES=48000, which is the default.',
       ],
     },
     {
@@ -641,21 +641,21 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_TRAFFIC_MAX_PARTS: '0' },
       refused: [
-        'MCP_TRAFFIC_MAX_PARTS must be a whole number from 1 to 1000 → It is 0: write one in that range, such as MCP_TRAFFIC_MAX_PARTS=64, which is the default.',
+        'MCP_TRAFFIC_MAX_PARTS must be a whole number from 1 to 1000 → It is 0: write a number in that range, such as MCP_TRAFFIC_MAX_PARTS=64, which is the default.',
       ],
     },
     {
       start: 'stdio',
       env: { MCP_PCE_TIMEOUT_SECONDS: '0' },
       refused: [
-        'MCP_PCE_TIMEOUT_SECONDS must be a whole number from 5 to 3600 → It is 0: write one in that range, such as MCP_PCE_TIMEOUT_SECONDS=120, which is the default.',
+        'MCP_PCE_TIMEOUT_SECONDS must be a whole number from 5 to 3600 → It is 0: write a number in that range, such as MCP_PCE_TIMEOUT_SECONDS=120, which is the default.',
       ],
     },
     {
       start: 'stdio',
       env: { MCP_PCE_ANSWER_MIB: '1024' },
       refused: [
-        'MCP_PCE_ANSWER_MIB must be a whole number from 1 to 256 → It is 1024: write one in that range, such as MCP_PCE_ANSWER_MIB=32, which is the default.',
+        'MCP_PCE_ANSWER_MIB must be a whole number from 1 to 256 → It is 1024: write a number in that range, such as MCP_PCE_ANSWER_MIB=32, which is the default.',
       ],
     },
     {
@@ -669,7 +669,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_HEAVY_CALLS: '0' },
       refused: [
-        'MCP_HEAVY_CALLS must be a whole number from 1 to 64 → It is 0: write one in that range, such as MCP_HEAVY_CALLS=4, which is the default.',
+        'MCP_HEAVY_CALLS must be a whole number from 1 to 64 → It is 0: write a number in that range, such as MCP_HEAVY_CALLS=4, which is the default.',
       ],
     },
     {
@@ -683,7 +683,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_HEAVY_MEMORY_MIB: '32' },
       refused: [
-        'MCP_HEAVY_MEMORY_MIB must be a whole number from 64 to 16384 → It is 32: write one in that range, such as MCP_HEAVY_MEMORY_MIB=512, which is the default.',
+        'MCP_HEAVY_MEMORY_MIB must be a whole number from 64 to 16384 → It is 32: write a number in that range, such as MCP_HEAVY_MEMORY_MIB=512, which is the default.',
       ],
     },
     {
@@ -704,21 +704,21 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_REPLICA_ID: 'pod 1' },
       refused: [
-        'MCP_REPLICA_ID must be 1 to 128 visible ASCII characters without quotes and backslashes → It is "pod 1": write a short name, such as MCP_REPLICA_ID=mcp-1, or unset it for the name of the host.',
+        'MCP_REPLICA_ID must be 1 to 128 visible ASCII characters without quotes and backslashes → It is "pod 1": write a short name, such as MCP_REPLICA_ID=mcp-1, or unset it to use the host name.',
       ],
     },
     {
       start: 'development',
       env: { OTEL_EXPORTER_OTLP_ENDPOINT: 'collector:4318' },
       refused: [
-        'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL → It is "collector:4318": write that of a collector, such as OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318',
+        'OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https URL → It is "collector:4318": write the URL of a collector, such as OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_HEAVY_CALLS_PER_CALLER: '0' },
       refused: [
-        'MCP_HEAVY_CALLS_PER_CALLER must be a whole number from 1 to 64 → It is 0: write one in that range, such as MCP_HEAVY_CALLS_PER_CALLER=2, which is the default.',
+        'MCP_HEAVY_CALLS_PER_CALLER must be a whole number from 1 to 64 → It is 0: write a number in that range, such as MCP_HEAVY_CALLS_PER_CALLER=2, which is the default.',
       ],
     },
     {
@@ -746,31 +746,31 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_REFUSED_TOKENS_PER_MINUTE: '99999999' },
       refused: [
-        'MCP_REFUSED_TOKENS_PER_MINUTE must be a whole number from 0 to 1000000 → It is 99999999: write one in that range, such as MCP_REFUSED_TOKENS_PER_MINUTE=30, which is the default.',
+        'MCP_REFUSED_TOKENS_PER_MINUTE must be a whole number from 0 to 1000000 → It is 99999999: write a number in that range, such as MCP_REFUSED_TOKENS_PER_MINUTE=30, which is the default.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_CONFIRM_TTL_SECONDS: '86400' },
       refused: [
-        'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600 → It is 86400: write one in that range, such as MCP_CONFIRM_TTL_SECONDS=120, which is the default.',
+        'MCP_CONFIRM_TTL_SECONDS must be a whole number from 1 to 3600 → It is 86400: write a number in that range, such as MCP_CONFIRM_TTL_SECONDS=120, which is the default.',
       ],
     },
   ],
   'The .env file': [
     dotEnv('`.env` in UTF-16', Buffer.from('\ufeffPCE_PORT=8443\r\n', 'utf16le'), {
       refused: [
-        '.env is not UTF-8 text but UTF-16 → Save it as UTF-8: every editor can, and so does PowerShell with Set-Content -Encoding utf8.',
+        '.env is not UTF-8 text but UTF-16 → Save it as UTF-8. Every editor can do that, and so can PowerShell: Set-Content -Encoding utf8.',
       ],
     }),
     dotEnv('`.env` in UTF-16 without a mark', Buffer.from('PCE_PORT=8443\r\n', 'utf16le'), {
       refused: [
-        '.env is not UTF-8 text but UTF-16 → Save it as UTF-8: every editor can, and so does PowerShell with Set-Content -Encoding utf8.',
+        '.env is not UTF-8 text but UTF-16 → Save it as UTF-8. Every editor can do that, and so can PowerShell: Set-Content -Encoding utf8.',
       ],
     }),
     dotEnv('`.env` in Latin-1: `API_SECRET=schlüssel`', Buffer.from('API_SECRET=schl\xfcssel\n', 'latin1'), {
       refused: [
-        '.env is not UTF-8 text → Save it as UTF-8: every editor can, and so does PowerShell with Set-Content -Encoding utf8.',
+        '.env is not UTF-8 text → Save it as UTF-8. Every editor can do that, and so can PowerShell: Set-Content -Encoding utf8.',
       ],
     }),
     dotEnv('`.env`: `PCE_PORT=8443`, then `hello`', 'PCE_PORT=8443\nhello\n', {
@@ -781,12 +781,12 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
     }),
     dotEnv('`.env`: `API_SECRET=abc#def`', 'API_SECRET=abc#def\n', {
       refused: [
-        'Line 1 of .env: a # in the value of API_SECRET begins a comment, and the rest would be lost → Write API_SECRET="…" with quotes; where a comment is meant, put a space before the #.',
+        'Line 1 of .env: a # in the value of API_SECRET begins a comment, and the rest would be lost → Put quotes around the value: API_SECRET="…". If you meant a comment, put a space before the #.',
       ],
     }),
     dotEnv('`.env`: `API_SECRET="abc`', 'API_SECRET="abc\n', {
       refused: [
-        'Line 1 of .env: the value of API_SECRET begins with " and does not end with it → Write the whole value on that line, with a " at its end as well.',
+        'Line 1 of .env: the value of API_SECRET begins with " but does not end with it → Write the whole value on that line, and end it with " too.',
       ],
     }),
     dotEnv('`.env`: `PCE_PORT=443`, then `PCE_PORT=8443`', 'PCE_PORT=443\nPCE_PORT=8443\n', {
@@ -798,7 +798,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
     dotEnv('`.env` is a folder', '', {
       make: directory('.env'),
       refused: [
-        'Cannot read .env: it is a folder (EISDIR) → Make it a file that the user of this server may read, or remove it.',
+        'Cannot read .env: it is a folder (EISDIR) → Make it readable for the user of this server, or remove it.',
       ],
     }),
   ],
@@ -807,7 +807,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { API_SECRET: null, API_SECRET_FILE: '$DIR/secret' },
       refused: [
-        "Cannot read API_SECRET_FILE '$DIR/secret': there is no such file or folder (ENOENT) → Give the path of a file that has only the secret in it and that the user of this server may read.",
+        "Cannot read API_SECRET_FILE '$DIR/secret': there is no such file or folder (ENOENT) → Use the path of a file that contains only the secret and that the user of this server can read.",
       ],
     },
     {
@@ -815,7 +815,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       env: { API_SECRET_FILE: '$DIR/secret' },
       make: file('secret', 'secret'),
       refused: [
-        'API_SECRET and API_SECRET_FILE are both set: keep one → Delete API_SECRET to take what the file contains.',
+        'API_SECRET and API_SECRET_FILE are both set: keep one → Delete API_SECRET to use the content of the file.',
       ],
     },
     {
@@ -823,7 +823,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       env: { API_SECRET: null, API_SECRET_FILE: '$DIR/secret' },
       given: '`secret` is empty',
       make: file('secret', '\n'),
-      refused: ["API_SECRET_FILE '$DIR/secret' is empty → Write the secret into the file, and nothing else."],
+      refused: ["API_SECRET_FILE '$DIR/secret' is empty → Write only the secret into the file."],
     },
     {
       start: 'stdio',
@@ -831,7 +831,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       given: '`secret` is a folder',
       make: directory('secret'),
       refused: [
-        "Cannot read API_SECRET_FILE '$DIR/secret': it is a folder (EISDIR) → Give the path of a file that has only the secret in it and that the user of this server may read.",
+        "Cannot read API_SECRET_FILE '$DIR/secret': it is a folder (EISDIR) → Use the path of a file that contains only the secret and that the user of this server can read.",
       ],
     },
     {
@@ -840,7 +840,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       given: '`secret` ends in an empty line',
       make: file('secret', 'secret\n\n'),
       refused: [
-        'API_SECRET begins or ends with whitespace, or contains a control character → Remove it: it often comes with copying, or from a file with Windows line endings.',
+        'API_SECRET begins or ends with whitespace, or contains a control character → Remove it. It often comes from copying, or from a file with Windows line endings.',
       ],
     },
     {
@@ -849,7 +849,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       given: '`kek` has a comment below the key',
       make: (folder, { values }) => writeFileSync(join(folder, 'kek'), `${values.$KEK}\n# of 2026\n`),
       refused: [
-        'MCP_KEK must be base64 of 32 random bytes → Whitespace or other text stands beside the key: leave the key alone.',
+        'MCP_KEK must be base64 of 32 random bytes → There is whitespace or other text next to the key. Leave only the key.',
       ],
     },
   ],
@@ -865,28 +865,28 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_KEK: '-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_s' },
       refused: [
-        'MCP_KEK must be base64 of 32 random bytes → It looks like base64url, which has - and _ in place of + and /: write the same bytes in base64, or make one with openssl rand -base64 32',
+        'MCP_KEK must be base64 of 32 random bytes → It looks like base64url, which uses - and _ instead of + and /: write the same bytes in base64, or make one with openssl rand -base64 32',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_KEK: 'BwcHBwcHBwcHBwcHBwcHBw==' },
       refused: [
-        'MCP_KEK must be base64 of 32 random bytes → It has 24 characters, and such a key has 44: make one with openssl rand -base64 32',
+        'MCP_KEK must be base64 of 32 random bytes → It has 24 characters instead of 44: make one with openssl rand -base64 32',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_KEK: '$KEK\n' },
       refused: [
-        'MCP_KEK must be base64 of 32 random bytes → Whitespace or other text stands beside the key: leave the key alone.',
+        'MCP_KEK must be base64 of 32 random bytes → There is whitespace or other text next to the key. Leave only the key.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_KEK: 'correct horse battery staple' },
       refused: [
-        'MCP_KEK must be base64 of 32 random bytes → It has 28 characters, and such a key has 44: make one with openssl rand -base64 32',
+        'MCP_KEK must be base64 of 32 random bytes → It has 28 characters instead of 44: make one with openssl rand -base64 32',
       ],
     },
     {
@@ -898,35 +898,35 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_CONFIRM_HMAC_KEY: 'changeme' },
       refused: [
-        'MCP_CONFIRM_HMAC_KEY must be base64 of 32 random bytes → It has 8 characters, and such a key has 44: make one with openssl rand -base64 32',
+        'MCP_CONFIRM_HMAC_KEY must be base64 of 32 random bytes → It has 8 characters instead of 44: make one with openssl rand -base64 32',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_CONFIRM_HMAC_KEY: '$KEK' },
       warned: [
-        'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so whoever learns one has both: give MCP_CONFIRM_HMAC_KEY a key of its own.',
+        'MCP_KEK and MCP_CONFIRM_HMAC_KEY are the same key, so anyone who learns one has both. Give MCP_CONFIRM_HMAC_KEY a key of its own.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_KEK_PREVIOUS: '$KEK' },
       refused: [
-        'MCP_KEK_PREVIOUS is the same key as MCP_KEK → MCP_KEK takes the new key and MCP_KEK_PREVIOUS the old one; without a change of keys, delete MCP_KEK_PREVIOUS.',
+        'MCP_KEK_PREVIOUS is the same key as MCP_KEK → MCP_KEK is for the new key and MCP_KEK_PREVIOUS for the old one. If you are not changing keys, delete MCP_KEK_PREVIOUS.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_KEK_PREVIOUS: 'old' },
       refused: [
-        'MCP_KEK_PREVIOUS must be base64 of 32 random bytes → It has 3 characters, and such a key has 44: set the key that was in use before',
+        'MCP_KEK_PREVIOUS must be base64 of 32 random bytes → It has 3 characters instead of 44: set the key that was in use before',
       ],
     },
     {
       start: 'shared',
       env: { MCP_CONFIRM_HMAC_KEY_PREVIOUS: '$HMAC_KEY' },
       refused: [
-        'MCP_CONFIRM_HMAC_KEY_PREVIOUS is the same key as MCP_CONFIRM_HMAC_KEY → MCP_CONFIRM_HMAC_KEY takes the new key and MCP_CONFIRM_HMAC_KEY_PREVIOUS the old one; without a change of keys, delete MCP_CONFIRM_HMAC_KEY_PREVIOUS.',
+        'MCP_CONFIRM_HMAC_KEY_PREVIOUS is the same key as MCP_CONFIRM_HMAC_KEY → MCP_CONFIRM_HMAC_KEY is for the new key and MCP_CONFIRM_HMAC_KEY_PREVIOUS for the old one. If you are not changing keys, delete MCP_CONFIRM_HMAC_KEY_PREVIOUS.',
       ],
     },
   ],
@@ -935,7 +935,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_PUBLIC_URL: 'http://mcp.example.com' },
       refused: [
-        'MCP_PUBLIC_URL must be an https URL, or http on loopback → It is "http://mcp.example.com": write https://; plain http is for localhost alone.',
+        'MCP_PUBLIC_URL must be an https URL, or http on loopback → It is "http://mcp.example.com": write https://; plain http is only for localhost.',
       ],
     },
     {
@@ -963,7 +963,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_PUBLIC_URL: 'https://mcp.example.com/?tenant=1' },
       refused: [
-        'MCP_PUBLIC_URL must not contain a query → Leave out the ? and what follows: MCP_PUBLIC_URL=https://mcp.example.com/',
+        'MCP_PUBLIC_URL must not contain a query → Remove the ? and everything after it: MCP_PUBLIC_URL=https://mcp.example.com/',
       ],
     },
     {
@@ -984,7 +984,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_OAUTH_ISSUER: 'http://login.example.com' },
       refused: [
-        'MCP_OAUTH_ISSUER must be an https URL, or http on loopback → It is "http://login.example.com": write https://; plain http is for localhost alone.',
+        'MCP_OAUTH_ISSUER must be an https URL, or http on loopback → It is "http://login.example.com": write https://; plain http is only for localhost.',
       ],
     },
     {
@@ -1031,63 +1031,63 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'development',
       env: { MCP_ALLOWED_HOSTS: 'https://mcp.example.com' },
       refused: [
-        "MCP_ALLOWED_HOSTS takes hosts like mcp.example.com, not 'https://mcp.example.com' → Write only the host, or host:port, with commas between several: mcp.example.com",
+        "MCP_ALLOWED_HOSTS takes hosts like mcp.example.com, not 'https://mcp.example.com' → Write only the host, or host:port, and separate several with commas: mcp.example.com",
       ],
     },
     {
       start: 'development',
       env: { MCP_ALLOWED_HOSTS: 'mcp.example.com/mcp' },
       refused: [
-        "MCP_ALLOWED_HOSTS takes hosts like mcp.example.com, not 'mcp.example.com/mcp' → Write only the host, or host:port, with commas between several: mcp.example.com",
+        "MCP_ALLOWED_HOSTS takes hosts like mcp.example.com, not 'mcp.example.com/mcp' → Write only the host, or host:port, and separate several with commas: mcp.example.com",
       ],
     },
     {
       start: 'development',
       env: { MCP_ALLOWED_HOSTS: '*.example.com' },
       refused: [
-        "MCP_ALLOWED_HOSTS takes hosts like mcp.example.com, not '*.example.com' → Networks and patterns are not supported: write each host, with commas between them.",
+        "MCP_ALLOWED_HOSTS takes hosts like mcp.example.com, not '*.example.com' → Networks and patterns are not supported. Write each host, separated by commas.",
       ],
     },
     {
       start: 'development',
       env: { MCP_TRUSTED_PROXIES: 'proxy.example.com' },
       refused: [
-        "MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not 'proxy.example.com' → Write the addresses of the proxies in front of this server, with commas: MCP_TRUSTED_PROXIES=127.0.0.1",
+        "MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not 'proxy.example.com' → Write the addresses of the proxies in front of this server, separated by commas: MCP_TRUSTED_PROXIES=127.0.0.1",
       ],
     },
     {
       start: 'development',
       env: { MCP_TRUSTED_PROXIES: '10.0.0.7:8443' },
       refused: [
-        "MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '10.0.0.7:8443' → Write the addresses of the proxies in front of this server, with commas: MCP_TRUSTED_PROXIES=127.0.0.1",
+        "MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '10.0.0.7:8443' → Write the addresses of the proxies in front of this server, separated by commas: MCP_TRUSTED_PROXIES=127.0.0.1",
       ],
     },
     {
       start: 'development',
       env: { MCP_TRUSTED_PROXIES: '10.0.0.0/33' },
       refused: [
-        "MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '10.0.0.0/33' → Write the addresses of the proxies in front of this server, with commas: MCP_TRUSTED_PROXIES=127.0.0.1",
+        "MCP_TRUSTED_PROXIES takes addresses such as 10.0.0.7, networks such as 10.0.0.0/24, and unix, not '10.0.0.0/33' → Write the addresses of the proxies in front of this server, separated by commas: MCP_TRUSTED_PROXIES=127.0.0.1",
       ],
     },
     {
       start: 'development',
       env: { MCP_TRUSTED_PROXIES: '0.0.0.0/0' },
       refused: [
-        "MCP_TRUSTED_PROXIES must not trust every address: '0.0.0.0/0' → Anybody could then claim any address. Write those of your proxies alone: MCP_TRUSTED_PROXIES=127.0.0.1",
+        "MCP_TRUSTED_PROXIES must not trust every address: '0.0.0.0/0' → Anyone could then claim any address. Write only those of your proxies: MCP_TRUSTED_PROXIES=127.0.0.1",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_ALLOWED_PCE_HOSTS: 'https://pce.example.com' },
       refused: [
-        "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not 'https://pce.example.com' → Write only the host, or host:port, with commas between several: pce.example.com",
+        "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not 'https://pce.example.com' → Write only the host, or host:port, and separate several with commas: pce.example.com",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_ALLOWED_PCE_HOSTS: '*.example.com,pce.example.org,pce&.example.net' },
       refused: [
-        "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not '*.example.com' → Networks and patterns are not supported: write each host, with commas between them.",
+        "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not '*.example.com' → Networks and patterns are not supported. Write each host, separated by commas.",
         "MCP_ALLOWED_PCE_HOSTS: 'pce&.example.net' is not a host → Write whole host names or addresses, each with or without a port; patterns and networks are not supported.",
       ],
     },
@@ -1095,7 +1095,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_ALLOWED_PCE_HOSTS: '10.0.0.0/8' },
       refused: [
-        "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not '10.0.0.0/8' → Networks and patterns are not supported: write each host, with commas between them.",
+        "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not '10.0.0.0/8' → Networks and patterns are not supported. Write each host, separated by commas.",
       ],
     },
     {
@@ -1177,7 +1177,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       env: { PCE_CLIENT_KEY_FILE: '$DIR/client.key' },
       make: pem('client.key'),
       refused: [
-        'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE → Set PCE_CLIENT_CERT_FILE to the certificate of that key, or unset PCE_CLIENT_KEY_FILE.',
+        'PCE_CLIENT_KEY_FILE requires PCE_CLIENT_CERT_FILE → Set PCE_CLIENT_CERT_FILE to the certificate for that key, or unset PCE_CLIENT_KEY_FILE.',
       ],
     },
     {
@@ -1219,7 +1219,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_KEYSTORE_PATH: '$DIR' },
       refused: [
-        "MCP_KEYSTORE_PATH '$DIR' is a folder → Give the path of a file in it: MCP_KEYSTORE_PATH=$DIR/keystore.db",
+        "MCP_KEYSTORE_PATH '$DIR' is a folder → Use the path of a file in it: MCP_KEYSTORE_PATH=$DIR/keystore.db",
       ],
     },
     {
@@ -1228,7 +1228,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       given: '`volume` is a file',
       make: file('volume', ''),
       refused: [
-        "MCP_KEYSTORE_PATH '$DIR/volume/keystore.db' cannot be reached: a part of the path is a file, not a folder (ENOTDIR) → Set MCP_KEYSTORE_PATH to a file whose folders exist and can be entered.",
+        "MCP_KEYSTORE_PATH '$DIR/volume/keystore.db' cannot be reached: a part of the path is a file, not a folder (ENOTDIR) → Set MCP_KEYSTORE_PATH to a file whose folders exist and are accessible.",
       ],
     },
     {
@@ -1245,7 +1245,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       env: { MCP_KEYSTORE_PATH: '$DIR/keystore.db' },
       given: '`keystore.db` is a symbolic link',
       make: (folder) => symlinkSync('elsewhere.db', join(folder, 'keystore.db')),
-      refused: ["MCP_KEYSTORE_PATH '$DIR/keystore.db' is a symbolic link → Give the path of the file itself."],
+      refused: ["MCP_KEYSTORE_PATH '$DIR/keystore.db' is a symbolic link → Use the path of the file itself."],
     },
     {
       start: 'per_user',
@@ -1253,33 +1253,33 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       given: '`keystore.db` is gone, `keystore.db-wal` is not',
       make: file('keystore.db-wal', 'x'),
       refused: [
-        "MCP_KEYSTORE_PATH '$DIR/keystore.db' is missing, but '$DIR/keystore.db-wal' is there → Restore the file, or move both away.",
+        "MCP_KEYSTORE_PATH '$DIR/keystore.db' is missing, but '$DIR/keystore.db-wal' is there → Restore the file, or move both out of the way.",
       ],
     },
     {
       start: 'shared',
       env: { MCP_STATE_PATH: '/dev/null' },
       refused: [
-        "MCP_STATE_PATH '/dev/null' is not a regular file → Pipes and devices will not do: give the path of a file, or of none yet.",
+        "MCP_STATE_PATH '/dev/null' is not a regular file → Pipes and devices are not supported. Use the path of a file, or one that does not exist yet.",
       ],
     },
     {
       start: 'shared',
       env: { MCP_STATE_PATH: '$DIR/x.db', MCP_AUDIT_LOG_PATH: '$DIR/x.db' },
-      refused: ["MCP_AUDIT_LOG_PATH and MCP_STATE_PATH are the same file '$DIR/x.db' → Give each a file of its own."],
+      refused: ["MCP_AUDIT_LOG_PATH and MCP_STATE_PATH are the same file '$DIR/x.db' → Use a separate file for each."],
     },
     {
       start: 'stdio',
       env: { MCP_AUDIT_LOG_PATH: '$DIR/logs/audit.log' },
       refused: [
-        "MCP_AUDIT_LOG_PATH '$DIR/logs/audit.log' cannot be written: there is no such file or folder (ENOENT) → Make the folder '$DIR/logs', with write access for the user of this server.",
+        "MCP_AUDIT_LOG_PATH '$DIR/logs/audit.log' cannot be written: there is no such file or folder (ENOENT) → Create the folder '$DIR/logs' with write access for the user of this server.",
       ],
     },
     {
       start: 'stdio',
       env: { MCP_AUDIT_LOG_PATH: '$DIR' },
       refused: [
-        "MCP_AUDIT_LOG_PATH '$DIR' cannot be written: it is a folder (EISDIR) → Give the path of a file in it: MCP_AUDIT_LOG_PATH=$DIR/audit.log",
+        "MCP_AUDIT_LOG_PATH '$DIR' cannot be written: it is a folder (EISDIR) → Use the path of a file in it: MCP_AUDIT_LOG_PATH=$DIR/audit.log",
       ],
     },
   ],
@@ -1288,27 +1288,27 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_STATE_URL: 'db.example.com:5432/svc_mcp' },
       refused: [
-        'MCP_STATE_URL must be a PostgreSQL URL → Write it like MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full, with reserved characters as %XX, above all those of the password.',
+        'MCP_STATE_URL must be a PostgreSQL URL → Write it like MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full, with reserved characters as %XX, especially in the password.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: 'mysql://svc_mcp:secret@127.0.0.1/svc_mcp' },
       refused: [
-        'MCP_STATE_URL must be a PostgreSQL URL → Write it like MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full, with reserved characters as %XX, above all those of the password.',
+        'MCP_STATE_URL must be a PostgreSQL URL → Write it like MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full, with reserved characters as %XX, especially in the password.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: 'postgres://svc_mcp:sec/ret@127.0.0.1/svc_mcp' },
       refused: [
-        'MCP_STATE_URL must be a PostgreSQL URL → Write it like MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full, with reserved characters as %XX, above all those of the password.',
+        'MCP_STATE_URL must be a PostgreSQL URL → Write it like MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full, with reserved characters as %XX, especially in the password.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: 'postgres://svc_mcp:s%cret@127.0.0.1/svc_mcp' },
-      refused: ['MCP_STATE_URL has a % that is no escape → Write a % of the user, password or database as %25.'],
+      refused: ['MCP_STATE_URL has a % that is not an escape → Write a % in the user, password or database as %25.'],
     },
     {
       start: 'per_user',
@@ -1328,26 +1328,26 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_STATE_URL: 'postgres://svc_mcp:secret@db.example.com/svc_mcp?sslmode=require' },
       refused: [
-        "MCP_STATE_URL must have sslmode=verify-full, since 'db.example.com' is another machine → Anything less lets whoever is in between read or change the state. sslrootcert names the CA, where it is not a public one.",
+        "MCP_STATE_URL must have sslmode=verify-full, since 'db.example.com' is another machine → Anything less lets an attacker on the network read or change the state. If the CA is not a public one, name it with sslrootcert.",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: `${STATE_URL}?sslmode=prefer` },
-      refused: ['MCP_STATE_URL has an sslmode that is not verify-full or disable → On this machine both will do.'],
+      refused: ['MCP_STATE_URL has an sslmode that is not verify-full or disable → On this machine, either will do.'],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: `${STATE_URL}?connect_timeout=3` },
       refused: [
-        'MCP_STATE_URL has a parameter that is not read: connect_timeout → Known ones are sslmode, sslrootcert, sslcert, sslkey, host.',
+        'MCP_STATE_URL has a parameter that is not supported: connect_timeout → Supported are sslmode, sslrootcert, sslcert, sslkey, host.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: `${STATE_URL}?host=db.example.com` },
       refused: [
-        'MCP_STATE_URL has a host beside its own → The parameter host is for the folder of a Unix socket alone.',
+        'MCP_STATE_URL has a second host in a parameter → The parameter host is only for the folder of a Unix socket.',
       ],
     },
     {
@@ -1355,21 +1355,21 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       env: { MCP_STATE_URL: STATE_URL, MCP_STATE_URL_FILE: '$DIR/url' },
       make: file('url', STATE_URL),
       refused: [
-        'MCP_STATE_URL and MCP_STATE_URL_FILE are both set: keep one → Delete MCP_STATE_URL to take what the file contains.',
+        'MCP_STATE_URL and MCP_STATE_URL_FILE are both set: keep one → Delete MCP_STATE_URL to use the content of the file.',
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: STATE_URL, MCP_STATE_POOL_SIZE: '1' },
       refused: [
-        'MCP_STATE_POOL_SIZE must be a whole number from 2 to 200 → It is 1: write one in that range, such as MCP_STATE_POOL_SIZE=10, which is the default.',
+        'MCP_STATE_POOL_SIZE must be a whole number from 2 to 200 → It is 1: write a number in that range, such as MCP_STATE_POOL_SIZE=10, which is the default.',
       ],
     },
     {
       start: 'shared',
       env: { MCP_LIMITS: 'shared' },
       refused: [
-        'MCP_LIMITS=shared requires MCP_STATE_URL → Limits hold over all replicas where these have one database; without one, unset MCP_LIMITS.',
+        'MCP_LIMITS=shared requires MCP_STATE_URL → Replicas can only share limits in a database. Without one, unset MCP_LIMITS.',
       ],
     },
     {
@@ -1383,28 +1383,28 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_CONFIRM_TOOLS: 'update-worklod' },
       refused: [
-        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'update-worklod' (did you mean 'update-workload'?) → Write names of tools that change something, with commas: docs/tools.md lists them.",
+        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'update-worklod' (did you mean 'update-workload'?) → Write names of tools that change something, separated by commas: docs/tools.md lists them.",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_CONFIRM_TOOLS: 'update_workload,get-labels' },
       refused: [
-        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'update_workload' (did you mean 'update-workload'?); 'get-labels' only reads, so there is nothing to confirm → Write names of tools that change something, with commas: docs/tools.md lists them.",
+        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'update_workload' (did you mean 'update-workload'?); 'get-labels' only reads, so there is nothing to confirm → Write names of tools that change something, separated by commas: docs/tools.md lists them.",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_CONFIRM_TOOLS: 'all' },
       refused: [
-        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'all' → Write names of tools that change something, with commas: docs/tools.md lists them.",
+        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: there is no tool 'all' → Write names of tools that change something, separated by commas: docs/tools.md lists them.",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_CONFIRM_TOOLS: 'register-pce-credentials' },
       refused: [
-        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: 'register-pce-credentials' could not show what would be done, because the arguments are secret → Write names of tools that change something, with commas: docs/tools.md lists them.",
+        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: 'register-pce-credentials' could not show what would be done, because the arguments are secret → Write names of tools that change something, separated by commas: docs/tools.md lists them.",
       ],
     },
     {
@@ -1418,15 +1418,15 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_APPROVAL: 'page', MCP_OAUTH_CLIENT_ID: null },
       refused: [
-        'MCP_APPROVAL=page requires MCP_OAUTH_CLIENT_ID → People approve calls on a page, after a login with their browser: register a client for it at the identity provider, as docs/authenticated-http.md says.',
+        'MCP_APPROVAL=page requires MCP_OAUTH_CLIENT_ID → People approve calls on a page after logging in with their browser. Register a client for that with the identity provider, as described in docs/authenticated-http.md.',
       ],
     },
     {
       start: 'shared',
       env: { MCP_APPROVAL: 'two-person', MCP_OAUTH_CLIENT_SECRET: 'secret' },
       refused: [
-        'MCP_APPROVAL=two-person requires MCP_OAUTH_CLIENT_ID → People approve calls on a page, after a login with their browser: register a client for it at the identity provider, as docs/authenticated-http.md says.',
-        'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID → Set MCP_OAUTH_CLIENT_ID to the client whose secret it is.',
+        'MCP_APPROVAL=two-person requires MCP_OAUTH_CLIENT_ID → People approve calls on a page after logging in with their browser. Register a client for that with the identity provider, as described in docs/authenticated-http.md.',
+        'MCP_OAUTH_CLIENT_SECRET requires MCP_OAUTH_CLIENT_ID → Set MCP_OAUTH_CLIENT_ID to the client that the secret belongs to.',
       ],
       warned: [
         'MCP_APPROVAL=two-person without MCP_ROLE_GROUPS_ADMIN: nobody is an admin, so nobody can approve a call.',
@@ -1436,7 +1436,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'shared',
       env: { MCP_APPROVAL: 'page', MCP_OAUTH_CLIENT_ID: 'svc-mcp', MCP_APPROVAL_TTL_SECONDS: '30' },
       refused: [
-        'MCP_APPROVAL_TTL_SECONDS must be a whole number from 60 to 86400 → It is 30: write one in that range, such as MCP_APPROVAL_TTL_SECONDS=900, which is the default.',
+        'MCP_APPROVAL_TTL_SECONDS must be a whole number from 60 to 86400 → It is 30: write a number in that range, such as MCP_APPROVAL_TTL_SECONDS=900, which is the default.',
       ],
     },
     {
@@ -1477,7 +1477,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
     {
       start: 'stdio',
       env: { MCP_TOOLSETS: ',' },
-      refused: ['MCP_TOOLSETS is set and names nothing → Write names with commas between them, or unset MCP_TOOLSETS.'],
+      refused: ['MCP_TOOLSETS is set but names nothing → Write names separated by commas, or unset MCP_TOOLSETS.'],
     },
     {
       start: 'stdio',
@@ -1489,7 +1489,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
     {
       start: 'stdio',
       env: { MCP_TOOLS: ' ' },
-      refused: ['MCP_TOOLS is set and names nothing → Write names with commas between them, or unset MCP_TOOLS.'],
+      refused: ['MCP_TOOLS is set but names nothing → Write names separated by commas, or unset MCP_TOOLS.'],
     },
     {
       start: 'stdio',
@@ -1509,7 +1509,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'stdio',
       env: { MCP_TOOLSETS: 'traffic', MCP_TOOLS: 'get-traffic-flows,get-labels' },
       warned: [
-        'MCP_TOOLS names tools that are not offered all the same: get-labels (MCP_TOOLSETS does not have its toolset inventory).',
+        'MCP_TOOLS names tools that are still not offered: get-labels (MCP_TOOLSETS does not have its toolset inventory).',
       ],
     },
     {
@@ -1520,29 +1520,29 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
         MCP_EXCLUDE_TOOLS: 'get-workloads',
       },
       warned: [
-        'MCP_TOOLS names tools that are not offered all the same: create-label (MCP_READ_ONLY=1), get-workloads (MCP_EXCLUDE_TOOLS).',
+        'MCP_TOOLS names tools that are still not offered: create-label (MCP_READ_ONLY=1), get-workloads (MCP_EXCLUDE_TOOLS).',
       ],
     },
     {
       start: 'stdio',
       env: { MCP_READ_ONLY: '1', MCP_TOOLSETS: 'objects,ringfence' },
       refused: [
-        'MCP_READ_ONLY=1, MCP_TOOLSETS leave no tool to offer → Offer more, or stop this server: docs/tools.md has the toolset and the effect of every tool.',
+        'MCP_READ_ONLY=1, MCP_TOOLSETS leave no tool to offer → Offer more, or stop this server: docs/tools.md lists the toolset and the effect of every tool.',
       ],
     },
     {
       start: 'stdio',
       env: { MCP_TOOLS: 'get-labels', MCP_EXCLUDE_TOOLS: 'get-labels' },
       refused: [
-        'MCP_TOOLS, MCP_EXCLUDE_TOOLS leave no tool to offer → Offer more, or stop this server: docs/tools.md has the toolset and the effect of every tool.',
+        'MCP_TOOLS, MCP_EXCLUDE_TOOLS leave no tool to offer → Offer more, or stop this server: docs/tools.md lists the toolset and the effect of every tool.',
       ],
-      warned: ['MCP_TOOLS names tools that are not offered all the same: get-labels (MCP_EXCLUDE_TOOLS).'],
+      warned: ['MCP_TOOLS names tools that are still not offered: get-labels (MCP_EXCLUDE_TOOLS).'],
     },
     {
       start: 'stdio',
       env: { MCP_HIDE_FORBIDDEN: '1' },
       warned: [
-        'Over stdio nobody logs in, so no role limits what is offered; MCP_HIDE_FORBIDDEN set but ignored: svc-mcp-http reads them.',
+        'Nobody logs in over stdio, so no role limits the tools; MCP_HIDE_FORBIDDEN set but ignored: svc-mcp-http reads them.',
       ],
     },
     {
@@ -1577,9 +1577,9 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'shared',
       env: { MCP_READ_ONLY: '1', MCP_TOOLS: 'provision-policy' },
       refused: [
-        'MCP_READ_ONLY=1, MCP_TOOLS leave no tool to offer → Offer more, or stop this server: docs/tools.md has the toolset and the effect of every tool.',
+        'MCP_READ_ONLY=1, MCP_TOOLS leave no tool to offer → Offer more, or stop this server: docs/tools.md lists the toolset and the effect of every tool.',
       ],
-      warned: ['MCP_TOOLS names tools that are not offered all the same: provision-policy (MCP_READ_ONLY=1).'],
+      warned: ['MCP_TOOLS names tools that are still not offered: provision-policy (MCP_READ_ONLY=1).'],
     },
   ],
 }

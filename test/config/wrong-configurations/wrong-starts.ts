@@ -31,13 +31,13 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       args: ['--host', '0.0.0.0', '--port', '0'],
       refused: [
         "Refusing to bind '0.0.0.0' without MCP_DEV_INSECURE=1 → Listen on 127.0.0.1 (the default) or a --socket, behind a proxy that terminates TLS.",
-        'Missing required OAuth env vars: MCP_PUBLIC_URL → They say who may log in: docs/identity-providers has their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.',
+        'Missing required OAuth env vars: MCP_PUBLIC_URL → They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.',
         'MCP_PCE_MODE=shared requires API_KEY env var → In this mode one PCE key from the environment serves everybody: set PCE_HOST, API_KEY and API_SECRET.',
         'MCP_OAUTH_ISSUER must be an https URL, or http on loopback → It is "login.example.com": write the whole URL, such as MCP_OAUTH_ISSUER=https://login.example.com/v2.0',
         'PCE_PORT must be a whole number from 1 to 65535 → It is "https": write digits only, such as PCE_PORT=443, which is the default.',
         "PCE_CA_FILE: cannot read the CA bundle $DIR/ca.pem: there is no such file or folder (ENOENT) → Give a PEM file that the user of this server may read, with the CAs that signed the PCE's certificate (openssl x509 -inform der makes PEM of DER).",
-        "MCP_STATE_PATH '$DIR' is a folder → Give the path of a file in it: MCP_STATE_PATH=$DIR/state.db",
-        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: 'get-labels' only reads, so there is nothing to confirm → Write names of tools that change something, with commas: docs/tools.md lists them.",
+        "MCP_STATE_PATH '$DIR' is a folder → Use the path of a file in it: MCP_STATE_PATH=$DIR/state.db",
+        "MCP_CONFIRM_TOOLS names tools that cannot be confirmed: 'get-labels' only reads, so there is nothing to confirm → Write names of tools that change something, separated by commas: docs/tools.md lists them.",
       ],
     },
   ],
@@ -166,7 +166,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       env: { MCP_METRICS_PORT: '8080' },
       args: ['--port', '8080'],
       refused: [
-        'MCP_METRICS_PORT and --port are both 8080 → Metrics have a port of their own: write another, such as MCP_METRICS_PORT=9464',
+        'MCP_METRICS_PORT and --port are both 8080 → Metrics need a port of their own, such as MCP_METRICS_PORT=9464',
       ],
     },
   ],
@@ -176,7 +176,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`.env` that the user of the server may not read',
       make: file('.env', 'PCE_PORT=8443\n', 0o000),
       refused: [
-        'Cannot read .env: permission denied (EACCES) → Make it a file that the user of this server may read, or remove it.',
+        'Cannot read .env: permission denied (EACCES) → Make it readable for the user of this server, or remove it.',
       ],
     },
   ],
@@ -187,7 +187,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`secret` is a pipe that nobody writes to',
       make: (folder) => void execFileSync('mkfifo', [join(folder, 'secret')]),
       refused: [
-        "Cannot read API_SECRET_FILE '$DIR/secret': nothing came from it in time (ETIMEDOUT) → Give the path of a file that has only the secret in it and that the user of this server may read.",
+        "Cannot read API_SECRET_FILE '$DIR/secret': nothing came from it in time (ETIMEDOUT) → Use the path of a file that contains only the secret and that the user of this server can read.",
       ],
     },
     {
@@ -196,7 +196,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`secret` that the user of the server may not read',
       make: file('secret', 'secret', 0o000),
       refused: [
-        "Cannot read API_SECRET_FILE '$DIR/secret': permission denied (EACCES) → Give the path of a file that has only the secret in it and that the user of this server may read.",
+        "Cannot read API_SECRET_FILE '$DIR/secret': permission denied (EACCES) → Use the path of a file that contains only the secret and that the user of this server can read.",
       ],
     },
   ],
@@ -207,7 +207,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: 'a keystore made with another `MCP_KEK`',
       earlier: {},
       refused: [
-        "MCP_KEK does not match the keystore './data/keystore.db' → Set the key it was made with, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in the file can be read: name a new file in MCP_KEYSTORE_PATH.",
+        "MCP_KEK does not match the keystore './data/keystore.db' → Set the key with which it was created, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in the file can be read: name a new file in MCP_KEYSTORE_PATH.",
       ],
     },
   ],
@@ -255,7 +255,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'per_user',
       env: { MCP_KEYSTORE_PATH: '$DIR/volume/keystore.db' },
       warned: [
-        "MCP_KEYSTORE_PATH '$DIR/volume/keystore.db' did not exist and has been created, in the new folder '$DIR/volume': it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.",
+        "MCP_KEYSTORE_PATH '$DIR/volume/keystore.db' did not exist and has been created, in the new folder '$DIR/volume': this is a new, empty keystore, and nobody is registered. If you expected an existing one, check the path and the mount.",
       ],
     },
     {
@@ -282,7 +282,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`keystore.db` is a text file',
       make: file('keystore.db', 'API_KEY=api_1\n'.repeat(400)),
       refused: [
-        "MCP_KEYSTORE_PATH '$DIR/keystore.db' is not an SQLite file → It is left as it is: give the path of another file, which will be made.",
+        "MCP_KEYSTORE_PATH '$DIR/keystore.db' is not an SQLite file → It was not changed. Use the path of another file, which will be created.",
       ],
     },
     {
@@ -291,7 +291,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`keystore.db` is an SQLite file of another program',
       make: sqlite('keystore.db', 'CREATE TABLE bookmarks (url TEXT)'),
       refused: [
-        "MCP_KEYSTORE_PATH '$DIR/keystore.db' is an SQLite file of another program → It is left as it is: give the path of another file, which will be made.",
+        "MCP_KEYSTORE_PATH '$DIR/keystore.db' is an SQLite file of another program → It was not changed. Use the path of another file, which will be created.",
       ],
     },
     {
@@ -312,7 +312,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: 'anybody may write to `public`',
       make: directory('public', 0o777),
       warned: [
-        "MCP_KEYSTORE_PATH '$DIR/public/keystore.db' did not exist and has been created: it is a new, empty keystore, and nobody is registered. If there was one before, check the path and the mount.",
+        "MCP_KEYSTORE_PATH '$DIR/public/keystore.db' did not exist and has been created: this is a new, empty keystore, and nobody is registered. If you expected an existing one, check the path and the mount.",
         "MCP_KEYSTORE_PATH '$DIR/public/keystore.db' is in a folder that anyone can write to: they could replace the file",
       ],
     },
@@ -320,7 +320,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'per_user',
       env: { MCP_KEYSTORE_PATH: '/etc/passwd' },
       refused: [
-        "MCP_KEYSTORE_PATH '/etc/passwd' belongs to user 0, not to user $UID, who runs this server → Give the path of a file of user $UID, or of none yet.",
+        "MCP_KEYSTORE_PATH '/etc/passwd' belongs to user 0, not to user $UID, who runs this server → Use the path of a file of user $UID, or one that does not exist yet.",
       ],
     },
     {
@@ -329,7 +329,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`logs` is read-only',
       make: directory('logs', 0o500),
       refused: [
-        "MCP_AUDIT_LOG_PATH '$DIR/logs/audit.log' cannot be written: permission denied (EACCES) → Give the user of this server write access to the file and to its folder '$DIR/logs', or give another path.",
+        "MCP_AUDIT_LOG_PATH '$DIR/logs/audit.log' cannot be written: permission denied (EACCES) → Give the user of this server write access to the file and its folder '$DIR/logs', or use another path.",
       ],
     },
     {
@@ -338,7 +338,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`audit.log` is a pipe without a reader',
       make: (folder) => void execFileSync('mkfifo', [join(folder, 'audit.log')]),
       refused: [
-        "MCP_AUDIT_LOG_PATH '$DIR/audit.log' cannot be written: it is a pipe or device that nobody reads (ENXIO) → Start the program that reads it first, or give the path of a file.",
+        "MCP_AUDIT_LOG_PATH '$DIR/audit.log' cannot be written: it is a pipe or device that nobody reads (ENXIO) → Start the program that reads it first, or use the path of a file.",
       ],
     },
   ],
@@ -347,21 +347,21 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'per_user',
       env: { MCP_STATE_URL: `${STATE_URL}?sslmode=verify-full&sslrootcert=$DIR/ca.pem` },
       refused: [
-        "MCP_STATE_URL: sslrootcert '$DIR/ca.pem' cannot be read: there is no such file or folder (ENOENT) → Give the path of a PEM file that the user of this server may read.",
+        "MCP_STATE_URL: sslrootcert '$DIR/ca.pem' cannot be read: there is no such file or folder (ENOENT) → Use the path of a PEM file that the user of this server can read.",
       ],
     },
     {
       start: 'per_user',
       env: { MCP_STATE_URL: STATE_URL, MCP_STATE_CONNECT_TIMEOUT_SECONDS: '1' },
       refused: [
-        'MCP_STATE_URL: the database at 127.0.0.1:$NOBODY/svc_mcp cannot be used within 1 s: connect ECONNREFUSED 127.0.0.1:$NOBODY → Start it, or check the host and the port. MCP_STATE_CONNECT_TIMEOUT_SECONDS says how long a start waits for it.',
+        'MCP_STATE_URL: the database at 127.0.0.1:$NOBODY/svc_mcp cannot be used within 1 s: connect ECONNREFUSED 127.0.0.1:$NOBODY → Start it, or check the host and the port. MCP_STATE_CONNECT_TIMEOUT_SECONDS sets how long a start waits for it.',
       ],
     },
     {
       start: 'per_user',
       args: ['migrate'],
       refused: [
-        'MCP_STATE_URL is not set: there is no database → Set it as the servers have it, or MCP_STATE_URL_FILE to a file with it.',
+        'MCP_STATE_URL is not set: there is no database → Set it as on the servers, or set MCP_STATE_URL_FILE to a file that contains it.',
       ],
     },
     {
@@ -369,7 +369,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       env: { MCP_STATE_URL: STATE_URL },
       args: ['move-state', '--from', '$DIR/keystore.db'],
       refused: [
-        "--from '$DIR/keystore.db' does not exist: there is nothing to move → Give the path that the servers have, and run this on a machine that has the file.",
+        "--from '$DIR/keystore.db' does not exist: there is nothing to move → Use the path that the servers use, and run this on a machine with the file.",
       ],
     },
   ],
@@ -411,14 +411,14 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'development',
       args: ['--port', '$PCE'],
       refused: [
-        'Cannot listen on 127.0.0.1:$PCE: another program listens there (EADDRINUSE) → Give another port with --port, or end the program that uses $PCE; --port 0 takes any free one.',
+        'Cannot listen on 127.0.0.1:$PCE: another program listens there (EADDRINUSE) → Use another port with --port, or stop the program that uses $PCE; --port 0 uses any free one.',
       ],
     },
     {
       start: 'development',
       args: ['--host', '192.0.2.1', '--port', '0'],
       refused: [
-        "Cannot listen on 192.0.2.1:0: this machine has no such address (EADDRNOTAVAIL) → Give an address of this machine with --host, such as 127.0.0.1, not '192.0.2.1'.",
+        "Cannot listen on 192.0.2.1:0: this machine has no such address (EADDRNOTAVAIL) → Use an address of this machine with --host, such as 127.0.0.1, instead of '192.0.2.1'.",
       ],
     },
     {
@@ -432,7 +432,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'development',
       args: ['--socket', '$DIR/run/mcp.sock'],
       refused: [
-        "Cannot listen on $DIR/run/mcp.sock: there is no folder '$DIR/run' (ENOENT) → Make the folder '$DIR/run', with write access for the user of this server, or give another --socket.",
+        "Cannot listen on $DIR/run/mcp.sock: there is no folder '$DIR/run' (ENOENT) → Create the folder '$DIR/run' with write access for the user of this server, or use another --socket.",
       ],
     },
     {
@@ -441,7 +441,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`run` is read-only',
       make: directory('run', 0o500),
       refused: [
-        "Cannot listen on $DIR/run/mcp.sock: permission denied (EACCES) on the folder '$DIR/run' → Give the user of this server write access to the folder '$DIR/run', or give another --socket.",
+        "Cannot listen on $DIR/run/mcp.sock: permission denied (EACCES) on the folder '$DIR/run' → Give the user of this server write access to the folder '$DIR/run', or use another --socket.",
       ],
     },
     {
@@ -450,7 +450,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`run` is a file',
       make: file('run', ''),
       refused: [
-        "Cannot listen on $DIR/run/mcp.sock: '$DIR/run' is not a folder (ENOTDIR) → Give a --socket in a folder that exists.",
+        "Cannot listen on $DIR/run/mcp.sock: '$DIR/run' is not a folder (ENOTDIR) → Use a --socket in an existing folder.",
       ],
     },
     {
@@ -459,20 +459,20 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`run` is a folder',
       make: directory('run'),
       refused: [
-        'Cannot listen on $DIR/run: what has that name is not a socket → Move it away, or give another --socket.',
+        'Cannot listen on $DIR/run: there is something else with that name → Move it away, or use another --socket.',
       ],
     },
     {
       start: 'development',
       args: ['--socket', `$DIR/${'long-'.repeat(20)}.sock`],
       refused: [
-        'Cannot listen on $DIR/long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-.sock: the path is too long for a socket → Give --socket a path of at most 99 bytes.',
+        'Cannot listen on $DIR/long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-long-.sock: the path is too long for a socket → Use a --socket path of at most 99 bytes.',
       ],
     },
     {
       start: 'development',
       args: ['--socket', ''],
-      refused: ['--socket is empty → Give --socket a path of at most 99 bytes.'],
+      refused: ['--socket is empty → Use a --socket path of at most 99 bytes.'],
     },
     {
       start: 'development',
@@ -480,7 +480,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: 'another server listens there',
       earlier: { args: ['--socket', '$DIR/mcp.sock'], stays: true },
       refused: [
-        'Cannot listen on $DIR/mcp.sock: another program listens there (EADDRINUSE) → Most likely it is an earlier server: end it, or give another --socket.',
+        'Cannot listen on $DIR/mcp.sock: another program listens there (EADDRINUSE) → It is probably used by an earlier server. Stop that, or use another --socket.',
       ],
     },
   ],
@@ -495,7 +495,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
     {
       start: 'stdio',
       args: ['--toolsets', ''],
-      refused: ['--toolsets must not be empty → Name toolsets, or leave it out.'],
+      refused: ['--toolsets must not be empty → Name toolsets, or omit the option.'],
     },
     {
       start: 'stdio',
@@ -530,7 +530,9 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
     {
       start: 'stdio',
       args: ['serve'],
-      refused: ["unknown command 'serve' → There are draw, demo and doctor; without a command the server starts."],
+      refused: [
+        "unknown command 'serve' → The commands are draw, demo and doctor; without a command, the server starts.",
+      ],
     },
     {
       start: 'development',
@@ -551,7 +553,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       start: 'per_user',
       args: ['backup-state', 'backup.db'],
       refused: [
-        "MCP_KEYSTORE_PATH './data/keystore.db' does not exist: there is nothing to back up → Give the path that the servers have, and run this on a machine that has the file.",
+        "MCP_KEYSTORE_PATH './data/keystore.db' does not exist: there is nothing to back up → Use the path that the servers use, and run this on a machine with the file.",
       ],
     },
     {
@@ -560,14 +562,14 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`backup.db` is there already',
       make: file('backup.db', 'x'),
       earlier: {},
-      refused: ["'$DIR/backup.db' exists already → A backup replaces nothing: name a new file."],
+      refused: ["'$DIR/backup.db' exists already → A backup never replaces a file. Use a new name."],
     },
     {
       start: 'per_user',
       args: ['backup-state', 'backups/today.db'],
       earlier: {},
       refused: [
-        "'$DIR/backups/today.db' cannot be written: there is no such file or folder (ENOENT) → Name a file in a folder that exists and that this user may write to.",
+        "'$DIR/backups/today.db' cannot be written: there is no such file or folder (ENOENT) → Use a file in an existing folder to which this user can write.",
       ],
     },
     {
@@ -575,13 +577,13 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       env: { MCP_OAUTH_ISSUER: null },
       args: ['forget-user', 'ann'],
       refused: [
-        'The identity provider of the person is not known → Name it with --issuer, or set MCP_OAUTH_ISSUER as the servers have it.',
+        'The identity provider of the person is not known → Name it with --issuer, or set MCP_OAUTH_ISSUER as on the servers.',
       ],
     },
     {
       start: 'shared',
       args: ['rewrap-keystore'],
-      refused: ['Only per_user mode has a keystore → Run this with the settings of the servers whose keystore it is.'],
+      refused: ['Only per_user mode has a keystore → Run this with the settings of the servers that use the keystore.'],
     },
     {
       start: 'per_user',
@@ -590,7 +592,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: 'a keystore made with another `MCP_KEK`',
       earlier: {},
       refused: [
-        "MCP_KEK does not match the keystore './data/keystore.db' → Set the key it was made with, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in the file can be read: name a new file in MCP_KEYSTORE_PATH.",
+        "MCP_KEK does not match the keystore './data/keystore.db' → Set the key with which it was created, or, to change keys, set that one as MCP_KEK_PREVIOUS. If it is lost, nothing in the file can be read: name a new file in MCP_KEYSTORE_PATH.",
       ],
     },
   ],
