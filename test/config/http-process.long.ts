@@ -271,7 +271,7 @@ t.test('reports a keystore that was newly created', async (t) => {
   t.same(await told(), [], 'and from then on it is the keystore')
   rmSync(path)
   for (const end of ['-wal', '-shm']) rmSync(path + end, { force: true })
-  partial(t, await told(), [/'[^']*keystore\.db' did not exist and has been created: it is a new, empty keystore/])
+  partial(t, await told(), [/'[^']*keystore\.db' did not exist and has been created: this is a new, empty keystore/])
 
   const within = join(path, 'volume', 'keystore.db')
   const { code, stderr } = await start(['--port', '0'], { ...env, MCP_KEYSTORE_PATH: within }).ended
