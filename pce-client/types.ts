@@ -160,7 +160,7 @@ export interface ScanOptions<T> extends CollectionOptions {
 export interface ScanOutcome {
   /** Number of objects passed on. */
   items: number
-  /** True if they are all the objects that the parameters match. */
+  /** True if the objects passed on are all that match the parameters. */
   isWhole: boolean
   /** X-Total-Count, or null when the PCE sent none. */
   totalCount: number | null

@@ -112,7 +112,7 @@ export interface ApprovalRequest {
 export interface ApprovalDecision {
   verdict: 'approved' | 'denied'
   by: Identity
-  /** At most `LONGEST_NOTE` characters, on one line, without hidden characters. */
+  /** The note: at most `LONGEST_NOTE` characters, on one line, without hidden characters. */
   note?: string
   /** Milliseconds since the epoch. */
   at: number

@@ -26,7 +26,7 @@ export interface AuditFacts {
  * after it (D25). Arguments and secrets are never recorded.
  */
 export interface AuditEntry extends AuditFacts {
-  /** RFC 3339, UTC. */
+  /** The time of the entry, as RFC 3339 in UTC. */
   ts: string
   phase: 'decision' | 'outcome'
   decision?: 'allowed' | 'denied' | 'error'

@@ -255,7 +255,7 @@ export interface StateFileConfig {
   database?: DatabaseConfig
   auditLogPath?: string
   replicaId?: string
-  /** MCP_OAUTH_ISSUER. */
+  /** The value of MCP_OAUTH_ISSUER. */
   issuer?: string
 }
 
@@ -293,7 +293,9 @@ export type Config = StdioConfig | HttpConfig
 
 /** One problem that keeps a program from starting. */
 export interface Fault {
-  /** What is wrong, and with which setting, in one line. Uses the specification's wording exactly where it has one. */
+  /**
+   * States in one line what is wrong, and with which setting. If the specification gives a wording, it is used exactly.
+   */
   problem: string
   /** What to do, or what to write instead, in one line. */
   remedy: string

@@ -3,7 +3,9 @@ import type { AuditFacts } from './audit.js'
 import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
 
-/** Why a call is asked about (D20): nobody was asked yet, or what it brings or was asked is of no use for it now. */
+/**
+ * Why a confirmation is required (D20): nobody was asked yet, or the token or the earlier question no longer applies.
+ */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
 /** What is confirmed: one call of one tool by one caller. */
@@ -22,7 +24,7 @@ export interface ConfirmingContext {
   pce: { origin: string; orgId: string } | null
 }
 
-/** What was confirmed of a call that may run. */
+/** The confirmation of a call that may run. */
 export interface Approval {
   /** Digest of what was shown (`Preview.boundTo`). */
   boundTo: string
@@ -32,40 +34,44 @@ export interface Approval {
 /** What a call would do. */
 export type Outlook =
   | { boundTo: string; summary: string; details: ErrorDetails; page?: Omit<ShownCall, 'summary'> }
-  /** The preview failed, so there is nothing that anybody could agree to; `details` say why. */
+  /** The preview failed, so there is nothing to agree to; `details` say why. */
   | { boundTo: null; summary: string; details: ErrorDetails }
 
-/** A call that has arrived at the gate and has to be confirmed before it runs. */
+/** A call that has reached the gate and must be confirmed before it runs. */
 export interface CallToConfirm {
   tool: { name: string }
   call: {
-    /** As the client sent them, without a `_meta`. */
+    /** The arguments as the client sent them, without a `_meta`. */
     arguments: Record<string, unknown>
     requestId: string
     /** What the client sent as the confirm token, unchecked. */
     confirmToken?: unknown
-    /** The yes of the person at the client to what the digest names, where the transport has asked them. */
+    /**
+     * The consent of the person at the client, with the digest of what they were shown, if the transport has asked
+     * them.
+     */
     consent?: { boundTo: string }
-    /** Whether the transport can ask the person at the client by a form. */
+    /** Whether the transport can ask the person at the client with a form. */
     canAsk?: boolean
   }
   callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
-  /** Its signal is aborted as soon as the client has gone. */
+  /** The signal is aborted as soon as the client disconnects. */
   context: { readonly signal: AbortSignal }
-  /** Adds to the audit entries of the call, whether it is admitted or not. */
+  /** Adds facts to the audit entries of the call, whether it is admitted or not. */
   note: (facts: AuditFacts) => void
-  /** Previews the call. Rejects only when the client has gone. */
+  /** Previews the call. Rejects only if the client has disconnected. */
   look: () => Promise<Outlook>
   /** Finds the digest of what the call would do now. */
   findBinding: () => Promise<string>
 }
 
-/** What the gate of the dispatcher asks. */
+/** The dispatcher's port to the confirmation. */
 export interface ConfirmPort {
   /**
-   * Resolves where the call was confirmed: this run of it, and no other one, may begin. Otherwise rejects with the ToolError that says
-   * what has to happen first: `confirm_required`, `approval_pending`, `approval_denied`, `confirm_token_replay`, `confirmation_unsupported`,
-   * `confirm_unavailable` where the store does not answer, and `invalid_argument` for arguments that have no hash.
+   * Resolves if the call was confirmed, so that this run, and no other, may begin. Otherwise rejects with the ToolError
+   * that says what must happen first: `confirm_required`, `approval_pending`, `approval_denied`,
+   * `confirm_token_replay`, `confirmation_unsupported`, `confirm_unavailable` if the store does not answer, and
+   * `invalid_argument` for arguments that have no hash.
    */
   admit(call: CallToConfirm): Promise<Approval>
 }

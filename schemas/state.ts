@@ -75,7 +75,7 @@ export interface ApprovalRow {
   id: string
   key: ChallengeKey
   request: string
-  /** Null until somebody has decided. */
+  /** The decision; null if there is none yet. */
   decision: string | null
   ending: ApprovalEnding | null
   /** Milliseconds since the epoch. */

@@ -147,7 +147,7 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
         { dropped_hrefs: droppedHrefs },
       )
   }
-  // The active policy already equals that version, and so does the draft.
+  // Nothing would change: both the active policy and the draft already equal that version.
   if (difference.objects.length === 0) return lookBack(ctx, policy)
   try {
     await pce.restorePolicy(version.selector)

@@ -18,7 +18,7 @@ export interface End extends Addressed {
   readonly workload: string | null
   /** Label values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** True if it stands for some workload with these labels, whose other labels and address are unknown. */
+  /** True if the end stands for some workload with these labels, whose other labels and address are unknown. */
   readonly isSome?: boolean
 }
 
@@ -44,16 +44,16 @@ export interface PlacedRule {
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The result of matching rules against a destination. A rule is written to the workloads that it names; there, the
- * other side is a set of addresses. So a rule whose consumer is an IP list is written to the destinations only, and one
- * whose consumers are all workloads also to every managed source.
+ * The result of matching rules against a destination. A rule is enforced on the workloads that it names; there, its
+ * other side is a set of addresses. So a rule whose consumer is an IP list is enforced only on the destinations, and
+ * one whose consumers are all workloads also on every managed source.
  */
 export interface RuleMatch {
-  /** Rules written to the destination that name the source, as a workload or by its address. */
+  /** Rules enforced on the destination that name the source, as a workload or by its address. */
   atDestination: SourceMatch
-  /** The rules of `atDestination` that name the source by its address, and so are not written to it. */
+  /** The rules of `atDestination` that name the source only by its address, and so are not enforced on it. */
   byAddress: SourceMatch
-  /** Rules written to the source that name the destination, as a workload or by its address. */
+  /** Rules enforced on the source that name the destination, as a workload or by its address. */
   atSource: SourceMatch
   /** The rules of `atSource` that name the destination by its address. */
   toAddress: SourceMatch

@@ -51,7 +51,7 @@ export interface UnlabelledEnd {
   /** Rows, and below them connections, that a VEN judged. */
   flows: number
   connections: number
-  /** Those of them that are not allowed. */
+  /** The number of these flows that are not allowed. */
   uncovered_flows: number
   uncovered_connections: number
 }

@@ -177,7 +177,7 @@ type Reason =
   | 'sub missing or malformed'
   | 'missing required scope'
 
-/** RFC 6750, 3.1. */
+/** Error codes of the WWW-Authenticate header (RFC 6750, 3.1). */
 export type BearerError = 'invalid_token' | 'insufficient_scope'
 
 /** A missing or invalid token (S10, S12); always answered with 401. */

@@ -28,13 +28,13 @@ import { createSeal, parseSealed } from './seals.js'
 
 export interface ApprovalsOptions {
   config: ConfirmConfig & { approval: ApprovalConfig }
-  /** Names the server and the state that the approvals are for, as it does for tokens. */
+  /** The name of the server and state that the approvals are for, as in confirm tokens. */
   audience: string
   rows: ApprovalRows
-  /** The role that the mapping of today gives a person. */
+  /** Returns a person's role according to the current mapping. */
   roleOf: (identity: Identity) => Role | null
   tools: readonly Pick<AnyTool, 'name' | 'roles'>[]
-  /** Resolves once the entry is on the disk; rejects where it cannot be written. */
+  /** Resolves once the entry is on the disk. Rejects if it cannot be written. */
   audit: (entry: AuditEntry) => Promise<void>
   log: { error: (facts: object, message: string) => void }
   mode: Mode
@@ -48,22 +48,27 @@ export interface ApprovalsOptions {
 export type ApprovalQuestion = Pick<ApprovalRequest, 'boundTo' | 'shown' | 'ownerName' | 'client' | 'requestId'>
 
 export type ApprovalService = ReturnType<typeof createApprovals>
-/** The part for the gate. Every method rejects with ToolError `confirm_unavailable` where the store does not answer. */
+/**
+ * The interface for the gate. Every method rejects with ToolError `confirm_unavailable` if the store does not answer.
+ */
 export type Approvals = ApprovalService['approvals']
 
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
 const MOST_LISTED = 100
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
-/** Milliseconds between two looks into the store for a decision, which another replica may have taken. */
+/** How often the store is polled for a decision, which another replica may have recorded, in milliseconds. */
 const LOOK_MS = 2000
 const SWEEP_MS = 30_000
-/** Upper bound for the pairs of person and request that are remembered, so that a page that is loaded again is not written down again. */
+/**
+ * How many pairs of person and request are remembered, so that reloading a page does not write a second audit entry.
+ */
 const MOST_SHOWN_REMEMBERED = 10_000
 
 /**
- * Approvals by people: for the gate, for the pages where they decide, and for calls that wait for them. It settles who may decide what, and that
- * each yes is for one run of exactly what was shown (D143, D145).
+ * Manages approvals by people, for the gate, for the pages where they decide, and for calls that wait for them. It
+ * determines who may decide what, and ensures that each approval permits one run of exactly what was shown (D143,
+ * D145).
  */
 export function createApprovals(options: ApprovalsOptions) {
   const { config, audience, rows, roleOf, now, mode, meter, log } = options
@@ -89,7 +94,8 @@ export function createApprovals(options: ApprovalsOptions) {
     const request = requestOf(row)
     if (request === null) return null
     const decision = decisionOf(row)
-    // Somebody else has written a decision that was not signed here, so the request beside it cannot be trusted either.
+    // An invalid signature means that something else has written the decision, so the stored request cannot be trusted
+    // either.
     if (row.decision !== null && decision === null) return null
     return { request, decision, state: stateOf(row, request, decision) }
   }
@@ -100,7 +106,7 @@ export function createApprovals(options: ApprovalsOptions) {
     decision: ApprovalDecision | null,
   ): ApprovalState {
     if (ending !== null) return ending
-    // Later questions may have made the row end earlier, but nothing can make it end later than was signed.
+    // The row may end earlier, because of later questions, but never later than the signed time.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
@@ -114,7 +120,7 @@ export function createApprovals(options: ApprovalsOptions) {
 
   const mayDecide = (request: ApprovalRequest, person: Identity) => ['asker', 'admin'].includes(partOf(request, person))
 
-  /** Makes the audit entry of an event that is no tool call; `by` is the person who caused it. */
+  /** Builds the audit entry of an event that is not a tool call. `by` is the person who caused it. */
   function entryOf(
     event: ApprovalEvent,
     request: ApprovalRequest,
@@ -145,7 +151,7 @@ export function createApprovals(options: ApprovalsOptions) {
     meter?.approval(event)
   }
 
-  /** Writes about an event that cannot be stopped any more. Resolves with whether it was written. */
+  /** Writes the audit entry of an event that can no longer be prevented. Resolves with whether it was written. */
   async function tryToNote(event: ApprovalEvent, entry: AuditEntry): Promise<boolean> {
     try {
       await note(event, entry)
@@ -160,7 +166,7 @@ export function createApprovals(options: ApprovalsOptions) {
     for (const wake of waiting.get(id) ?? []) wake()
   }
 
-  /** Finds a row by an id that comes from an address, so it may be any text. */
+  /** Finds a row by an id from a URL, which may be any text. */
   const rowOf = (id: string) => (ID.test(id) ? attempt(() => rows.get(id)) : Promise.resolve(null))
 
   async function look(id: string): Promise<AskedApproval | null> {
@@ -170,10 +176,10 @@ export function createApprovals(options: ApprovalsOptions) {
 
   const approvals = {
     method,
-    /** The address of the page where people decide. */
+    /** The address of the page on which people decide. */
     urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
-    /** Finds what was asked last about the call; null where nothing was, or this server did not write it. */
+    /** Finds the last question about the call; null if there is none, or if this server did not write it. */
     async find(call: ConfirmedCall): Promise<AskedApproval | null> {
       const row = await attempt(() => rows.find(keyOf(call)))
       const found = row === null ? null : open(row)
@@ -181,8 +187,8 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Opens a question, unless one about the same call is open. `instead` names the one that it replaces, because that was about something
-     * else than what would happen now. `isNew` says whether this question was opened or another one stood there.
+     * Opens a question, unless there is already one about the same call. `instead` is the id of an outdated question
+     * that it replaces. `isNew` tells whether a new question was opened.
      */
     async ask(call: ConfirmedCall, question: ApprovalQuestion, instead?: string) {
       const askedAt = now()
@@ -199,7 +205,8 @@ export function createApprovals(options: ApprovalsOptions) {
       const opened = await attempt(() => rows.open(row, instead))
       const isOurs = (asked: AskedApproval | null) => asked !== null && isFor(asked.request, call)
       const first = open(opened)
-      // A row that cannot be opened was written by somebody else, or signed with a key that is gone: ours takes its place.
+      // A row that cannot be opened was written by another program, or signed with a key that is no longer known. Ours
+      // replaces it.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id
@@ -207,7 +214,10 @@ export function createApprovals(options: ApprovalsOptions) {
       return { asked, isNew }
     },
 
-    /** Redeems an approved request (`redeem` in life.ts). It is also `stale` where the person who approved it may no longer do so. */
+    /**
+     * Redeems an approved request (`redeem` in life.ts). It is also `stale` if the person who approved it may no longer
+     * do so.
+     */
     redeem(
       { request, decision }: AskedApproval,
       findBinding: () => Promise<string>,
@@ -275,7 +285,8 @@ export function createApprovals(options: ApprovalsOptions) {
       }
       const told = { ...originOf(from), role: roleOf(by), note: text }
       const isDenied = verdict === 'denied' ? ({ decision: 'denied', reason: 'approval_denied' } as const) : {}
-      // The entry comes first, so that no decision is without one. Where somebody was faster, a second entry says so.
+      // The entry is written first, so that every decision has one. If another decision was faster, a second entry says
+      // so.
       try {
         await note(verdict, entryOf(verdict, asked.request, by, { ...told, ...isDenied }))
       } catch (cause) {
@@ -332,10 +343,13 @@ export function createApprovals(options: ApprovalsOptions) {
 
 const isSame = (one: Owner, other: Owner) => one.iss === other.iss && one.sub === other.sub
 
-/** Whether a request is about a call: whoever can write to the store could have put it where the call looks. */
+/**
+ * Whether a request is really about this call. Anyone who can write to the store could have stored it under the call's
+ * key.
+ */
 const isFor = (request: ApprovalRequest, call: ConfirmedCall) => keyOf(request).call === keyOf(call).call
 
-/** Puts a note on one line, without characters that cannot be seen. */
+/** Puts a note on one line, and removes invisible characters. */
 const cleanNote = (text: string): string =>
   [...text.replace(/[\p{C}\p{Z}]+/gu, ' ').trim()].slice(0, LONGEST_NOTE).join('').trim()
 

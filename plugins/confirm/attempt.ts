@@ -1,6 +1,6 @@
 import { ToolError } from '../../schemas/errors.js'
 
-/** Runs a question to the store. It fails closed, because a call that cannot be recorded must not run (D24). */
+/** Accesses the store. It fails closed, because a call that cannot be recorded must not run (D24). */
 export async function attempt<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -7,14 +7,15 @@ const MESSAGES = {
 } as const
 
 /**
- * Asks by a form of the client where nobody logs in (MCP_CONFIRM_STDIO, D147): the transport shows its person the question that travels beside
- * the refusal, and calls again with the digest that they agreed to. A no does not come here; the dispatcher refuses it (D172).
+ * Asks with a form in the client, in programs without a login (MCP_CONFIRM_STDIO, D147). The transport shows its user
+ * the question that comes with the refusal, and repeats the call with the digest that the user agreed to. A refusal by
+ * the user does not reach this code; the dispatcher handles it (D172).
  *
- * The client asks, so this holds up a hasty model, and no client that answers for its person.
+ * Since the client shows the form, this stops a careless model, but not a client that answers on behalf of its user.
  */
 export const byForm: Way = {
   async find({ tool, call: { consent, canAsk }, findBinding }) {
-    // A yes comes with the run that it is for, and the transport hands it to no other one: there is nothing to claim.
+    // The transport passes the user's consent only to this run, so nothing has to be claimed.
     if (consent !== undefined)
       return (await findBinding()) === consent.boundTo
         ? { state: 'redeemed', boundTo: consent.boundTo }

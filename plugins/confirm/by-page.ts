@@ -5,7 +5,7 @@ import { describeCall } from './confirmed-call.js'
 import { fitShown } from './fit-shown.js'
 import { NOTHING_SHOWN, type Standing, type Way } from './life.js'
 
-/** A call brings nothing to a page, so nothing that it brings can be malformed or for another call. */
+/** With a page, a call carries no token, so there are no messages for a malformed token or one for another call. */
 const MESSAGES = {
   missing: 'A person has to approve this call before it runs. Nothing was changed.',
   expired: 'The time to approve this call is over, so it is asked again. Nothing was changed.',
@@ -13,12 +13,13 @@ const MESSAGES = {
     'What the call would do, or who approved it, is no longer what it was, so it is asked again. Nothing was changed.',
 }
 
-/** Who is meant, for the model to say. */
+/** Names the person who must decide, in words for the model. */
 const WHO = { page: 'the person you work for', 'two-person': 'an admin other than the person you work for' } as const
 
 /**
- * Asks on a page (D143): a person logs in there with a browser and decides, and the repeated call finds the decision in the store. Clients
- * that can open an address for their person are given the same page as a question (URL elicitation, D157).
+ * Asks on a page (D143): a person logs in with a browser and decides there, and the repeated call finds the decision in
+ * the store. Clients that can open a URL for their user receive the address of the page as a question (URL elicitation,
+ * D157).
  */
 export const byPage = (approvals: Approvals): Way => ({
   async find({ tool, callerContext, paramsHash }) {
@@ -45,7 +46,7 @@ export const byPage = (approvals: Approvals): Way => ({
       client: cleanName(tokenSays?.clientId ?? client),
     }
     const { asked, isNew } = await approvals.ask(call, question, instead)
-    // Another process, or another call at the same time, has asked the same, and somebody may have decided.
+    // Another process or a simultaneous call has asked the same question, and it may already be decided.
     if (!isNew) return pending(approvals, asked)
     note({ approval_id: asked.request.id, approval: 'asked' })
     return {
@@ -115,7 +116,7 @@ function denied({ request, decision }: AskedApproval): ToolError {
 
 const LONGEST_NAME = 128
 
-/** Puts what a client calls itself on one line. */
+/** Puts a client's name for itself on one line. */
 const cleanName = (text?: string): string | undefined =>
   text
     ?.slice(0, LONGEST_NAME)

@@ -16,10 +16,10 @@ const HINT =
   'Show the summary to the person who decides. If they agree, POST `confirm.body` to `confirm.url` with the access token of this call, then repeat the same call with the confirm_token of the answer as params._meta.confirm_token.'
 
 /**
- * Asks by a token (S15, D19 to D21, D75): the client fetches it with POST /confirm once the summary was shown, and the repeated call brings
- * it. To fetch the token is to say yes, and there is no way to say no.
+ * Asks with a token (S15, D19 to D21, D75): the client fetches it with POST /confirm once the summary was shown, and
+ * repeats the call with it. Fetching the token means approval; there is no way to refuse.
  *
- * @param url of POST /confirm, as clients reach it.
+ * @param url the URL of POST /confirm for clients.
  */
 export const byToken = (tokens: Tokens, url: string): Way => ({
   find({ tool, call, callerContext, paramsHash, note }) {
@@ -30,7 +30,7 @@ export const byToken = (tokens: Tokens, url: string): Way => ({
     note({ confirm_jti: token.jti })
     return {
       state: 'approved',
-      // A token without one is never spent.
+      // A token without a digest is never redeemed.
       boundTo: token.boundTo ?? '',
       redeem: ({ findBinding, context }) => tokens.spend(token, findBinding, context.signal),
       replayed: { message: 'This confirm token was used before; the call did not run again.' },

@@ -4,7 +4,9 @@ import type { ConfirmedCall, ConfirmingContext } from '../../schemas/confirmatio
 import { ToolError } from '../../schemas/errors.js'
 import type { ChallengeKey } from '../../schemas/state.js'
 
-/** Which call of whose is confirmed. Throws ToolError `server_misconfigured` where nobody has logged in. */
+/**
+ * Describes which call of which caller is confirmed. Throws ToolError `server_misconfigured` if nobody has logged in.
+ */
 export function describeCall(
   { name }: { name: string },
   { caller: { iss, sub }, pce }: ConfirmingContext,
@@ -15,14 +17,14 @@ export function describeCall(
   return { owner: { iss, sub }, tool: name, paramsHash, ...(pce && { pce: `${pce.origin} org ${pce.orgId}` }) }
 }
 
-/** What the store knows a caller by, of fixed length whatever a `sub` contains. */
+/** The key of a caller in the store. It has a fixed length, whatever the `sub` contains. */
 export const ownerKey = ({ iss, sub }: Owner): string => digest([iss, sub])
 
-/** What the store knows a call by. */
+/** The key of a call in the store. */
 export const keyOf = ({ owner, tool, paramsHash, pce }: ConfirmedCall): ChallengeKey => ({
   owner: ownerKey(owner),
   call: digest([owner.iss, owner.sub, tool, paramsHash, pce ?? null]),
 })
 
-/** SHA-256 of a list of facts, in hex. */
+/** The SHA-256 digest of a list of facts, in hexadecimal. */
 export const digest = (facts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(facts)).digest('hex')

@@ -11,40 +11,43 @@ import { paramsHash } from './params-hash.js'
 import { createRequestStates } from './request-states.js'
 import type { Tokens, TokensOptions } from './tokens.js'
 
-/** Where people log in: they confirm by a token, or on a page where `config.approval` says so. */
+/** Options for servers with a login. People confirm with a token, or on a page if `config.approval` says so. */
 interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
-  /** Handed in, because the JWT library behind it must not be what stdio loads. */
+  /** Passed in rather than imported, so that the stdio program does not load the JWT library. */
   createTokens: (options: TokensOptions) => Tokens
 }
 
-/** Where nobody logs in: the client of the process asks its person by a form. */
+/** Options for programs without a login, in which the client asks its user with a form. */
 interface ClientOptions {
   config?: undefined
   /** Milliseconds since the epoch. */
   now: () => number
 }
 
-/** How calls are confirmed at one server, with all that its other parts need for that. */
+/** The confirmation of calls at one server, with everything that other parts of the server need for it. */
 export interface Confirmation extends ConfirmPort {
-  /** `params_hash` of arguments (D19). */
+  /** Computes `params_hash` of arguments (D19). */
   hash(args: Record<string, unknown>): string
-  /** What a question to a person carries through their client. */
+  /** The sealed states that a question carries through the client. */
   states: RequestStates
-  /** For POST /confirm; absent where no token is of any use. */
+  /** Confirm tokens for POST /confirm; undefined if calls are not confirmed with tokens. */
   tokens?: Tokens
-  /** For the pages where people approve calls, and for whoever waits for them; absent where there are none. */
+  /**
+   * Approvals for the pages on which people decide, and for calls that wait for them; undefined if there are no such
+   * pages.
+   */
   approvals?: {
     desk: ApprovalDesk
     watch: DecisionWatch
-    /** Tells the audit log what has expired. Never rejects. */
+    /** Records expired requests in the audit log. Never rejects. */
     sweep(): Promise<void>
   }
   close(): void
 }
 
-/** Makes the one confirmation of a server, by the one way to ask that its configuration chooses. */
+/** Creates the confirmation of a server, with the way of asking that its configuration chooses. */
 export function createConfirmation(options: ServerOptions | ClientOptions): Confirmation {
   if (options.config === undefined) {
     const states = createRequestStates({ audience: 'stdio', now: options.now })

@@ -2,7 +2,7 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject } from '../../schemas/approvals.js'
 import type { Outlook } from '../../schemas/confirmations.js'
 
-/** Makes what the page of a call shows: safe to be shown, and of bounded size. */
+/** Prepares what the page of a call shows: safe to display, and of limited size. */
 export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo: string }>): ShownCall {
   const whole = page ?? { warnings: [], objects: [], objects_total: 0, facts: details }
   return fitPage(makeSafe({ summary, ...whole }))
@@ -11,7 +11,7 @@ export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo:
 const LEFT_OUT =
   'What changes in it is left out here, because the whole would be too large: look at it in the PCE before you decide.'
 
-/** Keeps the first objects whole, then the names of those that do not fit, and of the rest their number. */
+/** Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. */
 function fitPage(shown: ShownCall): ShownCall {
   if (jsonBytes(shown) <= MOST_SHOWN_BYTES) return shown
   const { facts, ...rest } = shown
@@ -19,7 +19,7 @@ function fitPage(shown: ShownCall): ShownCall {
   const around = { ...rest, ...keptFacts, warnings: shown.warnings.slice(0, MOST_WARNINGS), truncated: true as const }
   const kept = { ...around, ...clipLists(around), objects: [] as ShownObject[] }
   let room = MOST_SHOWN_BYTES - jsonBytes(kept)
-  // This is the room for the names of the objects that come later.
+  // Space is reserved for the names of the objects that follow.
   const bare = shown.objects.map(({ fields: _fields, parts: _parts, warnings: _warnings, ...object }) => ({
     ...object,
     fields: [],

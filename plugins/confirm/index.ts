@@ -11,19 +11,19 @@ import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, RO
 import type { Tokens } from './tokens.js'
 
 export interface ConfirmOptions {
-  /** Absent where people approve calls on a page: no token is issued then. */
+  /** Undefined if people approve calls on a page, since there are no tokens then. */
   tokens?: Tokens
   tools: readonly AnyTool[]
   /** The context of a request; null until it is known. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
-   * Throws what the gates before that of the confirmation would say to this caller, so that no token is issued for a call that could not
-   * run. It is called once there is a context.
+   * Applies the gates that come before the confirmation gate, and throws their refusal, so that no token is issued for
+   * a call that could not run. It is called once there is a context.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
   /** The sender of a request; null until the access token has been checked. */
   ownerOf: (request: FastifyRequest) => Owner | null
-  /** Resolves once the entry is written; rejects where it cannot be, and then no token is handed out. */
+  /** Resolves once the entry is written. Rejects if that is impossible, and then no token is issued. */
   audit: (entry: AuditEntry) => Promise<void>
   /** Milliseconds since the epoch. */
   now: () => number
@@ -35,15 +35,15 @@ const UNAUDITED = 'The audit log cannot be written, so no confirm token is issue
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * `POST /confirm`: issues a token for one call of one tool (S7). Every request of a known caller has one audit entry, granted or
- * not, except for those that the audit route leaves out; a grant that could not be synced has a second entry, which takes it back.
- * Errors come in the plain shape of the `errors` plugin.
+ * `POST /confirm` issues a token for one call of one tool (S7). Every request of a known caller has one audit entry,
+ * whether granted or not, except for those that the audit route leaves out. If the entry of a grant could not be
+ * synced, a second entry revokes it. Errors have the plain format of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { tokens, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // The requests whose audit entry has been handed to the log, whether or not it could be written.
+  // Requests whose audit entry has been passed to the log, even if it could not be written.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {
@@ -122,11 +122,11 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
   }
 
   /**
-   * The entry of a grant may be in the log without being safe on the disk, so a second one says that the token was not handed out, if
-   * that can be written.
+   * Revokes a grant: its entry may be in the log without being safely on the disk, so a second entry states that the
+   * token was not issued, if that can be written.
    */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
-    // This is not awaited: the entry follows the first one, and reaches the disk with it or not at all.
+    // There is no need to wait: this entry follows the first one, and reaches the disk with it or not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
       request.log.error({ err }, 'the audit log cannot be written')
     })

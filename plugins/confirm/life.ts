@@ -13,14 +13,17 @@ import { paramsHash } from './params-hash.js'
  * A call that comes with something that is out of time (`expired`) or was for something else (`stale`) is asked anew.
  */
 export type Standing =
-  /** Nobody has been asked about the call, or what they were asked is over. */
+  /** Nobody has been asked about the call, or an earlier question is void. */
   | { state: 'unasked'; reason: ConfirmReason }
-  /** A person has been asked and has not decided. */
+  /** A person has been asked but has not decided. */
   | { state: 'asked'; refusal: ToolError }
-  /** A person has said no. It stands while the call would do what they were shown; `question` names what they were asked. */
+  /**
+   * A person has refused. The refusal stands as long as the call would do what was shown; `question` identifies what
+   * was asked.
+   */
   | { state: 'denied'; boundTo: string; question: string; refusal: ToolError }
   | Approved
-  /** A yes came with the call, for this run and no other one. */
+  /** The call itself brought an approval for this run only. */
   | { state: 'redeemed'; boundTo: string }
 
 interface Approved {
@@ -28,43 +31,52 @@ interface Approved {
   /** The digest of what was shown. */
   boundTo: string
   redeem(call: HashedCall): Promise<Redemption>
-  /** For the audit entry of the run. */
+  /** Facts for the audit entry of the run. */
   redeemed?: AuditFacts
-  /** For the refusal of every further run. */
+  /** The refusal of every further run. */
   replayed: { message: string; facts?: AuditFacts }
 }
 
 /** A call on its way through the states. */
 export type HashedCall = CallToConfirm & { paramsHash: string }
 
-/** Where a question is put and where its answer comes from: a token that the client fetches, a page, or a form of the client. */
+/**
+ * A way of asking, with the place where the answer comes from: a token that the client fetches, a page, or a form in
+ * the client.
+ */
 export interface Way {
-  /** Finds the state by what the call brings and by what is stored. Throws ToolError where this client cannot ask anybody. */
+  /**
+   * Determines the state from what the call brings and what is stored. Throws ToolError if this client cannot ask
+   * anybody.
+   */
   find(call: HashedCall): Standing | Promise<Standing>
-  /** Puts the question. Returns how it is answered, or the refusal of a call that somebody else has asked about in the meantime. */
+  /** Asks the question. Returns how it can be answered, or the refusal if another call has asked it in the meantime. */
   ask(call: HashedCall, question: Question): Asked | ToolError | Promise<Asked | ToolError>
 }
 
 interface Question {
   reason: ConfirmReason
   outlook: Outlook
-  /** The question that this one takes the place of. */
+  /** The question that this one replaces. */
   instead?: string
 }
 
-/** What `confirm_required` says beside the summary. */
+/** What `confirm_required` says in addition to the summary. */
 export interface Asked {
   message: string
   hint: string
   details?: ErrorDetails
-  /** For a transport that can put the question itself. */
+  /** The question for a transport that can ask it itself. */
   ask?: FormQuestion
 }
 
-/** The hint of ways that ask nobody where the preview failed. */
+/** The hint if the preview failed, so that nobody could be asked. */
 export const NOTHING_SHOWN = 'preview_error says why. Mend that, and call again.'
 
-/** Leads a call through the states to the one run that was confirmed, or to the refusal that says what has to happen first. */
+/**
+ * Takes a call through the states, to the one run that was confirmed or to the refusal that says what must happen
+ * first.
+ */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }
   call.note({ params_hash: call.paramsHash })
@@ -99,18 +111,18 @@ async function admit(call: HashedCall, way: Way, standing: Approved): Promise<Ap
   }
 }
 
-/** The refusal that shows what the call would do and says how that is confirmed. */
+/** Builds the refusal that shows what the call would do and how to confirm it. */
 async function ask(call: HashedCall, way: Way, reason: ConfirmReason, instead?: string): Promise<ToolError> {
   const outlook = await call.look()
   const asked = await way.ask(call, { reason, outlook, instead })
   if (asked instanceof ToolError) return asked
   const own = { params_hash: call.paramsHash, reason, summary: outlook.summary, ...asked.details }
-  // No tool can displace what the gate says.
+  // The gate's own facts come last, so that a tool cannot overwrite them.
   const details = { ...own, ...outlook.details, ...own }
   return new ToolError('confirm_required', asked.message, details, { hint: asked.hint, ask: asked.ask })
 }
 
-/** Whether the call would still do what somebody has said no to; where that cannot be told, the no stands. */
+/** Whether the call would still do what a person refused. If that cannot be determined, the refusal stands. */
 async function isStillMeant({ findBinding, context }: HashedCall, boundTo: string): Promise<boolean> {
   try {
     return (await findBinding()) === boundTo
@@ -120,28 +132,37 @@ async function isStillMeant({ findBinding, context }: HashedCall, boundTo: strin
   }
 }
 
-/** `spent`: this run of the call alone may begin. `replayed`: another one has begun. Otherwise the yes lets nothing run. */
+/**
+ * `spent` means that this run alone may begin, and `replayed` that another run has begun. In all other cases the
+ * approval permits no run.
+ */
 export type Redemption = 'spent' | 'replayed' | Lapse
 export type Lapse = 'expired' | 'stale'
 
-/** A yes, as its way keeps it. */
+/** An approval, as its way of asking stores it. */
 export interface Yes {
   /** The digest of what was shown. */
   boundTo: string | undefined
-  /** Why it lets nothing run, whatever the call would do now: its time is over, nothing was shown, or who gave it no longer may. */
+  /**
+   * Why the approval permits no run, whatever the call would do now: it has expired, nothing was shown, or the person
+   * who gave it may no longer do so. Null if it does permit one.
+   */
   lapsed: Lapse | null
   isUsed(): Promise<boolean>
-  /** Ends it without a run; `replayed` where a run was faster. */
+  /** Ends the approval without a run. Resolves with `replayed` if a run was faster. */
   lapse(why: Lapse): Promise<Redemption>
-  /** Uses it up: of all attempts in any number of processes exactly one ever resolves with true, and then that is on the disk. */
+  /**
+   * Claims the approval. Of all attempts in all processes, exactly one ever resolves with true, and then the claim is
+   * on the disk.
+   */
   claim(): Promise<boolean>
 }
 
 /**
- * Redeems a yes for one run of what was shown. A yes that was used stays used, even if its time is over or the policy has changed since,
- * not least by the run that it was used for. Its time is judged once, before `findBinding`, which may take longer than it lives (D76). What
- * `findBinding` rejects with comes through, unless another run turns out to have begun. Rejects with the reason of `signal` where that is
- * aborted before the claim.
+ * Redeems an approval for one run of what was shown. A used approval stays used, even if it has since expired or the
+ * policy has changed, for instance by the run for which it was used. Expiry is checked once, before `findBinding`,
+ * which may take longer than the approval lives (D76). If `findBinding` rejects, so does this function, unless another
+ * run has begun. Rejects with the reason of `signal` if that is aborted before the claim.
  */
 export async function redeem(yes: Yes, findBinding: () => Promise<string>, signal?: AbortSignal): Promise<Redemption> {
   if (yes.lapsed !== null) return yes.lapse(yes.lapsed)
@@ -149,12 +170,12 @@ export async function redeem(yes: Yes, findBinding: () => Promise<string>, signa
   try {
     isSame = (await findBinding()) === yes.boundTo
   } catch (error) {
-    // Another run may have made what could not be found.
+    // The error may be an effect of another run, such as an object that this run has deleted.
     if (await yes.isUsed()) return 'replayed'
     throw error
   }
   if (!isSame) return yes.lapse('stale')
-  // A client that is gone will not learn the outcome, and must be able to call again.
+  // A client that has disconnected will not learn the outcome, so it must be able to call again.
   signal?.throwIfAborted()
   return (await yes.claim()) ? 'spent' : 'replayed'
 }

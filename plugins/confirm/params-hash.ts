@@ -2,18 +2,21 @@ import { createHash } from 'node:crypto'
 import canonicalize from 'canonicalize'
 import { ToolError } from '../../schemas/errors.js'
 
-// This CommonJS module is the function itself, although its types speak of a default export.
+// This CommonJS module is the function itself, although its types declare a default export.
 const serialize = canonicalize as unknown as (value: unknown) => string | undefined
 
-/** Writes parsed JSON in the form of RFC 8785: names sorted by UTF-16 units, numbers and strings as ECMAScript writes them, no blanks. */
+/**
+ * Serialises parsed JSON in the form of RFC 8785: names sorted by UTF-16 units, numbers and strings as in ECMAScript,
+ * no whitespace.
+ */
 export function canonicalForm(value: unknown): string {
   return serialize(value) ?? 'null'
 }
 
 /**
- * `params_hash` of a call: lowercase hex SHA-256 of the canonical form of its arguments in UTF-8 (S5, D19). `args` are as the
- * client sent them, without a `_meta` of the top level; absent arguments are `{}`. Throws ToolError `invalid_argument {problems}`
- * where two readers of the same text could see different arguments.
+ * Computes `params_hash` of a call: the lowercase hex SHA-256 of the canonical form of its arguments in UTF-8 (S5,
+ * D19). `args` are as the client sent them, without a top-level `_meta`; missing arguments are `{}`. Throws ToolError
+ * `invalid_argument {problems}` if two parsers of the same text could see different arguments.
  */
 export function paramsHash(args: Record<string, unknown>): string {
   const problems = findUncanonical(args)
@@ -32,16 +35,16 @@ interface Uncanonical {
   message: string
 }
 
-/** Levels to which a request may be nested. */
+/** The maximum depth of a request. */
 const DEEPEST = 64
 const MOST_PROBLEMS = 50
-/** Matches half of a surrogate pair: under `u`, whole pairs are characters and do not match. */
+/** Matches half of a surrogate pair. With the flag `u`, complete pairs count as one character and do not match. */
 const LONE_SURROGATE = /\p{Surrogate}/u
 
 /**
- * Finds the parts of parsed JSON that two parties could read differently, so that a hash of it would not tell what was approved: numbers
- * that are not I-JSON (RFC 7493, 2.2), text that is not Unicode, and nesting beyond all use. It goes level by level, so that no depth
- * overflows the stack.
+ * Finds the parts of parsed JSON that two parties could read differently, so that a hash would not determine what was
+ * approved: numbers that are not I-JSON (RFC 7493, 2.2), text that is not Unicode, and excessive nesting. It proceeds
+ * level by level, so that no depth can overflow the stack.
  */
 function findUncanonical(value: unknown): Uncanonical[] {
   const problems: Uncanonical[] = []

@@ -46,10 +46,10 @@ export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
 
 export const ROUTE = '/confirm'
 
-/** The facts about a request for a token that are known when it is granted or refused. */
+/** The known facts about a request for a token when it is granted or refused. */
 export interface MintFacts {
   requestId: string
-  /** A body that cannot be read is refused before the role of its sender is known. */
+  /** Empty if the body cannot be read, because such a request is refused before the role of its sender is known. */
   caller: Partial<Caller>
   client?: string
   clientAddress?: string
@@ -58,7 +58,7 @@ export interface MintFacts {
   jti?: string
 }
 
-/** Makes the one audit entry of a request for a token; `reason` is null where it was granted (D25). */
+/** Builds the single audit entry of a request for a token. `reason` is null if it was granted (D25). */
 export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: number): AuditEntry {
   const { requestId, caller, client, clientAddress, tool, paramsHash, jti } = facts
   return {
@@ -93,5 +93,5 @@ const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'internal',
 ])
 
-/** Returns the error code that the client gets for anything that was thrown. */
+/** Returns the error code that the client receives for anything that was thrown. */
 export const codeOf = (thrown: unknown): ErrorCode => convertHttp(thrown).code

@@ -6,11 +6,11 @@ import { attempt } from './attempt.js'
 import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 
 export interface RequestStatesOptions {
-  /** Where they are absent, the key is random, and its states end with the process. */
+  /** The operator's keys. Without them, the key is random, and states are lost when the process ends. */
   keys?: MasterKeys
-  /** Names the server and its state, as it does for tokens. */
+  /** The name of the server and its state, as in confirm tokens. */
   audience: string
-  /** Where it is absent, this process alone remembers which states were used. */
+  /** The record of used states. Without it, only this process remembers them. */
   usedTokens?: Pick<UsedTokens, 'claim'>
   /** Milliseconds since the epoch. */
   now: () => number
@@ -20,8 +20,8 @@ const LIFETIME_MS = 15 * 60 * 1000
 const LONGEST = 8192
 
 /**
- * The states that clients bring back with the answer to a question. One opens once, as it was given, and for the same call of the same caller
- * (D148).
+ * Seals the states that clients send back with the answer to a question. A state can be opened once, unchanged, for the
+ * same call of the same caller (D148).
  */
 export function createRequestStates({ keys, audience, usedTokens, now }: RequestStatesOptions): RequestStates {
   const states = createSeal('requestState', keys ?? { hmacKey: randomBytes(32) })
@@ -34,7 +34,7 @@ export function createRequestStates({ keys, audience, usedTokens, now }: Request
     async open(sealed, facts) {
       if (sealed.length > LONGEST) return null
       const bytes = Buffer.from(sealed, 'base64url')
-      // Only the one spelling is taken, so that no second spelling passes for another state.
+      // Only the canonical spelling is accepted, so that a second spelling cannot pass as another state.
       if (bytes.toString('base64url') !== sealed) return null
       const opened = parseSealed<RequestState & Sealed>(states.open(bytes.toString('utf8'), [audience]))
       if (opened === null || opened.until <= now() || bindingOf(opened) !== bindingOf(facts)) return null

@@ -1,12 +1,14 @@
 import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { ConfirmConfig } from '../../schemas/config.js'
 
-/** The operator's key, and the one before it while keys are being changed: the first one signs, both are recognised. */
+/**
+ * The operator's key, and the previous one while keys are being changed. The first one signs, and both are accepted.
+ */
 export type MasterKeys = Pick<ConfirmConfig, 'hmacKey' | 'previousHmacKey'>
 
 /**
- * Labels under which keys are derived from the operator's key (HKDF, RFC 5869): one for each kind of thing that is signed, so that nothing
- * signed as one kind passes for another. A label that changes makes everything outstanding of its kind worthless.
+ * Labels for deriving keys from the operator's key (HKDF, RFC 5869). Each kind of signed data has its own, so that one
+ * kind cannot pass as another. Changing a label invalidates all outstanding data of its kind.
  */
 const LABELS = {
   challenge: 'svc-mcp challenge',
@@ -30,9 +32,9 @@ const isCode = (given: Buffer, key: Buffer, text: string) =>
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
 /**
- * Signs texts with HMAC-SHA-256, together with the facts that they are about, such as the caller and the state that they are in: a sealed text
- * opens only where all of these are the same. It is spelled as its code in hex, a dot, and the text. `signed` are the members of the text
- * that are signed one by one.
+ * Signs texts with HMAC-SHA-256, together with the facts that they are about, such as the caller. A sealed text can
+ * only be opened with the same facts. It consists of the code in hex, a dot, and the text. `signed` lists the members
+ * of the text that are signed individually.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,
@@ -44,7 +46,7 @@ export function createSeal(
   return {
     seal: (text: string, about: readonly unknown[]) =>
       `${codeOf(keys[0]!, factsOf(about, text)).toString('hex')}.${text}`,
-    /** The text that was sealed with these facts; null for everything else. */
+    /** Returns the text if it was sealed with these facts, and null for anything else. */
     open(sealed: string, about: readonly unknown[]): string | null {
       const [, code, text] = SEALED.exec(sealed) ?? []
       if (code === undefined || text === undefined) return null
@@ -54,17 +56,17 @@ export function createSeal(
   }
 }
 
-/** The value of a sealed text that is JSON; null for none. */
+/** Parses a sealed JSON text; null stays null. */
 export const parseSealed = <Value>(text: string | null): Value | null =>
   text === null ? null : (JSON.parse(text) as Value)
 
-/** A key of confirm tokens, with the name that tokens give it: a fingerprint that says nothing about the key. */
+/** A key of confirm tokens, and its name in tokens: a fingerprint that reveals nothing about the key. */
 export interface TokenKey {
   kid: string
   secret: Buffer
 }
 
-/** The keys of confirm tokens: the first one signs, all are recognised. */
+/** Derives the keys of confirm tokens. The first one signs, and all are accepted. */
 export const deriveTokenKeys = (masters: MasterKeys): TokenKey[] =>
   mastersOf(masters).map((master) => ({
     kid: derive(master, `${LABELS.token} kid`, 8).toString('hex'),

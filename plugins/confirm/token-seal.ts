@@ -1,10 +1,13 @@
 import { createDecoder, createSigner, createVerifier } from 'fast-jwt'
 import { deriveTokenKeys, type MasterKeys } from './seals.js'
 
-/** Says that a JWT is a confirm token and nothing else (RFC 8725, 3.11). */
+/** Marks a JWT as a confirm token and nothing else (RFC 8725, 3.11). */
 const TYPE = 'confirm+jwt'
 
-/** The seal of confirm tokens, which travel through clients as compact JWTs (HS256). It does not judge time: an expired token still opens. */
+/**
+ * The seal of confirm tokens, which pass through clients as compact JWTs (HS256). It does not check times, so an
+ * expired token can still be opened.
+ */
 export function createTokenSeal(masters: MasterKeys) {
   const keys = deriveTokenKeys(masters)
   const { kid, secret } = keys[0]!
@@ -13,14 +16,17 @@ export function createTokenSeal(masters: MasterKeys) {
   const verifiers = new Map(keys.map((key) => [key.kid, createTokenVerifier(key.secret)]))
   return {
     sign,
-    /** The claims of a token that one of our keys signed, spelled exactly as it was signed; null for everything else. */
+    /**
+     * Returns the claims of a token that one of our keys signed, if it is spelled exactly as it was signed; null for
+     * anything else.
+     */
     verify(token: string): unknown {
       if (!isCanonical(token)) return null
       try {
         const { header } = decode(token) as { header: { kid?: unknown } }
         return verifiers.get(String(header.kid))?.(token) ?? null
       } catch {
-        // Whatever is wrong with it, it is not ours.
+        // Any error means that the token is not ours.
         return null
       }
     },
@@ -31,8 +37,8 @@ const createTokenVerifier = (key: Buffer) =>
   createVerifier({ key, algorithms: ['HS256'], checkTyp: TYPE, ignoreExpiration: true, ignoreNotBefore: true })
 
 /**
- * Whether the three parts are base64url in their one spelling (RFC 4648, 3.5): the last character of a part may have bits that mean nothing,
- * and a second spelling of a token must not pass for another one.
+ * Whether the three parts are base64url in canonical spelling (RFC 4648, 3.5). The last character of a part can contain
+ * meaningless bits, and a second spelling of a token must not pass as another token.
  */
 function isCanonical(token: string): boolean {
   const parts = token.split('.')

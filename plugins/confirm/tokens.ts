@@ -12,26 +12,29 @@ import { redeem, type Redemption, type Yes } from './life.js'
 import { createSeal } from './seals.js'
 import { createTokenSeal } from './token-seal.js'
 
-/** A token whose signature is ours, for this call and this caller. It may have expired, or been used. */
+/** A token with our signature, for this call and this caller. It may have expired or been used. */
 export interface SignedToken {
-  /** Names the token without being it. */
+  /** Identifies the token without revealing it. */
   jti: string
   /** Milliseconds since the epoch; the token is invalid from this instant on. */
   expiresAt: number
-  /** The digest of what was shown to the person who confirmed, where one was asked. */
+  /** The digest of what was shown to the person who confirmed, if anything was. */
   boundTo?: string
 }
 
-/** What a token says of itself, before any lookup. */
+/** The content of a token, before any lookup. */
 type TokenReading =
   { state: 'missing' | 'malformed' } | { state: 'mismatch'; jti: string } | { state: 'signed'; token: SignedToken }
 
-/** Confirm tokens, for the gate that asks for them and the route that hands them out. */
+/** Confirm tokens, for the gate that requires them and the route that issues them. */
 export type Tokens = ReturnType<typeof createTokens>
 
 export interface TokensOptions {
   config: ConfirmConfig
-  /** Which server the tokens are for (MCP_PUBLIC_URL): two that happen to share a key take none of each other's. */
+  /**
+   * The server that the tokens are for (MCP_PUBLIC_URL). Two servers that share a key do not accept each other's
+   * tokens.
+   */
   audience: string
   usedTokens: UsedTokens
   challenges: Challenges
@@ -40,8 +43,8 @@ export interface TokensOptions {
 }
 
 /**
- * Confirm tokens (S6, S15, D19, D20, D21). A token costs no storage until it is used; then its id is kept, which does not say what
- * it was used for.
+ * Confirm tokens (S6, S15, D19, D20, D21). A token needs no storage until it is used. Then its id is stored, which does
+ * not reveal what it was used for.
  */
 export function createTokens({ config, audience, usedTokens, challenges, now }: TokensOptions) {
   const seal = createTokenSeal(config)
@@ -59,14 +62,15 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     pce ?? null,
   ]
 
-  /** Tokens that this process has seen used: a repetition costs no look at the PCE. */
+  /** Tokens that this process has seen used, so that repeating them needs no request to the PCE. */
   const spentHere = new LRUCache<string, true>({ max: MOST_REMEMBERED })
 
   return {
     /**
-     * Keeps what the caller has been shown, so that a token minted for the call within its lifetime carries it. `boundTo` null: nothing
-     * could be shown, and nothing is kept. A caller has a bounded number of open questions; the one that ends first makes room. The
-     * challenge names what was shown, without saying what it was. Rejects with ToolError `confirm_unavailable`.
+     * Stores what the caller has been shown, so that a token that is issued for the call within its lifetime contains
+     * it. With `boundTo` null, nothing could be shown, and nothing is stored. A caller has a limited number of open
+     * questions; a new one replaces the one that ends first. The challenge identifies what was shown without revealing
+     * it. Rejects with ToolError `confirm_unavailable`.
      */
     async ask(call: ConfirmedCall, boundTo: string | null): Promise<{ expiresAt: number; challenge?: string }> {
       const expiresAt = now() + config.ttlSeconds * 1000
@@ -77,8 +81,9 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     },
 
     /**
-     * Rejects with ToolError `confirm_required {reason: stale, params_hash}` where `challenge` does not name what was shown last, and
-     * with `confirm_unavailable`. Without one the token is for what was shown last (D21).
+     * Issues a token. Rejects with ToolError `confirm_required {reason: stale, params_hash}` if `challenge` is not
+     * about what was shown last, and with `confirm_unavailable`. Without a challenge, the token is for what was shown
+     * last (D21).
      */
     async mint(call: ConfirmedCall, challenge?: string) {
       const kept = await attempt(() => challenges.get(keyOf(call)))
@@ -104,7 +109,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
       return { token, jti, expiresIn: config.ttlSeconds }
     },
 
-    /** Reads what came from the client as a token: anything. Never throws. */
+    /** Reads what the client sent as a token, which can be anything. Never throws. */
     read(token: unknown, { owner, tool, paramsHash: hash, pce }: ConfirmedCall): TokenReading {
       if (token === undefined || token === null) return { state: 'missing' }
       const claims = typeof token === 'string' && token.length <= LONGEST ? seal.verify(token) : null
@@ -116,15 +121,15 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
         claims.sub === owner.sub &&
         claims.tool === tool &&
         claims.params_hash === hash &&
-        // A caller who has registered another PCE since was shown what would happen on the previous one.
+        // If the caller has since registered another PCE, what they were shown concerns the previous one.
         claims.pce === pce
       if (!isForThis) return { state: 'mismatch', jti }
       return { state: 'signed', token: { jti, expiresAt: exp * 1000, ...(set !== undefined && { boundTo: set }) } }
     },
 
     /**
-     * Uses the token up (`redeem` of the life). A token that carries no digest is `stale`: nobody was shown what the call does (D75). Rejects
-     * with ToolError `confirm_unavailable` where the store does not answer.
+     * Redeems the token (`redeem` in life.ts). A token without a digest is `stale`, because nobody was shown what the
+     * call does (D75). Rejects with ToolError `confirm_unavailable` if the store does not answer.
      */
     async spend(
       { jti, expiresAt, boundTo }: SignedToken,
@@ -158,31 +163,37 @@ const Claims = Type.Object(
   {
     v: Type.Literal(VERSION),
     jti: Type.String({ pattern: '^[0-9a-f]{32}$' }),
-    /** Issuer and subject of the caller's access token. */
+    /** The issuer and subject of the caller's access token. */
     iss: Type.String({ minLength: 1 }),
     sub: Type.String({ minLength: 1 }),
     aud: Type.String({ minLength: 1 }),
     tool: Type.String({ minLength: 1 }),
     params_hash: Type.String({ pattern: '^[0-9a-f]{64}$' }),
-    /** The PCE that the call was shown for. */
+    /** The PCE for which the call was shown. */
     pce: Type.Optional(Type.String({ minLength: 1 })),
-    /** Whole seconds since the epoch. Time is judged when the token is spent, so that an expired token can still be told from a forged one. */
+    /**
+     * Whole seconds since the epoch. Expiry is checked when the token is redeemed, so that an expired token can be told
+     * from a forged one.
+     */
     iat: Type.Integer(),
     exp: Type.Integer(),
-    /** The digest of what was shown, where something was. */
+    /** The digest of what was shown, if anything was. */
     set: Type.Optional(Type.String({ minLength: 1 })),
   },
   { additionalProperties: false },
 )
 type Claims = Static<typeof Claims>
 
-/** What was shown, as it is stored: the end of the question in milliseconds since the epoch, a dot, and the digest. */
+/**
+ * Parses the stored form of what was shown: the end of the question in milliseconds since the epoch, a dot, and the
+ * digest.
+ */
 function readShown(text: string): { boundTo: string; expiresAt: number } {
   const dot = text.indexOf('.')
   return { expiresAt: Number(text.slice(0, dot)), boundTo: text.slice(dot + 1) }
 }
 
-/** Reveals nothing about the set to those who do not know it. */
+/** Computes a challenge, which reveals nothing about the set to anyone who does not know it. */
 const challengeOf = (call: ConfirmedCall, set: string) => digest([keyOf(call).call, set])
 
 const isSame = (given: string, expected: string) => {

@@ -211,7 +211,7 @@ export interface CallTracker {
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave an answer; only the first ones of a call are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** The noted ids of the current call, in order. */
+  /** The ids of the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
 }
 

@@ -267,7 +267,7 @@ const LONGEST_SHOWN = 100
 const show = (text: string | string[]) => JSON.stringify(String(text).slice(0, LONGEST_SHOWN))
 
 const BAD_REQUEST = 400
-/** MCP 2026-07-28, "Error Codes". */
+/** Error codes of MCP 2026-07-28 ("Error Codes"). */
 const HEADER_MISMATCH = -32020
 const UNSUPPORTED_VERSION = -32022
 

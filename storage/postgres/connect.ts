@@ -38,9 +38,7 @@ export interface ConnectOptions {
   warn: (line: string) => void
 }
 
-/**
- * Milliseconds within which a statement must be answered, and before that, a connection must become free or be opened.
- */
+/** Time limit of a statement in milliseconds, and separately of the wait for a free or new connection before it. */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
 /** Interval at which an unresponsive database is probed. */

@@ -13,7 +13,8 @@ const MOST_NAMED = 5
 export const LONGEST_NAME = 60
 
 /**
- * Sorts changes, worst first. Changes that were not judged rank with those that may do anything. The sort is stable.
+ * Sorts changes, worst first. A change whose effect is unknown ranks with those that may permit anything. The sort is
+ * stable.
  */
 export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(changes: readonly T[]): T[] {
   return [...changes].sort((a, b) => rankForReview(a) - rankForReview(b))

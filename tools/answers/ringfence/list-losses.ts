@@ -123,7 +123,7 @@ export interface InfrastructureSource {
   tier: string
   infrastructure_score: number
   rule: PlannedRemote['rule']
-  /** True if it loses some of its traffic. */
+  /** True if the application loses some of its traffic. */
   loses_traffic: boolean
 }
 
