@@ -5,8 +5,12 @@ import { contains, partial } from '../partial.js'
 import { formFor, startService } from './service.js'
 import { hiddenFields } from './visitor.js'
 
+let shared: ReturnType<typeof startService> | undefined
+/** One service for the cases that need no other settings; each has a person of its own there. */
+const sharedService = () => (shared ??= startService(t))
+
 t.test('a registration', async (t) => {
-  const { loggedIn, good, audit, log, statusOf, call, provider } = await startService(t)
+  const { loggedIn, good, audit, log, statusOf, call, provider } = await sharedService()
   const alice = await loggedIn({ sub: 'alice' })
 
   const answer = await alice.submit('/setup', { ...good, label: 'payments' })
@@ -40,7 +44,7 @@ t.test('a registration', async (t) => {
   partial(t, await call(await provider.tokenFor({ sub: 'alice' }), 'check-pce-connection'), { connected: true })
   partial(t, await statusOf('bob'), { registered: false }, 'and nobody else')
 
-  const entries = audit.filter(({ tool }) => tool === 'register-pce-credentials')
+  const entries = audit.filter(({ tool, sub }) => tool === 'register-pce-credentials' && sub === 'alice')
   partial(t, entries, [
     { phase: 'decision', decision: 'allowed', route: '/setup', sub: 'alice', role: 'operator' },
     { phase: 'outcome', outcome: 'success', route: '/setup' },
@@ -57,10 +61,10 @@ t.test('a registration', async (t) => {
 })
 
 t.test('a key that the PCE refuses is stored with a warning', async (t) => {
-  const { loggedIn, good, statusOf } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, statusOf } = await sharedService()
+  const alice = await loggedIn({ sub: 'refused' })
   t.equal((await alice.submit('/setup', { ...good, api_secret: 'SECRET-CANARY' })).statusCode, 303)
-  partial(t, await statusOf(), { registered: true })
+  partial(t, await statusOf('refused'), { registered: true })
   const { body } = await alice.get('/setup')
   t.match(
     body,
@@ -188,8 +192,8 @@ t.test('a key in the wrong field is not shown again either', async (t) => {
 })
 
 t.test('the usual port and organisation stand in the form, and what is registered where it is replaced', async (t) => {
-  const { loggedIn, good } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good } = await sharedService()
+  const alice = await loggedIn({ sub: 'usual' })
   const keyless = { api_key: '', api_secret: '' }
   t.same(valuesIn((await alice.get('/setup')).body), { pce_port: '443', pce_org_id: '1', label: '', ...keyless })
   await alice.submit('/setup', { ...good, label: 'payments' })
@@ -199,11 +203,11 @@ t.test('the usual port and organisation stand in the form, and what is registere
 })
 
 t.test('a mistyped key does not take the place of one that works', async (t) => {
-  const { loggedIn, good, statusOf, audit } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, statusOf, audit } = await sharedService()
+  const alice = await loggedIn({ sub: 'mistyped' })
   await alice.submit('/setup', { ...good, label: 'payments' })
   t.notMatch((await alice.get('/setup')).body, /name="replace_anyway"/, 'there is nothing to insist on yet')
-  const before = await statusOf()
+  const before = await statusOf('mistyped')
 
   const refused = await alice.submit('/setup', { ...good, api_secret: 'SECRET-CANARY', label: 'new' })
   t.equal(refused.statusCode, 400, 'an error of the form, not of a gateway that a proxy would answer for')
@@ -215,8 +219,10 @@ t.test('a mistyped key does not take the place of one that works', async (t) => 
   t.match(refused.body, /<input\s+id="replace-anyway"\s+name="replace_anyway"\s+type="checkbox"\s+value="true"/)
   t.same(valuesIn(refused.body).label, 'new')
   t.notMatch(refused.body, 'SECRET-CANARY')
-  t.same(await statusOf(), before)
-  const outcomes = audit.filter(({ tool, phase }) => tool === 'register-pce-credentials' && phase === 'outcome')
+  t.same(await statusOf('mistyped'), before)
+  const outcomes = audit.filter(
+    ({ tool, phase, sub }) => tool === 'register-pce-credentials' && phase === 'outcome' && sub === 'mistyped',
+  )
   partial(t, outcomes.at(-1), { outcome: 'error', reason: 'pce_error', route: '/setup' })
 
   const insisted = { ...good, api_secret: 'SECRET-CANARY', label: 'new', replace_anyway: 'true' }
@@ -266,16 +272,16 @@ t.test('where the operator lists the PCEs, they are offered', async (t) => {
 })
 
 t.test('trims spaces around values', async (t) => {
-  const { loggedIn, good } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good } = await sharedService()
+  const alice = await loggedIn({ sub: 'padded' })
   const padded = Object.fromEntries(Object.entries(good).map(([name, value]) => [name, ` ${value}\n`]))
   t.equal((await alice.submit('/setup', padded)).statusCode, 303)
   contains(t, (await alice.get('/setup')).body, 'The PCE accepted them')
 })
 
 t.test('unexpected fields', async (t) => {
-  const { loggedIn, good, statusOf } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, statusOf } = await sharedService()
+  const alice = await loggedIn({ sub: 'unexpected' })
   const token = hiddenFields((await alice.get('/setup')).body, '/setup')
   const form = new URLSearchParams({ ...token, ...good }).toString()
   const more = [
@@ -292,7 +298,7 @@ t.test('unexpected fields', async (t) => {
     t.match(body, /Nothing was stored/)
     t.notOk(body.includes(good.api_secret))
   }
-  partial(t, await statusOf(), { registered: false })
+  partial(t, await statusOf('unexpected'), { registered: false })
   t.notOk('tls_verify' in {}, 'and no prototype has changed')
 })
 
@@ -304,25 +310,30 @@ t.test('the certificate check', async (t) => {
 })
 
 t.test('removing', async (t) => {
-  const { loggedIn, good, audit, statusOf } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, audit, statusOf } = await sharedService()
+  const alice = await loggedIn({ sub: 'removing' })
   await alice.submit('/setup', good)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303)
-  partial(t, await statusOf(), { registered: false })
+  partial(t, await statusOf('removing'), { registered: false })
   t.match((await alice.get('/setup')).body, /credentials have been removed[^]*None/)
   t.equal((await alice.submit('/setup/remove')).statusCode, 303, 'twice is no error')
   t.match((await alice.get('/setup')).body, /no credentials to remove/)
-  t.equal(audit.filter(({ tool, phase }) => tool === 'delete-pce-credentials' && phase === 'outcome').length, 2)
+  t.equal(
+    audit.filter(
+      ({ tool, phase, sub }) => tool === 'delete-pce-credentials' && phase === 'outcome' && sub === 'removing',
+    ).length,
+    2,
+  )
 })
 
 t.test('testing the connection', async (t) => {
-  const { loggedIn, good, audit, pce } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, audit, pce } = await sharedService()
+  const alice = await loggedIn({ sub: 'testing' })
   t.equal((await alice.submit('/setup/test')).statusCode, 303)
   t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
   partial(
     t,
-    audit.find(({ tool }) => tool === 'check-pce-connection'),
+    audit.find(({ tool, sub }) => tool === 'check-pce-connection' && sub === 'testing'),
     { decision: 'denied', reason: 'no_pce_credentials', route: '/setup', client: 'lightMyRequest' },
     'is refused by the same gate as ever where nothing is registered',
   )
@@ -335,6 +346,7 @@ t.test('testing the connection', async (t) => {
   pce.simulator.faults.add({ kind: 'status', path: /./, status: 403, times: 9 })
   await alice.submit('/setup/test')
   t.match((await alice.get('/setup')).body, /class="notice bad" role="alert"[^]*The PCE could not be used/)
+  pce.simulator.faults.clear()
 })
 
 t.test('people register, test and remove their key where assistants are offered none of that', async (t) => {
@@ -354,8 +366,8 @@ t.test('people register, test and remove their key where assistants are offered 
 })
 
 t.test('tests and registrations are limited', async (t) => {
-  const { loggedIn, good } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good } = await sharedService()
+  const alice = await loggedIn({ sub: 'eager' })
   const answers = []
   for (let i = 0; i < 6; i++) answers.push(await alice.submit('/setup', good))
   t.strictSame(answers.map(({ statusCode }) => statusCode).sort(), [303, 303, 303, 303, 303, 429])
@@ -367,11 +379,11 @@ t.test('tests and registrations are limited', async (t) => {
   t.equal(test.statusCode, 429)
   t.match(test.body, /Too many attempts/)
   t.match(test.headers['retry-after'], /^[1-9]\d?$/)
-  t.equal((await (await loggedIn({ sub: 'bob' })).submit('/setup/test')).statusCode, 303, 'for each person')
+  t.equal((await (await loggedIn({ sub: 'patient' })).submit('/setup/test')).statusCode, 303, 'for each person')
 })
 
 t.test('programs with a bearer token', async (t) => {
-  const { visitor, provider, good, statusOf } = await startService(t)
+  const { visitor, provider, good, statusOf } = await sharedService()
   const authorization = `Bearer ${await provider.tokenFor({ sub: 'robot' })}`
   const program = visitor({ authorization, accept: 'application/json' })
   const plain = { origin: '', 'sec-fetch-site': '' }
@@ -404,8 +416,8 @@ t.test('programs with a bearer token', async (t) => {
 })
 
 t.test('bodies', async (t) => {
-  const { loggedIn, good, refusals } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, refusals } = await sharedService()
+  const alice = await loggedIn({ sub: 'bodies' })
   const token = hiddenFields((await alice.get('/setup')).body, '/setup')
   const large = await alice.post('/setup', { ...token, ...good, label: 'x'.repeat(16 * 1024) })
   t.equal(large.statusCode, 413)
@@ -422,23 +434,24 @@ t.test('bodies', async (t) => {
   }
   const packed = await alice.post('/setup', { ...token, ...good }, { 'content-encoding': 'gzip' })
   t.equal(packed.statusCode, 415, 'compressed')
+  const own = refusals().filter(({ sub }) => sub === 'bodies')
   t.strictSame(
-    refusals().map(({ reason }) => reason),
+    own.map(({ reason }) => reason),
     ['payload_too_large', ...Array<string>(4).fill('unsupported_media_type')],
     'each is in the audit log',
   )
-  partial(t, refusals()[0], {
+  partial(t, own[0], {
     route: '/setup',
     tool: 'register-pce-credentials',
-    sub: 'alice',
+    sub: 'bodies',
     role: 'operator',
     client: 'lightMyRequest',
   })
 })
 
 t.test('what a PCE says of an error hides nothing on the page', async (t) => {
-  const { loggedIn, good, pce } = await startService(t)
-  const alice = await loggedIn()
+  const { loggedIn, good, pce } = await sharedService()
+  const alice = await loggedIn({ sub: 'hidden' })
   await alice.submit('/setup', good)
   const hidden = '\u202E\u{E0041}\u200B\u{F0041}\u2800'
   const body = [{ token: `refused${hidden}`, message: `Not for you${hidden}` }]
