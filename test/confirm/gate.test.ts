@@ -522,8 +522,9 @@ t.test('concurrent redemptions', async (t) => {
 })
 
 t.test('when something fails', async (t) => {
+  const shared = await startConfirming(t)
   await t.test('a failed preview still gives the hash and the reason, and binds nothing', async (t) => {
-    const bench = await startConfirming(t)
+    const bench = shared
     const { simulator } = bench
     const { href } = await bench.draft('Hidden')
     const failing = { kind: 'status', path: /\/sec_policy\/pending$/, status: 403 } as const
@@ -561,7 +562,7 @@ t.test('when something fails', async (t) => {
   })
 
   await t.test('a call that is bound to fail keeps its token', async (t) => {
-    const bench = await startConfirming(t)
+    const bench = shared
     const { simulator } = bench
     const { href } = await bench.draft('Kept')
     const args = { hrefs: [href] }
@@ -610,17 +611,18 @@ t.test('when something fails', async (t) => {
   })
 
   await t.test('so does an audit log that cannot be written', async (t) => {
-    const bench = await startConfirming(t)
+    const bench = shared
     await bench.draft('Audited')
     const token = await bench.tokenFor(TOOL, {})
     bench.auditing.isFull = true
     bench.writes()
     partial(t, await bench.call(TOOL, {}, { token }), { error: 'audit_unavailable' })
     t.same(bench.writes(), [])
+    bench.auditing.isFull = false
   })
 
   await t.test('no preview runs for a client that has gone', async (t) => {
-    const bench = await startConfirming(t)
+    const bench = shared
     const { simulator, app } = bench
     await bench.draft('Left')
     const client = new AbortController()

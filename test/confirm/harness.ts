@@ -99,7 +99,7 @@ export async function startConfirming(t: Test, options: Options = {}) {
   const now = () => clock.now
   const simulator =
     after?.simulator ??
-    (await createPceSimulator({ seed: 3, workloads: 120, flows: 2000, totalCount: 'all', now, ...options }))
+    (await createPceSimulator({ seed: 3, workloads: 120, flows: 400, totalCount: 'all', now, ...options }))
   const directory = after?.directory ?? mkdtempSync(join(tmpdir(), 'confirm-'))
   if (after === undefined) {
     await simulator.listen()

@@ -39,8 +39,17 @@ function routesOf(tree: string): Map<string, string[]> {
   return routes
 }
 
+const services = new Map<'per_user' | 'shared', ReturnType<typeof startService>>()
+
+/** One service of each mode for the cases that need no other settings. */
+function serviceOf(mode: 'per_user' | 'shared') {
+  const service = services.get(mode) ?? startService(t, { mode })
+  services.set(mode, service)
+  return service
+}
+
 t.test('without a token only the public documents are reachable', async (t) => {
-  const { app, send } = await startService(t)
+  const { app, send } = await serviceOf('per_user')
   const open: [string, number][] = [
     ['/healthz', 200],
     ['/readyz', 200],
@@ -80,7 +89,7 @@ t.test('without a token only the public documents are reachable', async (t) => {
 
 t.test('both modes answer in the form of the route', async (t) => {
   for (const mode of ['per_user', 'shared'] as const) {
-    const { app, send, confirm } = await startService(t, { mode })
+    const { app, send, confirm } = await serviceOf(mode)
     const mcp = await send(null, LIST, { headers: { 'x-request-id': 'of-the-proxy' } })
     t.equal(mcp.statusCode, 401, mode)
     partial(t, mcp.headers, {
@@ -106,7 +115,7 @@ t.test('both modes answer in the form of the route', async (t) => {
 })
 
 t.test('does not read a body before its sender is authenticated', async (t) => {
-  const { app } = await startService(t)
+  const { app } = await serviceOf('per_user')
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   const answer = await new Promise<string>((resolve, reject) => {
@@ -188,7 +197,8 @@ t.test('a user gets from nothing to a confirmed change', async (t) => {
 })
 
 t.test('roles', async (t) => {
-  const { tokenOf, call, send, audit } = await startService(t, { mode: 'shared' })
+  const { tokenOf, call, send, audit } = await serviceOf('shared')
+  const before = audit.length
   const nobody = await tokenOf('nobody', null)
   t.equal((await send(nobody, LIST)).json().result.tools.length, 50, 'whoever has no role may still look at the list')
   partial(t, await call(nobody, 'get-labels'), { error: 'forbidden_no_role' })
@@ -214,7 +224,7 @@ t.test('roles', async (t) => {
     mode: 'shared',
   })
   partial(t, await call(await tokenOf('otto', 'operator'), 'no-such-tool'), { error: { code: -32602 } })
-  t.same(answered(audit), [
+  t.same(answered(audit.slice(before)), [
     ['decision', 'denied', 'get-labels', 'forbidden_no_role'],
     ['decision', 'denied', 'create-label', 'forbidden'],
     ['decision', 'allowed', 'get-labels'],
@@ -229,7 +239,7 @@ t.test('roles', async (t) => {
 })
 
 t.test('checks the role before the PCE', async (t) => {
-  const { tokenOf, call, confirm } = await startService(t)
+  const { tokenOf, call, confirm } = await serviceOf('per_user')
   const refusals = async (token: string) => [
     (await call(token, 'provision-policy')).error,
     (await confirm(token, { tool: 'provision-policy', params_hash: 'a'.repeat(64) })).json().error,
@@ -291,7 +301,7 @@ t.test('a confirm token is valid only for its PCE and with its state file', asyn
 })
 
 t.test("calls leave no listeners on their caller's signal", async (t) => {
-  const { app } = await startService(t, { mode: 'shared' })
+  const { app } = await serviceOf('shared')
   const { signal } = new AbortController()
   const caller = { mode: 'shared', role: 'admin', iss: 'i', sub: 's' } as const
   for (const name of ['get-server-changelog', 'delete-label', 'no-such-tool']) {
@@ -314,7 +324,8 @@ t.test('the browser form counts against the same limit', async (t) => {
 })
 
 t.test('unknown callers cannot fill the audit log', async (t) => {
-  const { app, audit, log, tokenOf } = await startService(t)
+  const { app, audit, log, tokenOf } = await serviceOf('per_user')
+  const before = { audit: audit.length, log: log.length }
   const forged = { authorization: `Bearer ${await tokenOf('ann', 'admin', { exp: 1 })}` }
   for (const url of ['/setup', '/confirm', '/mcp']) {
     for (const headers of [{}, forged]) {
@@ -322,10 +333,10 @@ t.test('unknown callers cannot fill the audit log', async (t) => {
       t.equal(refused.statusCode, 401, url)
     }
   }
-  t.same(audit, [])
+  t.same(audit.slice(before.audit), [])
   const ERROR = 50
   t.same(
-    log.filter(({ level }) => Number(level) >= ERROR),
+    log.slice(before.log).filter(({ level }) => Number(level) >= ERROR),
     [],
     'nor is it an error of this server',
   )
@@ -346,24 +357,28 @@ t.test('nor can callers over their limit', async (t) => {
 })
 
 t.test("logs a client's name short and on one line", async (t) => {
-  const { audit, tokenOf, send, confirm } = await startService(t, { mode: 'shared' })
+  const { audit, tokenOf, send, confirm } = await serviceOf('shared')
+  const before = audit.length
   const ann = await tokenOf('ann')
   const headers = { 'user-agent': `agent/1\u0085\u009b31m ${'x'.repeat(500)}` }
   const params = { name: 'get-server-changelog' }
   await send(ann, { jsonrpc: '2.0', id: 1, method: 'tools/call', params }, { headers })
   await confirm(ann, { tool: 'provision-policy', params_hash: 'a'.repeat(64) }, headers)
-  t.same(new Set(audit.map(({ client }) => client)), new Set([`agent/1 31m ${'x'.repeat(115)}`]))
-  t.equal(audit.length, 3)
+  const written = audit.slice(before)
+  t.same(new Set(written.map(({ client }) => client)), new Set([`agent/1 31m ${'x'.repeat(115)}`]))
+  t.equal(written.length, 3)
 })
 
 t.test('keeps an access token in a request URL out of the log', async (t) => {
-  const { app, log, tokenOf } = await startService(t, { mode: 'shared' })
+  const { app, log, tokenOf } = await serviceOf('shared')
+  const before = log.length
   const token = await tokenOf('ann')
   for (const url of [`/${token}`, `/mcp/${token}/labels`, `/mcp?access_token=${token}`])
     await app.inject({ url, headers: HOST })
-  const paths = log.flatMap(({ msg, path }) => (msg === 'request' ? [path] : []))
+  const written = log.slice(before)
+  const paths = written.flatMap(({ msg, path }) => (msg === 'request' ? [path] : []))
   t.same(paths, ['/[token]', '/mcp/[token]/labels', '/mcp'])
-  t.equal(JSON.stringify(log).includes(token.split('.')[1]!), false)
+  t.equal(JSON.stringify(written).includes(token.split('.')[1]!), false)
 })
 
 t.test("one caller's limits do not affect others", async (t) => {
@@ -444,7 +459,7 @@ t.test('readiness reports the actual state', async (t) => {
 })
 
 t.test('every answer carries a request id and the security headers', async (t) => {
-  const { app, send, tokenOf } = await startService(t)
+  const { app, send, tokenOf } = await serviceOf('per_user')
   const token = await tokenOf('ann')
   const answers = {
     '/healthz': await app.inject('/healthz'),
@@ -500,7 +515,7 @@ t.test('every answer carries a request id and the security headers', async (t) =
 })
 
 t.test('long headers', async (t) => {
-  const { app, tokenOf } = await startService(t, { mode: 'shared' })
+  const { app, tokenOf } = await serviceOf('shared')
   await app.listen({ host: '127.0.0.1', port: 0 })
   const { port } = app.server.address() as AddressInfo
   const statusOf = (authorization: string, more: Record<string, string> = {}) =>
