@@ -27,11 +27,15 @@ async function logIn(
   return Object.assign(await browser.get(`/setup/callback?${query.toString()}`), { browser })
 }
 
+let shared: ReturnType<typeof startService> | undefined
+/** One service for the cases that change nothing of the provider that others would notice. */
+const sharedService = () => (shared ??= startService(t))
+
 const isLoggedIn = async (browser: Visitor) => (await browser.get('/setup')).statusCode === 200
 
 t.test('the authorization request', async (t) => {
   t.test('of a confidential client', async (t) => {
-    const service = await startService(t)
+    const service = await sharedService()
     const { headers } = await service.visitor().get('/setup/login')
     const url = new URL(headers.location as string)
     t.equal(
@@ -113,7 +117,7 @@ t.test('the authorization request', async (t) => {
   })
 
   t.test('to log in as someone else', async (t) => {
-    const { visitor } = await startService(t)
+    const { visitor } = await sharedService()
     const promptOf = async (path: string) =>
       new URL((await visitor().get(path)).headers.location as string).searchParams.get('prompt')
     t.equal(await promptOf('/setup/login?again=1'), 'login')
@@ -419,7 +423,7 @@ t.test('without loaded keys a login is neither accepted nor refused', async (t) 
 })
 
 t.test('a role change takes effect at the next login', async (t) => {
-  const service = await startService(t)
+  const service = await sharedService()
   const { browser } = await logIn(service, { person: { groups: [GROUP_OF.reader] } })
   contains(t, (await browser.get('/setup')).body, '>reader<')
   await logIn(service, { browser, person: { groups: [GROUP_OF.admin] } })
@@ -427,7 +431,7 @@ t.test('a role change takes effect at the next login', async (t) => {
 })
 
 t.test('the page calls people by their name, and says whose account it is', async (t) => {
-  const service = await startService(t)
+  const service = await sharedService()
   const cases: [Record<string, unknown>, string, string][] = [
     [{ name: 'Alice Ahrens', email: 'a@example.com' }, 'Alice Ahrens', '<bdi>alice</bdi> · logged in at'],
     [{ name: ' ', preferred_username: 'alice@example.com' }, 'alice@example.com', '<bdi>alice</bdi> · logged in at'],
@@ -443,4 +447,5 @@ t.test('the page calls people by their name, and says whose account it is', asyn
     const who = /You are <b><bdi>([^]*?)<\/bdi><\/b>[^]*?<span class="hint"\s*>([^]*?)<bdi>http/.exec(body)!
     t.same([who[1], who[2]!.replace(/\s+/g, ' ').trim()], [name, account], JSON.stringify(claims).slice(0, 60))
   }
+  service.provider.idToken = {}
 })
