@@ -42,10 +42,7 @@ export async function admitCall(
     for (const gate of gates) {
       if (gate.needs !== 'call') continue
       asked = gate.name
-      const checking = gate.check(subject)
-      // Only awaited if there is something to wait for: most gates return synchronously, and every call passes all of
-      // them.
-      if (checking !== undefined) await checking
+      await gate.check(subject)
     }
     asked = 'arguments'
     const args = validateArguments(subject.tool, subject.call.arguments)
