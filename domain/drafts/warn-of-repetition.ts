@@ -42,7 +42,7 @@ export function warnOfRepetition(
   return [
     known.enabled
       ? `The rule set already has this rule, ${href}: a second one changes nothing.`
-      : `The rule set already has this rule, but disabled: ${href}. It can be enabled in place of a second one.`,
+      : `The rule set already has this rule, but disabled: ${href}. Enable it instead of adding a second one.`,
   ]
 }
 

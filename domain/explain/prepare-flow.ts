@@ -100,7 +100,7 @@ function readService({
   }
   for (const [argument, text] of Object.entries({ process_name: process, windows_service_name: name }))
     if (text !== undefined && trimBlanks(text) === '')
-      throw new ToolError('invalid_argument', `${argument}: it is blank; leave it out where it is not known.`, {
+      throw new ToolError('invalid_argument', `${argument}: it is blank; omit it if it is not known.`, {
         argument,
       })
   const runs = matchProgram({ process, windowsService: name })

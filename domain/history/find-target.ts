@@ -70,7 +70,7 @@ export async function findTarget(ctx: Context, args: TargetArguments): Promise<T
     if (args.name !== undefined) {
       const kinds = [...Object.keys(TARGET_KINDS), 'label'].join(', ')
       const text = `Say of what kind "${args.name}" is: kind is one of ${kinds}.`
-      const hint = 'Give kind beside name; names are unique within a kind alone.'
+      const hint = 'Give kind together with name; names are unique only within a kind.'
       throw new ToolError('missing_identifier', text, { argument: 'kind', arguments: ['kind'] }, { hint })
     }
     const text = 'Say what changed: give href, name with kind, or application.'

@@ -14,7 +14,7 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
   if (Number.isSafeInteger(number)) return number
   throw new ToolError(
     'invalid_argument',
-    `policy_version "${text}" is none: give draft, active or the number of one.`,
+    `policy_version "${text}" is not valid: use draft, active or the number of a version.`,
     {
       argument: 'policy_version',
     },

@@ -237,8 +237,12 @@ function explain(lists: Record<VenList, VenRow[]>, modes: ReadonlyMap<string, nu
       'without the newest policy',
       'they enforce an older one until they have applied it; staged waits for somebody to apply it.',
     ),
-    ...say(lists.in_error, 'in error', 'what they enforce may not be what the policy says, until that is mended.'),
-    ...say(lists.out_of_date, 'out of date', 'they enforce as before, without what later releases can or mend.'),
+    ...say(lists.in_error, 'in error', 'until that is fixed, they may not enforce what the policy says.'),
+    ...say(
+      lists.out_of_date,
+      'out of date',
+      'they enforce as before, but without the features and fixes of later releases.',
+    ),
     ...inMode('idle', 'no policy is applied there: nothing is blocked, and no traffic is reported.'),
     ...inMode('visibility_only', 'traffic is reported, nothing is blocked.'),
   ]

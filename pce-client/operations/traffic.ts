@@ -113,7 +113,7 @@ async function submit(
   const { location } = answer.headers
   const href = answer.json<Partial<AsyncTrafficQuery> | null | undefined>()?.href ?? location
   if (typeof href !== 'string')
-    throw new PceError('invalid_response', 'the PCE accepted a traffic query without saying where it is')
+    throw new PceError('invalid_response', 'the PCE accepted a traffic query without telling its address')
   run.report({ phase: 'submitted' })
   return endpointOfLocation(address, href)
 }

@@ -71,7 +71,7 @@ export interface Asked {
 }
 
 /** The hint if the preview failed, so that nobody could be asked. */
-export const NOTHING_SHOWN = 'preview_error says why. Mend that, and call again.'
+export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
  * Takes a call through the states, to the one run that was confirmed or to the refusal that says what must happen

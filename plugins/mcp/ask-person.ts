@@ -162,5 +162,5 @@ function readForm(response: unknown): 'yes' | 'no' | null {
 /** The refusal for a client that could have asked its person but did not. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
   ...error,
-  hint: 'The client has not asked its person. Call again once they want to be asked.',
+  hint: 'The client has not asked its user. Call again once they are ready to be asked.',
 })

@@ -48,7 +48,7 @@ t.test('what is left out inside an object is said at the top as well', async (t)
     const object: ShownObject = { kind: 'service', name: 's', change: 'update', fields: [{ path: 'x', after }] }
     const { id } = await ask({ shown: { ...SMALL, objects: [object], objects_total: 1 } })
     const { body } = await alice.get(`/approve/${id}`)
-    return /This is not all of it[^]*inside the objects[^]*Approving approves the whole/.test(body)
+    return /This is not all of it[^]*details of the objects[^]*Approving approves the whole/.test(body)
   }
   t.equal(await said('a'.repeat(4000)), false, 'a text that is there whole')
   t.equal(await said('<span class="cut">'), false, 'a text that looks like ours')

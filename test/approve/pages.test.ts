@@ -209,7 +209,7 @@ t.test('every state has words', async (t) => {
     approved: /may run once, exactly as shown here/,
     denied: /The call does not run/,
     used: /was let run, once/,
-    void: /has changed since, or whoever decided may no longer/,
+    void: /has changed since, or the person who decided is no longer/,
     expired: /was not repeated in time/,
   }
   for (const [state, text] of Object.entries(words) as [ApprovalState, RegExp][]) {

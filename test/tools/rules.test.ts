@@ -265,7 +265,7 @@ t.test('create-deny-rule', async (t) => {
       t.equal(await warningsOf({ ...more, dry_run: true }), undefined, JSON.stringify(more))
     await bench.ok('update-deny-rule', { href, enabled: false })
     t.same(await warningsOf({ dry_run: true }), [
-      `The rule set already has this rule, but disabled: ${href}. It can be enabled in place of a second one.`,
+      `The rule set already has this rule, but disabled: ${href}. Enable it instead of adding a second one.`,
     ])
     await bench.ok('update-deny-rule', { href, enabled: true })
     const { rule: second, warnings } = await bench.ok('create-deny-rule', args)

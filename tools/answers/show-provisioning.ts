@@ -127,7 +127,7 @@ export function fitChanges(
   limits: Limits,
 ) {
   const changes = chosen.map(showPending)
-  const note = (kept: number) => `changes lists ${kept} of ${changes.length}; the hrefs beside it are complete.`
+  const note = (kept: number) => `changes lists ${kept} of ${changes.length}; the list of hrefs is complete.`
   const kept = countRowsThatFit(changes, [envelope, { changes: [] }, warnings, note(changes.length)], limits)
   const said = kept < changes.length ? [...warnings, note(kept)] : warnings
   return { changes: changes.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }

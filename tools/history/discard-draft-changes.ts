@@ -232,7 +232,7 @@ function fit<T extends object>(
     const trimmed = trimAmongOthers(loss, room)
     return { ...trimmed, ...(updateType != null && { update_type: updateType }) }
   })
-  const note = (kept: number) => `losses shows ${kept} of ${losses.length}; the hrefs beside it are complete.`
+  const note = (kept: number) => `losses shows ${kept} of ${losses.length}; the list of hrefs is complete.`
   const kept = countRowsThatFit(rows, [envelope, { losses: [] }, warnings, note(rows.length)], limits)
   const said = kept < rows.length ? [...warnings, note(kept)] : warnings
   return { ...envelope, losses: rows.slice(0, kept), ...(said.length > 0 && { warnings: [...said] }) }

@@ -180,13 +180,13 @@ function renderOutcome({ approval, identity, now, notice }: ApprovalPage): strin
 function explainState({ state, decision }: AskedApproval, expiresAt: number, now: number): string {
   switch (state) {
     case 'approved':
-      return `The call may run once, exactly as shown here, ${describeWait(expiresAt - now)} at the latest. It runs when the client of whoever asked repeats it; if anything has changed by then, it does not, and asks again.`
+      return `The call may run once, exactly as shown here, ${describeWait(expiresAt - now)} at the latest. It runs when the client of the person who asked repeats it. If anything has changed by then, it does not run, and asks again.`
     case 'denied':
-      return 'The call does not run. The client of whoever asked is told so when it repeats the call, with the note.'
+      return 'The call does not run. The client of the person who asked is told when it repeats the call, with the note.'
     case 'used':
       return 'The call was let run, once. This approval lets no other call run.'
     case 'void':
-      return 'What it was for has changed since, or whoever decided may no longer decide it. The call did not run with it; when it is repeated, it asks again.'
+      return 'What it was for has changed since, or the person who decided is no longer allowed to. The call did not run with it; when it is repeated, it asks again.'
     default:
       return decision === null
         ? 'Nobody decided in time. The call did not run; when it is repeated, it asks again.'

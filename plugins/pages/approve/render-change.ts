@@ -155,9 +155,9 @@ function renderCut(
 ): string {
   const said = [
     left > 0 ? `Of ${count + left} objects ${count} are shown here; those that open more come first.` : '',
-    truncated === true ? 'It was too large to be kept in full: what is left out is said where it is missing.' : '',
+    truncated === true ? 'It was too large to be kept in full. Marks show where something is left out.' : '',
     left === 0 && truncated !== true && isCutInside
-      ? 'Some of what is inside the objects is not shown: that is said where it is missing.'
+      ? 'Some details of the objects are not shown. Marks show where something is left out.'
       : '',
   ].filter(Boolean)
   if (said.length === 0) return ''

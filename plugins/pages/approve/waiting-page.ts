@@ -32,7 +32,7 @@ export function renderWaitingPage(page: WaitingPage): string {
         <h1>Calls to approve</h1>
         <p class="lead">
           Calls of tools that wait for a person before they change anything.
-          ${method === 'two-person' ? 'An admin decides, and never about a call of their own.' : 'Whoever asked decides, or an admin does.'}
+          ${method === 'two-person' ? 'An admin decides, and never about a call of their own.' : 'The person who asked decides, or an admin.'}
         </p>
         !${renderPerson(page)}
       </div>
