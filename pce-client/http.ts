@@ -85,7 +85,7 @@ export function createHttp(settings: ClientSettings): Http {
       })
       const response = await request
       const { statusCode: status, headers: given } = response
-      // The `afterResponse` hook has decoded it.
+      // The body has already been decoded by the `afterResponse` hook.
       const text = response.body
       // A large list is parsed later, by `listOf`.
       const isLarge = options.unparsed !== true && text.length > LARGE_BODY && !/^\s*\[/.test(text)

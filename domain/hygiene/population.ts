@@ -19,7 +19,9 @@ export interface Population {
   named: ReadonlyMap<string, NamedWorkload>
   /** Whether anything has such labels; null if unknown, for example because a label group could not be read. */
   has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
-  /** What could not be read, each with the reason. If there is anything, nothing is known to be absent. */
+  /**
+   * Describes what could not be read, each with the reason. Unless this is empty, a missing object may only be unread.
+   */
   unread: readonly string[]
 }
 

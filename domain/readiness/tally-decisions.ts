@@ -63,7 +63,7 @@ function noDecisions(): Decisions {
   return { flows: none(), connections: none() }
 }
 
-/** Allowed rows whose decision proves less than it seems to. */
+/** Allowed rows whose decision does not prove that a rule allows them. */
 export interface WeaklyAllowed {
   /** Rows at an end in selective mode that may be allowed only because no deny rule matched. */
   byDefault: number

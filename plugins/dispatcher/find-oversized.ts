@@ -24,7 +24,7 @@ const PROPERTIES = 100
 /** Deepest nesting; no argument of any tool needs more than half of it. */
 const DEPTH = 16
 const MOST_PROBLEMS = 50
-/** Longest part of a path that the client named. */
+/** The maximum length of a name from the client in the path of a problem. */
 const LONGEST_NAME = 200
 
 /**

@@ -321,7 +321,7 @@ const metaOf = (info: ServerInfo) => ({ [SERVER_INFO_KEY]: info })
 export interface RenderedError {
   error: { code: number; message: string; data?: object }
   status: number
-  /** The error was not foreseen: it belongs in the log, and its message must not reach the client. */
+  /** True for an unexpected error, which belongs in the log and whose message must not reach the client. */
   isUnexpected: boolean
 }
 
