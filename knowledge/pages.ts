@@ -31,7 +31,7 @@ export interface PageFacts {
 }
 
 const DAY_MS = 86_400_000
-/** The same period as the default of enforcement-readiness. */
+/** How many days of traffic a page covers, the same as the default of enforcement-readiness. */
 const LOOKBACK_DAYS = 30
 /** Maximum number of rows per list. A page is an overview, and each section names the call that returns the rest. */
 const ROWS = { workloads: 25, flows: 30, ruleSets: 10 }

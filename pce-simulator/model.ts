@@ -95,7 +95,7 @@ export interface PolicyView {
 export interface BoundService {
   href: string
   labels: readonly string[]
-  /** Its services: service objects, or ports. */
+  /** The services of the virtual service: service objects, or ports. */
   services: readonly IngressService[]
   bindings: readonly { workload: string; portOverrides: readonly PortOverride[] }[]
 }

@@ -54,7 +54,7 @@ export interface Tracing {
 
 /** Runs a stage of the pipeline, in a span if tracing is on. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => Promise<T>): Promise<T>
-/** The same for a stage that may be synchronous; without tracing, it stays synchronous. */
+/** Runs a stage that may be synchronous; without tracing, it stays synchronous. */
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T>
 export function inStage<T>(tracing: Tracing | undefined, stage: string, work: () => T | Promise<T>): T | Promise<T> {
   return tracing === undefined ? work() : tracing.span(stage, {}, async () => work())

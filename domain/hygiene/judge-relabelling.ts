@@ -23,7 +23,7 @@ export interface RuleSetEffect {
   /** Number of rules that newly apply to some of these workloads, or no longer do. */
   rules_gained: number
   rules_lost: number
-  /** The same numbers by rule type; types without a change are left out. */
+  /** The numbers of rules gained and lost by rule type; types without a change are left out. */
   by_type: Partial<Record<RuleType, { gained: number; lost: number }>>
 }
 

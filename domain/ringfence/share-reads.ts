@@ -75,7 +75,7 @@ export interface EstateRanking {
   read: FlowsRead
 }
 
-/** The same defaults as in identify-infrastructure-services. */
+/** These defaults are the same as in identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
 /** Ranks all applications of the estate by the traffic of a window (T17). Throws what the reader throws. */

@@ -304,7 +304,7 @@ interface LogFile {
    * result tells whether the file had been deleted by then, so that all of it is lost.
    */
   sync(): Promise<boolean>
-  /** The same, synchronously. */
+  /** Syncs written entries to the disk like `sync`, but synchronously. */
   syncNow(): void
   /**
    * Closes the file as soon as no sync of it is running, because the number of a closed descriptor may belong to

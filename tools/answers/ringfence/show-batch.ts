@@ -198,7 +198,7 @@ function describeLosses(ringfences: readonly Prepared[]): string {
   const losses = ringfences.flatMap((prepared) =>
     listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: nameOfPlan(prepared) })),
   )
-  // The same order as in listCut.
+  // Sources that are certainly cut come before those that may be cut, as in `listCut`.
   const certain = losses.filter(({ effect }) => effect !== 'possibly_cut')
   const [worst] = (certain.length > 0 ? certain : losses).toSorted((a, b) => b.connections - a.connections)
   if (worst === undefined) return 'No source seen in the traffic would be cut.'
