@@ -102,5 +102,6 @@ function propertyOf(properties: unknown, name: string): TSchema | undefined {
 
 /** Escapes a name for a JSON pointer (RFC 6901, 3). */
 function escapePointer(name: string): string {
-  return name.slice(0, LONGEST_NAME).replaceAll('~', '~0').replaceAll('/', '~1')
+  const short = name.slice(0, LONGEST_NAME)
+  return /[~/]/.test(short) ? short.replaceAll('~', '~0').replaceAll('/', '~1') : short
 }

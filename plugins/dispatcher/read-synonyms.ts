@@ -28,7 +28,7 @@ export function readSynonyms(value: unknown, schema: TSchema): unknown {
 
 function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<string, unknown> {
   const properties = (schema.properties ?? {}) as Record<string, TSchema>
-  const known = new Set(schema[OPEN_FIELDS] ?? Object.keys(properties))
+  const known = namesOf(schema, properties)
   const read = new Map<string, unknown>()
   let isSame = true
   for (const [name, inner] of Object.entries(value)) {
@@ -44,6 +44,18 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
   }
   // `Object.fromEntries` keeps an own property `__proto__` an ordinary name.
   return isSame ? value : Object.fromEntries(read)
+}
+
+const names = new WeakMap<TSchema, ReadonlySet<string>>()
+
+/** The names of the schema's fields, cached because every call needs them. */
+function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
+  let known = names.get(schema)
+  if (known === undefined) {
+    known = new Set(schema[OPEN_FIELDS] ?? Object.keys(properties))
+    names.set(schema, known)
+  }
+  return known
 }
 
 function nameMeant(name: string, known: ReadonlySet<string>): string | undefined {

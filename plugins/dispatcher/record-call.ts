@@ -44,7 +44,8 @@ export function recordCall(
   const pceHost = tool?.requiresPce === true ? pce?.origin.replace(/^\w+:\/\//, '') : undefined
   let noted: AuditFacts | null = null
   const time = () => new Date(ports.now()).toISOString()
-  // Builds an entry; undefined fields are not written.
+  // Builds an entry; undefined fields are not written. It avoids spreads, because entries are made for every call, and
+  // combining objects would cost as much as writing the entry.
   const entry = (
     phase: AuditEntry['phase'],
     decision: AuditEntry['decision'],
@@ -128,8 +129,10 @@ export const createRouteAudit =
 const LONGEST = 128
 
 /** A client's name for the audit log: always short and on one line. */
-const cleanClient = (client: string): string =>
-  client
-    .slice(0, LONGEST)
-    .replace(/\p{C}+/gu, ' ')
-    .trim()
+function cleanClient(client: string): string {
+  const short = client.slice(0, LONGEST)
+  return (PLAIN.test(short) ? short : short.replace(/\p{C}+/gu, ' ')).trim()
+}
+
+/** Names that need no cleaning, which nearly all are. */
+const PLAIN = /^[\x20-\x7E]*$/

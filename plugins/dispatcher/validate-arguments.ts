@@ -1,4 +1,4 @@
-import { type TSchema, TypeRegistry } from '@sinclair/typebox'
+import { type TSchema, TypeGuard, TypeRegistry } from '@sinclair/typebox'
 import { type TypeCheck, TypeCompiler } from '@sinclair/typebox/compiler'
 import { type ValueError, ValueErrorType } from '@sinclair/typebox/errors'
 import { Value } from '@sinclair/typebox/value'
@@ -24,12 +24,51 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
   const named = readSynonyms(sent, tool.input)
   refuse(tool, findOversized(named, tool.input))
   const args = readEscapes(named)
-  // structuredClone keeps an own property `__proto__` an ordinary, unknown name.
-  const copy = Value.Default(tool.input, structuredClone(args)) as Record<string, unknown>
+  const copy = fillDefaults(tool.input, copyOf(args))
   if (check.Check(copy)) return copy
   refuse(tool, describeProblems(check.Errors(copy)))
   throw new ToolError('invalid_argument', `${tool.name}: the arguments do not match its schema`)
 }
+
+/**
+ * Both ways keep an own property `__proto__` an ordinary, unknown name. Most arguments are flat and do not need the
+ * more expensive way.
+ */
+const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
+  Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
+
+const defaults = new WeakMap<TSchema, [name: string, value: unknown][] | null>()
+
+/**
+ * Fills in the schema's defaults. Most schemas have them at the top level only, which does not need TypeBox's walk
+ * through the schema.
+ */
+function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<string, unknown> {
+  let known = defaults.get(schema)
+  if (known === undefined) defaults.set(schema, (known = defaultsAtTop(schema)))
+  if (known === null) return Value.Default(schema, args) as Record<string, unknown>
+  for (const [name, value] of known) if (args[name] === undefined) args[name] = value
+  return args
+}
+
+/** The defaults at the top level; null if there may be others that are nested, computed or shared between calls. */
+function defaultsAtTop(schema: TSchema): [name: string, value: unknown][] | null {
+  const { properties, ...rest } = schema as TSchema & { properties?: Record<string, TSchema> }
+  if (!TypeGuard.IsObject(schema) || mentionsDefault(rest)) return null
+  const found: [string, unknown][] = []
+  for (const [name, property] of Object.entries(properties ?? {})) {
+    const own: unknown = property.default
+    const isPlain = typeof own !== 'object' && typeof own !== 'function'
+    if (!isPlain || '$ref' in property || mentionsDefault({ ...property, default: undefined })) return null
+    if (own !== undefined) found.push([name, own])
+  }
+  return found
+}
+
+const mentionsDefault = (value: unknown): boolean =>
+  typeof value === 'object' &&
+  value !== null &&
+  Object.entries(value).some(([name, inner]) => (name === 'default' && inner !== undefined) || mentionsDefault(inner))
 
 function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   if (problems.length === 0) return

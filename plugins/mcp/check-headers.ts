@@ -27,9 +27,20 @@ export function checkHeaders(headers: IncomingHttpHeaders): void {
   }
 }
 
+/**
+ * Accept headers that are known to accept both types. A client sends the same one with every request, and there are
+ * only few different clients.
+ */
+const sufficient = new Set<string>()
+const MOST_SPELLINGS = 100
+const LONGEST_REMEMBERED = 200
+
 function acceptsBoth(accept: string): boolean {
+  if (sufficient.has(accept)) return true
   const types = acceptedTypes(accept)
-  return accepts(types, 'application', 'json') && accepts(types, 'text', 'event-stream')
+  if (!accepts(types, 'application', 'json') || !accepts(types, 'text', 'event-stream')) return false
+  if (sufficient.size < MOST_SPELLINGS && accept.length <= LONGEST_REMEMBERED) sufficient.add(accept)
+  return true
 }
 
 /** The media ranges of an Accept header, except those ruled out by `q=0` (RFC 9110, 12.5.1). */
