@@ -60,7 +60,7 @@ t.test('hints name no tool that is not offered', async (t) => {
   }
   const login = { clientId: 'setup' }
   let service = await startService(t, { config: { login } })
-  const there = 'Register your PCE API key at https://mcp.example.test/setup in a browser, where no model sees it'
+  const there = 'Register your PCE API key at https://mcp.example.test/setup in a browser, where no model can see it'
   t.equal(await hintOf({}), `${there}; register-pce-credentials works too.`)
   t.equal(await hintOf({ 'x-mcp-readonly': '1' }), `${there}.`)
   service = await startService(t)

@@ -8,7 +8,7 @@ t.test('every list tool with a filter that finds parts takes it, and no other', 
   const findsParts = ({ name, input }: (typeof tools)[number]) =>
     /^(?:get|find)-/.test(name) &&
     Object.values<{ description?: string }>(input.properties).some(({ description = '' }) =>
-      /^Part\b/.test(description),
+      /^Contains\b/.test(description),
     )
   const known = tools.filter(({ name }) => name in CONTRACT)
   t.same(
