@@ -10,6 +10,9 @@ import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { SUITES } from './suite/suites.mjs'
 
+const environment = { ...process.env }
+// Where CI is set, the reporter writes the failures after the line that ends a run.
+process.env.CI = 'false'
 const { report } = await import('@tapjs/reporter')
 const { default: t } = await import('tap')
 const { compileSuite } = await import('./suite/compile.mjs')
@@ -97,7 +100,7 @@ async function runGroup(title, names) {
       cwd: root,
       stdio: ['ignore', 'pipe', 'inherit'],
       env: {
-        ...process.env,
+        ...environment,
         ...Object.assign({}, ...suites.map(({ env }) => env)),
         SVC_MCP_SUITE_FOLDER: suite.folder,
         FILE_LIMIT: limitMs,
