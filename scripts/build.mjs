@@ -24,6 +24,7 @@ import {
 } from 'node:fs'
 import { dirname, join, posix, sep } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { bundlePictures } from './bundle-pictures.mjs'
 
 const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
 /** Data that the programs read when they first need it. */
@@ -79,6 +80,7 @@ const dist = join(root, 'dist')
 const { bin, exports, dependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
 const found = Object.keys(dependencies).filter((name) => !BUNDLED.includes(name))
 
+await bundlePictures(root)
 const sources = listSources()
 const data = [...DATA_FILES, ...TEXT_ROOMS.flatMap(listTexts)]
 const id = hashOf([...sources, ...data, ...RECIPE])

@@ -7,6 +7,7 @@ import { existsSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
+import { bundlePictures } from './bundle-pictures.mjs'
 import type { Generator } from './generate/generator.js'
 import { syncFiles } from './generate/sync-files.js'
 
@@ -14,7 +15,6 @@ import { syncFiles } from './generate/sync-files.js'
 const PARTS: Record<string, () => Promise<Generator>> = {
   documents: async () => (await import('./generate/documents.js')).documents,
   snapshots: async () => (await import('./generate/snapshots.js')).snapshots,
-  pictures: async () => (await import('./generate/pictures.js')).pictures,
   map: async () => (await import('./generate/map.js')).map,
   examples: async () => (await import('./generate/examples.js')).examples,
 }
@@ -41,6 +41,8 @@ if (unknown.length > 0) {
   process.exit(1)
 }
 
+// The pictures in the documents are drawn with the bundled scripts.
+await bundlePictures(root)
 let isFine = true
 for (const name of positionals.length > 0 ? positionals : Object.keys(PARTS)) {
   try {
@@ -48,7 +50,7 @@ for (const name of positionals.length > 0 ? positionals : Object.keys(PARTS)) {
     const wanted = await files()
     const surplus = folders.flatMap(filesBelow).filter((path) => !wanted.has(path))
     const command = `\`npm run generate -- ${name}\``
-    // A bundled script and a picture consist of a single long line, so lines are shortened.
+    // A picture is a single long line, so lines are shortened.
     const say = (line: string) => console.error(`${name}: ${line.replace(/^(.{0,200}).*$/gm, '$1')}`)
     isFine = syncFiles(wanted, { root, check: values.check, command, surplus, say }) && isFine
     for (const problem of problems?.() ?? []) {

@@ -8,6 +8,7 @@ import { existsSync, readdirSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
+import { bundlePictures } from './bundle-pictures.mjs'
 import { SUITES } from './suite/suites.mjs'
 
 const environment = { ...process.env }
@@ -39,6 +40,7 @@ const files = positionals.length === 0 ? listTests(join(root, 'test')) : positio
 
 console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 'file' : 'files'}`)
 const limitMs = Number(values.timeout) * 1000
+await bundlePictures(root)
 const suite = await compileSuite(root)
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {

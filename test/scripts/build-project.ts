@@ -65,9 +65,14 @@ export function makeProject(t: Test): SmallProject {
     'pce-client': { 'index.ts': "export { release } from '../tools/release.js'\n" },
     knowledge: { documents: { 'one.md': '# One\n' } },
     domain: { traffic: { providers: { 'provider-ranges.json': '{}' } } },
-    pictures: { generated: { 'app.js': '', 'page.js': '' } },
+    pictures: { browser: { 'app.ts': '', 'page.ts': '' } },
   })
-  for (const name of ['scripts/build.mjs', 'scripts/ensure-install.mjs', 'tsconfig.json'])
+  for (const name of [
+    'scripts/build.mjs',
+    'scripts/bundle-pictures.mjs',
+    'scripts/ensure-install.mjs',
+    'tsconfig.json',
+  ])
     copyFileSync(join(ROOT, name), join(dir, name))
   const recipe = JSON.parse(readFileSync(join(ROOT, 'pce-client/tsconfig.build.json'), 'utf8')) as {
     compilerOptions: object

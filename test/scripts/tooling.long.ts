@@ -29,6 +29,7 @@ t.test('the runner', async (t) => {
     'package.json': JSON.stringify({ type: 'module' }),
     'package-lock.json': JSON.stringify({ packages: {} }),
     node_modules: t.fixture('symlink', join(ROOT, 'node_modules')),
+    pictures: { browser: { 'app.ts': '', 'page.ts': '' } },
     scripts: { suite: {} },
     test: {
       good: {
@@ -51,7 +52,7 @@ t.test('the runner', async (t) => {
     },
   })
   for (const name of [
-    ...['ensure-install.mjs', 'run-tests.mjs'],
+    ...['bundle-pictures.mjs', 'ensure-install.mjs', 'run-tests.mjs'],
     ...['compile.mjs', 'suites.mjs', 'file-test.ts', 'run-files.ts'].map((file) => `suite/${file}`),
   ])
     copyFileSync(join(ROOT, 'scripts', name), join(dir, 'scripts', name))

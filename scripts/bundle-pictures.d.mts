@@ -1,0 +1,1 @@
+export declare function bundlePictures(root: string): Promise<void>

@@ -1,0 +1,49 @@
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+
+const SCRIPTS = ['page', 'app']
+
+/**
+ * Bundles the code of pictures for browsers (`pictures/browser/`) into `pictures/generated/`, from where it is read when a page is written.
+ * A file that is current already stays as it is. Rejects where the code does not compile.
+ *
+ * @param {string} root the folder of the project.
+ */
+export async function bundlePictures(root) {
+  // In a fresh clone, this package is only available after the install at the beginning of the programs that call this.
+  const { build } = await import('esbuild')
+  const { outputFiles } = await build({
+    absWorkingDir: root,
+    entryPoints: SCRIPTS.map((name) => `pictures/browser/${name}.ts`),
+    outdir: 'pictures/generated',
+    bundle: true,
+    minify: true,
+    write: false,
+    format: 'iife',
+    target: ['es2022'],
+    charset: 'ascii',
+    logLevel: 'error',
+  })
+  for (const { path, text } of outputFiles) {
+    // This text would end the script element, wherever it occurs.
+    if (/<\/script/i.test(text)) throw new Error(`${path} would end its own script element`)
+    if (readIfThere(path) !== text) writeWhole(path, text)
+  }
+}
+
+/** Writes a file beside its place and renames it, because programs may read it meanwhile. */
+function writeWhole(path, text) {
+  const beside = join(dirname(path), `.${basename(path)}-${process.pid}`)
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(beside, text)
+  renameSync(beside, path)
+}
+
+function readIfThere(path) {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  }
+}
