@@ -206,8 +206,6 @@ const simulate = async () => {
     flows: 2000,
     now: () => NOW,
     pollsUntilDone: 1,
-    // The programs wait for half a second then, the shortest time they know.
-    retryAfter: 0,
   })
   const url = new URL(await simulator.listen({ port: 0 }))
   const env = {
