@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 
 const SCRIPTS = ['page', 'app']
@@ -27,7 +27,7 @@ export async function bundlePictures(root) {
   for (const { path, text } of outputFiles) {
     // This text would end the script element, wherever it occurs.
     if (/<\/script/i.test(text)) throw new Error(`${path} would end its own script element`)
-    if (readIfThere(path) !== text) writeWhole(path, text)
+    if (!existsSync(path) || readFileSync(path, 'utf8') !== text) writeWhole(path, text)
   }
 }
 
@@ -37,13 +37,4 @@ function writeWhole(path, text) {
   mkdirSync(dirname(path), { recursive: true })
   writeFileSync(beside, text)
   renameSync(beside, path)
-}
-
-function readIfThere(path) {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if (error.code === 'ENOENT') return undefined
-    throw error
-  }
 }
