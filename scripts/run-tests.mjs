@@ -32,6 +32,8 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 const PROCESSES_PER_JOB = 2
 /** After a file's own limit, tap has this long to end a file that only waits and to say where. */
 const GRACE_SECONDS = 5
+/** Characters of one detail of a failure that are shown. */
+const LONGEST_DETAIL = 10_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
 const { values, positionals } = readArguments()
@@ -113,6 +115,7 @@ async function runGroup(title, names) {
     },
     title,
   )
+  shortenDiffs(run.subtest.parser)
   run.subtest.parser.on('child', (file) =>
     file.on('complete', ({ ok, pass, count, time }) => {
       left.delete(file.name)
@@ -123,6 +126,15 @@ async function runGroup(title, names) {
   const { signal } = run.subtest.options
   if (signal) console.log(`        ${signal} ended its process`)
   for (const file of left) tell(false, file, 'not run, because its process had ended')
+}
+
+/** The reporter takes hours to lay out the difference of two pages of a megabyte. */
+function shortenDiffs(parser) {
+  parser.on('child', shortenDiffs)
+  parser.on('assert', ({ diag }) => {
+    for (const [name, value] of Object.entries(diag ?? {}))
+      if (typeof value === 'string' && value.length > LONGEST_DETAIL) diag[name] = `${value.slice(0, LONGEST_DETAIL)}…`
+  })
 }
 
 function tell(ok, file, words) {
