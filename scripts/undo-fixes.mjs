@@ -74,15 +74,23 @@ process.exit(missed === 0 ? 0 : 1)
 
 /**
  * Undoes the commit's changes to shipped code in the copy, and returns whether that was possible. git follows files
- * that have since been moved.
+ * that have since been moved. Where lines beside a change are no longer the same, such as a comment, those from before
+ * the commit are taken; the result counts if it still compiles.
  */
 function undo(commit) {
-  run('git', copy, 'revert', '--no-commit', commit)
+  run('git', copy, 'revert', '--no-commit', '--strategy-option=theirs', commit)
   for (const path of KEPT) run('git', copy, 'checkout', '--quiet', 'HEAD', '--', path)
   const changed = git(copy, 'status', '--porcelain')
     .split('\n')
     .filter((line) => /\.ts$/.test(line))
-  return changed.length > 0 && changed.every((line) => !/^(U.|.U|AA|DD)/.test(line))
+  return changed.length > 0 && changed.every((line) => !/^(U.|.U|AA|DD)/.test(line)) && compiles()
+}
+
+function compiles() {
+  const incremental = ['--incremental', '--tsBuildInfoFile', join(copy, '../types.tsbuildinfo')]
+  return (
+    run('npx', copy, 'tsc', '-p', 'tsconfig.json', '--noEmit', '--noUnusedLocals', 'false', ...incremental).status === 0
+  )
 }
 
 /**
