@@ -65,7 +65,7 @@ function readLocalFile(): Given {
     const problem = `Cannot read .env: ${inWords(error)}`
     return {
       env: {},
-      faults: [{ problem, remedy: 'Make it readable for the user of this server, or remove it.' }],
+      faults: [{ problem, remedy: 'Make it a file that the user of this server can read, or remove it.' }],
       warnings: [],
     }
   }

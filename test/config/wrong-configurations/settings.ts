@@ -798,7 +798,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
     dotEnv('`.env` is a folder', '', {
       make: directory('.env'),
       refused: [
-        'Cannot read .env: it is a folder (EISDIR) → Make it readable for the user of this server, or remove it.',
+        'Cannot read .env: it is a folder (EISDIR) → Make it a file that the user of this server can read, or remove it.',
       ],
     }),
   ],
