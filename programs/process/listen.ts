@@ -22,7 +22,8 @@ export interface Listening {
 }
 
 /**
- * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken, not permitted or not of this machine.
+ * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken, not
+ * permitted or not of this machine.
  *
  * @param said the path that people use, and the setting of the port.
  */
@@ -102,7 +103,7 @@ export function findSocketFault(socket: string): Fault | undefined {
     accessSync(folder, constants.W_OK | constants.X_OK)
     if (statSync(socket, { throwIfNoEntry: false })?.isSocket() !== false) return undefined
     return {
-      problem: `Cannot listen on ${socket}: there is something else with that name`,
+      problem: `Cannot listen on ${socket}: what has that name is not a socket`,
       remedy: 'Move it away, or use another --socket.',
     }
   } catch (error) {

@@ -330,7 +330,7 @@ t.test('a Unix socket', async (t) => {
   const fifth = start(['--socket', path], { MCP_DEV_INSECURE: '1' })
   partial(t, await Promise.race([fifth.ended, fifth.listening]), {
     code: 1,
-    stderr: /there is something else with that name/,
+    stderr: /what has that name is not a socket/,
   })
   t.equal(readFileSync(path, 'utf8'), 'somebody’s', 'a file that is no socket stays as it is')
 })

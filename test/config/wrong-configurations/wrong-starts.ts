@@ -176,7 +176,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`.env` that the user of the server may not read',
       make: file('.env', 'PCE_PORT=8443\n', 0o000),
       refused: [
-        'Cannot read .env: permission denied (EACCES) → Make it readable for the user of this server, or remove it.',
+        'Cannot read .env: permission denied (EACCES) → Make it a file that the user of this server can read, or remove it.',
       ],
     },
   ],
@@ -459,7 +459,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       given: '`run` is a folder',
       make: directory('run'),
       refused: [
-        'Cannot listen on $DIR/run: there is something else with that name → Move it away, or use another --socket.',
+        'Cannot listen on $DIR/run: what has that name is not a socket → Move it away, or use another --socket.',
       ],
     },
     {
