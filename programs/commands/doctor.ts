@@ -228,7 +228,7 @@ async function examineCertificate(place: Place, settings: PceFromEnvironment['tl
 
 async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string | null; certificate: PeerCertificate }> {
   await waitFor(socket, 'secureConnect').catch((error: NodeJS.ErrnoException) => {
-    throw unreachable('certificate', error, 'it does not support TLS')
+    throw unreachable('certificate', error, 'no TLS connection could be made')
   })
   const certificate = socket.getPeerCertificate()
   // The type declares an Error, but Node.js may also set a code as a string.
@@ -298,7 +298,7 @@ function judgeRelease(answer: PceResponse | PceError): Finding {
   const release = plain(told.long_display ?? told.version)
   if (release !== undefined) return { check: 'PCE', state: 'ok', found: `release ${release}` }
   const remedy = 'Check the host and port: something else may be listening there.'
-  return { check: 'PCE', state: 'warning', found: 'the answer is not that of a PCE', remedy }
+  return { check: 'PCE', state: 'warning', found: 'the answer does not say that it is a PCE', remedy }
 }
 
 function readRelease(answer: PceResponse): { version?: string; long_display?: string } {
