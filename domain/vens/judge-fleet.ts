@@ -237,7 +237,7 @@ function explain(lists: Record<VenList, VenRow[]>, modes: ReadonlyMap<string, nu
       'without the newest policy',
       'they enforce an older one until they have applied it; staged waits for somebody to apply it.',
     ),
-    ...say(lists.in_error, 'in error', 'until that is fixed, they may not enforce what the policy says.'),
+    ...say(lists.in_error, 'in error', 'until that is fixed, what they enforce may differ from the policy.'),
     ...say(
       lists.out_of_date,
       'out of date',
