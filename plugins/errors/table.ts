@@ -172,7 +172,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   invalid_response: {
     status: 502,
     message: 'The PCE sent an answer that this server does not understand.',
-    hint: 'It was ignored. Check what is at the address of the PCE; check-pce-connection tells you more.',
+    hint: 'The answer was not used. Check what is at the address of the PCE; check-pce-connection tells you more.',
     level: 'warn',
     turn: ['operator', 'pce'],
   },
@@ -261,7 +261,7 @@ export const ERROR_TABLE: Record<ErrorCode, ErrorRow> = {
   },
   analysis_failed: {
     status: 500,
-    message: 'The call was aborted.',
+    message: 'The call failed before it was finished.',
     hint: 'Ask for less: a shorter window, fewer rows or a filter.',
     level: 'warn',
     turn: ['caller', 'operator'],
