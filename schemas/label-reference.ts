@@ -11,6 +11,13 @@ export const TextOrObject = <T extends object>(fields: readonly (keyof T & strin
 /** A label in any form: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
 
+/** A filter for objects that have all of the labels. */
+export const LabelsFilter = Type.Optional(
+  Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
+    description: 'Has all of these; labelgroup:NAME too',
+  }),
+)
+
 /** An application as `app|env` or `{app, env}`, or an app or env label in any form. */
 export const ApplicationReference = TextOrObject<
   { key?: string; value?: string; href?: string } | { app: string; env: string }

@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
-import { LabelReference } from './label-reference.js'
+import { LabelsFilter } from './label-reference.js'
 import { ENFORCEMENT_MODES } from './pce/enforcement-modes.js'
 import { ExactInput, Part } from './search-filters.js'
 
@@ -14,11 +14,7 @@ export const WorkloadSelection = {
   managed: Type.Optional(Type.Boolean({ description: 'Has a VEN' })),
   online: Type.Optional(Type.Boolean({ description: 'VEN heartbeat' })),
   enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode' })),
-  labels: Type.Optional(
-    Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-      description: 'Has all of these; labelgroup:NAME too',
-    }),
-  ),
+  labels: LabelsFilter,
 }
 export type WorkloadSelection = Static<TObject<typeof WorkloadSelection>>
 

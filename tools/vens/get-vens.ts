@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { Nullable, StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
-import { LabelReference } from '../../schemas/label-reference.js'
+import { LabelsFilter } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Ven } from '../../schemas/pce/ven.js'
@@ -101,11 +101,7 @@ export default defineTool({
       activation_type: Type.Optional(Type.String({ minLength: 1, description: 'pairing_key …' })),
       authentication_recovery: Type.Optional(Type.Boolean({ description: 'May authenticate anew' })),
       upgrade_pending: Type.Optional(Type.Boolean({ description: 'Upgrade under way' })),
-      labels: Type.Optional(
-        Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-          description: 'Has all of these; labelgroup:NAME too',
-        }),
-      ),
+      labels: LabelsFilter,
       container_cluster: Type.Optional(Type.String({ minLength: 1, description: 'Exact name or href' })),
       active_pce_fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Exact' })),
       version_gte: Time('This release or later; 24.5 is all of it'),

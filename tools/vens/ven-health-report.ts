@@ -1,7 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceApiError } from '../../pce-client/index.js'
 import { Count, Counts, DetailLevel, Nullable, StringEnum } from '../../schemas/common.js'
-import { LabelReference } from '../../schemas/label-reference.js'
+import { LabelsFilter } from '../../schemas/label-reference.js'
 import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -82,11 +82,7 @@ export default defineTool({
   pceRequests: { atMost: 8, and: 'one for each label group inside another' },
   input: Type.Object(
     {
-      labels: Type.Optional(
-        Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-          description: 'Only VENs with these: one or a list, ANDed; labelgroup:NAME too',
-        }),
-      ),
+      labels: LabelsFilter,
       sections: Type.Optional(
         Type.Array(StringEnum(VEN_LISTS), { minItems: 1, maxItems: 5, description: 'Only these lists; totals always' }),
       ),
