@@ -18,7 +18,7 @@ const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: 'get-policy-coverage-report',
-  summary: "How much of an application's traffic the policy allows, by direction, and what the draft would allow.",
+  summary: "How much of an application's traffic policy allows and does not, by direction, and what the draft would.",
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],
