@@ -293,7 +293,7 @@ t.test('an unusable PCE is a warning that does not help port scanning', async (t
   t.equal(broken.requests.length, 1, 'a try is not repeated')
 })
 
-t.test('by the real clock a failure takes all of its time, and a place that is silent no more than that', async (t) => {
+t.test('by the real clock, too, no failure is told before the time is up', async (t) => {
   const { call } = await startUserService(t, { pki, patienceMs: 50, startAttempt })
   for (const port of [await freePort(), (await startStranger(t, 'silent')).port]) {
     const startedAt = performance.now()

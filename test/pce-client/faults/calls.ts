@@ -364,7 +364,6 @@ export const CALLS: Record<string, Call> = {
   getLabelMappingJob: {
     answered: { status: 200, json: MAPPING_RUN },
     act: (client) => client.getLabelMappingJob(idOf(MAPPING_RUN)),
-    shows: ({ status }: Json) => status,
     open: true,
   },
   downloadLabelMappingResults: {
