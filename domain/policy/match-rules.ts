@@ -44,16 +44,16 @@ export interface PlacedRule {
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The result of matching rules against a destination. A rule is enforced on the workloads that it names; there, its
- * other side is a set of addresses. So a rule whose consumer is an IP list is enforced only on the destinations, and
+ * The result of matching rules against a destination. A rule is written for the workloads that it names; there, its
+ * other side is a set of addresses. So a rule whose consumer is an IP list is written for the destinations only, and
  * one whose consumers are all workloads also on every managed source.
  */
 export interface RuleMatch {
-  /** Rules enforced on the destination that name the source, as a workload or by its address. */
+  /** Rules written for the destination that name the source, as a workload or by its address. */
   atDestination: SourceMatch
-  /** The rules of `atDestination` that name the source only by its address, and so are not enforced on it. */
+  /** The rules of `atDestination` that name the source only by its address, and so are not written for it. */
   byAddress: SourceMatch
-  /** Rules enforced on the source that name the destination, as a workload or by its address. */
+  /** Rules written for the source that name the destination, as a workload or by its address. */
   atSource: SourceMatch
   /** The rules of `atSource` that name the destination by its address. */
   toAddress: SourceMatch

@@ -73,9 +73,9 @@ export interface Versions {
 
 /** What the rules say about one flow. Each question is evaluated only when it is asked. */
 export interface RuleAnswers {
-  /** Answers from the rules that are enforced on the destination. */
+  /** Answers from the rules that are written for the destination. */
   readonly atDestination: (kind: RuleType) => Versions
-  /** Answers from the rules that are enforced on the source. */
+  /** Answers from the rules that are written for the source. */
   readonly atSource: (kind: RuleType) => Versions
   /** Whether an allow rule of any version lets the source in by its address. */
   readonly byAddress: () => Answer

@@ -50,7 +50,7 @@ export interface FoundRule extends PlacedRule {
   /** The sides of the rule that matched; undefined if the search named no end. */
   sides?: Side[]
   /**
-   * Matching sides that name the workload only by its address, so that the rule is not enforced on the workload there.
+   * Matching sides that name the workload only by its address, so that the rule is not written for the workload there.
    */
   byAddress: Side[]
   /** Reasons for doubt about whether the rule matches. */

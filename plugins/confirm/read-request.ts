@@ -13,8 +13,8 @@ const SHAPES: Record<string, string> = {
 }
 
 /**
- * Reads the body of POST /confirm. Throws ToolError `bad_request` for anything that is not JSON, and `invalid_argument {problems}` for any
- * other fields than `tool`, `params_hash` and the optional `challenge`.
+ * Reads the body of POST /confirm. Throws ToolError `bad_request` for anything that is not JSON, and `invalid_argument
+ * {problems}` for any other fields than `tool`, `params_hash` and the optional `challenge`.
  */
 export function readRequest(body: Buffer): ConfirmRequest {
   const value = parse(body)
@@ -37,7 +37,10 @@ function parse(body: Buffer): unknown {
   }
 }
 
-/** Returns the tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no confirmation. */
+/**
+ * Returns the tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no
+ * confirmation.
+ */
 export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
   if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool with this name.')
   if (tool.requiresConfirm) return tool

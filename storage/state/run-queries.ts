@@ -62,7 +62,7 @@ export function runQueries(db: Database.Database, path: string): Queries {
   }
 
   function writeNow<T>(work: (sql: Sql) => T): T {
-    if (isHeld) throw new Error(`'${path}' is locked`)
+    if (isHeld) throw new Error(`'${path}' is being moved`)
     check()
     db.exec('BEGIN IMMEDIATE')
     try {

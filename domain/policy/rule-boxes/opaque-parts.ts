@@ -18,7 +18,10 @@ export function isOpaque(rule: AnyRule, side: 'providers' | 'consumers', content
   return rule[`all_ips_except_for_in_${side}`] === true || rule[side].some((actor) => isUnclear(actor, contents))
 }
 
-/** Returns true for an actor that has no known selector, or several, or an exclusion of something other than labels. */
+/**
+ * Returns true for an actor that has no known selector, or several, or a label or label group that cannot be resolved,
+ * or an exclusion of something other than labels.
+ */
 function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): boolean {
   const [selector = '', ...more] = Object.entries(actor).flatMap(([name, target]) => (isSaid(target) ? name : []))
   if (more.length > 0 || !SELECTORS.includes(selector)) return true
