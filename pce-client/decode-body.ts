@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { promisify } from 'node:util'
 import { createGunzip, gunzip } from 'node:zlib'
 import { type AnswerBounds, JsonMeter, tooManyBytes } from './bound-answers.js'
@@ -5,26 +6,75 @@ import { PceError } from './errors.js'
 import { inLargePlace, LARGE_BODY, shareTurn } from './take-turns.js'
 
 const SLICE_BYTES = 256 * 1024
+/** The first bytes of every gzip file (RFC 1952). JSON, CSV and PDF files begin differently. */
+const GZIP_MARK = Buffer.from([0x1f, 0x8b])
 
 /** Limits for one answer. */
 type Bounds = AnswerBounds['body']
 
 /**
  * Decompresses a response body and returns its text, within the limits. got leaves bodies compressed (`decompress:
- * false`), because only here can the decompressed size be limited.
+ * false`), because only here can the decompressed size be limited. The first bytes of a body tell whether it is
+ * compressed, since a PCE may send a file of gzip without `Content-Encoding` (P11).
  *
  * @throws {PceError} `body_too_large`, naming the limit; `invalid_response` for damaged data or an encoding that was
  *   not requested.
  */
 export async function decodeBody(body: Buffer, encoding: string | undefined, bounds: Bounds): Promise<string> {
-  const isPacked = encoding !== undefined && encoding !== 'identity'
-  if (isPacked && !/^(?:x-)?gzip$/i.test(encoding)) {
-    throw new PceError('invalid_response', 'the answer has a content encoding that was not asked for')
-  }
+  refuseForeignEncoding(encoding)
+  const isPacked = isGzip(body)
   const small = isPacked ? await unpackSmall(body) : body.length <= LARGE_BODY ? body : undefined
   if (small === undefined) return inLargePlace(() => (isPacked ? unpackLarge(body, bounds) : readLarge(body, bounds)))
   new JsonMeter(bounds.elements).take(small)
   return small.toString('utf8')
+}
+
+/**
+ * Decompresses pieces of a body as they arrive if they begin as gzip does, and passes others on unchanged.
+ *
+ * @throws {PceError} as `decodeBody`; errors of the pieces are passed on unchanged.
+ */
+export async function* decodePieces(
+  pieces: AsyncIterable<Buffer>,
+  encoding: string | undefined,
+): AsyncGenerator<Buffer> {
+  refuseForeignEncoding(encoding)
+  const iterator = pieces[Symbol.asyncIterator]()
+  let head: Buffer = Buffer.alloc(0)
+  while (head.length < GZIP_MARK.length) {
+    const piece = await iterator.next()
+    if (piece.done === true) break
+    head = head.length === 0 ? piece.value : Buffer.concat([head, piece.value])
+  }
+  async function* whole() {
+    if (head.length > 0) yield head
+    yield* { [Symbol.asyncIterator]: () => iterator }
+  }
+  if (!isGzip(head)) return yield* whole()
+  const stream = createGunzip({ chunkSize: SLICE_BYTES })
+  const source = Readable.from(whole())
+  source.once('error', (error) => stream.destroy(error))
+  source.pipe(stream)
+  try {
+    for await (const piece of stream as AsyncIterable<Buffer>) yield piece
+  } catch (error) {
+    throw isZlibError(error) ? damaged() : error
+  } finally {
+    source.destroy()
+  }
+}
+
+function isGzip(body: Buffer): boolean {
+  return body.subarray(0, GZIP_MARK.length).equals(GZIP_MARK)
+}
+
+function refuseForeignEncoding(encoding: string | undefined): void {
+  if (encoding === undefined || /^(?:identity|(?:x-)?gzip)$/i.test(encoding)) return
+  throw new PceError('invalid_response', 'the answer has a content encoding that was not asked for')
+}
+
+function isZlibError(error: unknown): boolean {
+  return String((error as NodeJS.ErrnoException).code).startsWith('Z_')
 }
 
 /** Decompresses a small body; undefined if the result would be large. */

@@ -24,11 +24,11 @@ export function createHttp(settings: ClientSettings): Http {
   const hooks = createHooks(settings)
   const streaming: Got = got.extend({
     followRedirect: false,
+    decompress: false,
     headers: { accept: 'application/json', 'accept-encoding': 'gzip', 'user-agent': 'svc-mcp pce-client' },
     hooks: { beforeRequest: [hooks.beforeRequest] },
   })
   const buffering = streaming.extend({
-    decompress: false,
     responseType: 'buffer',
     retry: { limit: settings.retryCount, calculateDelay: hooks.calculateDelay },
     hooks: {

@@ -2,6 +2,7 @@ import type { ClientRequest } from 'node:http'
 import type { Got, Request, Response } from 'got'
 import type { Agents } from './connect.js'
 import { watchAttempt, type CallState } from './call-state.js'
+import { decodePieces } from './decode-body.js'
 import { PceError } from './errors.js'
 import { decideRetry, refuseForeignAnswer, refuseProxyAnswer, waitForRetry } from './hooks.js'
 import { asError, toPceError, type Failure } from './map-failure.js'
@@ -81,7 +82,8 @@ async function attempt(request: StreamedRequest, sink: BodySink): Promise<Failur
     refuseForeignAnswer(response.statusCode, response.headers['content-type'])
     const { statusCode: status, headers } = response
     await handTo(() => sink.begin({ status, headers }))
-    for await (const chunk of piecesOf(stream, settings, state)) await handTo(() => sink.take(chunk))
+    const pieces = decodePieces(piecesOf(stream, settings, state), headers['content-encoding'])
+    for await (const chunk of pieces) await handTo(() => sink.take(chunk))
     return undefined
   } finally {
     stream.destroy()
@@ -127,7 +129,7 @@ async function readRefusal(
   const pieces: Buffer[] = []
   let size = 0
   try {
-    for await (const piece of piecesOf(stream, settings, state)) {
+    for await (const piece of decodePieces(piecesOf(stream, settings, state), headers['content-encoding'])) {
       size += piece.length
       if (size > MAX_ERROR_BYTES) break
       pieces.push(piece)

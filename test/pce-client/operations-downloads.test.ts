@@ -78,6 +78,12 @@ for (const [name, { path, accept, bytes, sunk }] of Object.entries(CASES)) {
     t.equal((await bytes(setup({}))).length, 0, 'an empty file')
     const packed = setup({ body: gzipSync(FILE), headers: { 'content-encoding': 'gzip' } })
     t.same(Buffer.from(await bytes(packed)), FILE, 'is unpacked')
+    t.same(Buffer.from(await bytes(setup({ body: gzipSync(FILE) }))), FILE, 'is unpacked without being announced')
+    const announced = setup({ body: FILE, headers: { 'content-encoding': 'gzip' } })
+    t.same(Buffer.from(await bytes(announced)), FILE, 'is left as it is where the announcement is false')
+    const damage = { code: 'invalid_response', message: /the compressed answer is damaged/ }
+    for (const body of [gzipSync(FILE).subarray(0, -9), Buffer.concat([gzipSync('').subarray(0, 10), FILE])])
+      await t.rejects(bytes(setup({ body })), damage)
 
     const cutOnce: Responder = (_seen, index) =>
       index === 0 ? { body: Buffer.from('broken'), breaks: true } : { body: FILE }

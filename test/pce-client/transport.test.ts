@@ -236,7 +236,7 @@ t.test('an error answer', async (t) => {
       headers: { 'content-encoding': 'gzip', 'content-type': 'application/json' },
       body: gzipSync('[{"token":"t","message":"m"}]'),
     },
-    damaged: { status: 406, headers: { 'content-encoding': 'gzip' }, body: Buffer.from('no gzip') },
+    damaged: { status: 406, headers: { 'content-encoding': 'gzip' }, body: gzipSync('[]').subarray(0, 12) },
   }
   const server = await startServer(t, ({ path }) => replies[path.slice(path.lastIndexOf('/') + 1)] ?? {})
   const client = clientOf(server)
@@ -680,7 +680,9 @@ t.test('bodies', async (t) => {
   const replies: Record<string, Reply> = {
     html: { headers: { 'content-type': 'text/html; charset=utf-8' }, body: '<html>Log in</html>' },
     cut: { headers: { 'content-type': 'application/json' }, body: '[{"a":' },
-    damaged: { headers: { 'content-encoding': 'gzip' }, body: Buffer.from('nope') },
+    damaged: { body: gzipSync('[]').subarray(0, 12) },
+    unannounced: { headers: { 'content-type': 'application/gzip' }, body: gzipSync('[1]') },
+    announced: { headers: { 'content-encoding': 'gzip' }, body: Buffer.from('[1]') },
     foreign: { headers: { 'content-encoding': 'br' }, body: Buffer.from('nope') },
   }
   const server = await startServer(t, ({ path }) => replies[path.slice(path.lastIndexOf('/') + 1)] ?? {})
@@ -693,6 +695,8 @@ t.test('bodies', async (t) => {
       `that are no API answer are refused: ${name}`,
     )
   }
+  t.same((await other.get('unannounced')).json(), [1], 'are unpacked whatever is announced')
+  t.same((await other.get('announced')).json(), [1])
   const cut = await other.get('cut')
   t.throws(() => cut.json(), { name: 'PceError', code: 'invalid_response' }, 'that are no JSON say so when read')
 })
