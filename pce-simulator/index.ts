@@ -17,7 +17,8 @@ import type { World } from './world.js'
 export type { Fault, FaultControl } from './http/inject-faults.js'
 export type { RecordedRequest } from './http/record-requests.js'
 export { ROLES } from './access/role.js'
-export type { GivenRole, PceSimulator, PceSimulatorOptions, RoleKey } from './options.js'
+export { REALITIES } from './options.js'
+export type { GivenRole, PceSimulator, PceSimulatorOptions, Reality, RoleKey } from './options.js'
 export type { Conversation, Estate } from './model.js'
 
 const findRoute = createFindRoute([
@@ -48,7 +49,7 @@ function hearOnline(world: World): void {
 /**
  * Creates a simulated policy compute engine: REST API v2 over real HTTP, stateful, in memory, with a believable estate.
  * It shares no code with the client that it tests. Rejects if the options are unusable: invalid TLS material, or an
- * unknown role or label in `users`.
+ * unknown role or label in `users`, or an unknown `reality`.
  */
 export async function createPceSimulator(options: PceSimulatorOptions = {}): Promise<PceSimulator> {
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options

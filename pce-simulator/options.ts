@@ -2,6 +2,10 @@ import type { Estate } from './model.js'
 import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
 
+/** The profiles of a simulator's answers, by the PCE whose forms they follow. */
+export const REALITIES = ['lab', 'core-25.2'] as const
+export type Reality = (typeof REALITIES)[number]
+
 export interface PceSimulatorOptions {
   /** The seed (default 1). The same seed gives the same estate and the same ids, byte for byte. */
   seed?: number
@@ -42,6 +46,11 @@ export interface PceSimulatorOptions {
    * X-Matched-Count.
    */
   totalCount?: 'all' | 'matched'
+  /**
+   * The forms of the answers. `lab` (default) gives every object in its full form, as the reference describes it;
+   * `core-25.2` gives the forms that recorded answers of PCEs of that release have. The state is the same.
+   */
+  reality?: Reality
   /**
    * Whether the node is available (default true). Otherwise `GET /node_available` answers 404, and `/health` shows the
    * reason.

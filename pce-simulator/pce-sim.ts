@@ -5,8 +5,8 @@
  * or a .env file.
  */
 import { readFileSync } from 'node:fs'
-import { Command, InvalidArgumentError } from 'commander'
-import { createPceSimulator, ROLES, type GivenRole } from './index.js'
+import { Command, InvalidArgumentError, Option } from 'commander'
+import { createPceSimulator, REALITIES, ROLES, type GivenRole, type Reality } from './index.js'
 
 interface Options {
   port: number
@@ -18,6 +18,7 @@ interface Options {
   key?: string
   secret?: string
   password?: string
+  reality: Reality
   role: GivenRole[]
   tlsCert?: string
   tlsKey?: string
@@ -31,6 +32,14 @@ const program = new Command('svc-mcp-pce-sim')
   .option('--workloads <count>', 'workloads of the estate', integer(1, 100_000), 400)
   .option('--flows <count>', 'conversations of the estate', integer(0, 1_000_000), 20_000)
   .option('--org <id>', 'organisation id', integer(1, 2 ** 31 - 1), 1)
+  .addOption(
+    new Option(
+      '--reality <profile>',
+      'forms of the answers: as the reference describes them, or as 25.2 PCEs give them',
+    )
+      .choices(REALITIES)
+      .default('lab'),
+  )
   .option('--key <key>', 'API key (default: follows from the seed)')
   .option('--secret <secret>', 'API secret (default: follows from the seed)')
   .option('--password <password>', 'of the first user, who may log in (default: follows from the seed)')

@@ -36,7 +36,13 @@ export interface World {
   options: Required<
     Pick<
       PceSimulatorOptions,
-      'pollsUntilDone' | 'retryAfter' | 'totalCount' | 'nodeAvailable' | 'trafficRows' | 'addUpBeforeCutting'
+      | 'pollsUntilDone'
+      | 'retryAfter'
+      | 'totalCount'
+      | 'nodeAvailable'
+      | 'trafficRows'
+      | 'addUpBeforeCutting'
+      | 'reality'
     >
   > &
     Pick<PceSimulatorOptions, 'tls' | 'rateLimit' | 'supercluster'>

@@ -270,6 +270,7 @@ t.test('the process: TLS, and options it cannot work with', async (t) => {
 
   const cases: [string[], RegExp][] = [
     [['--port', '65536'], /--port.*whole number from 0 to 65535/],
+    [['--reality', 'core-9'], /--reality.*Allowed choices are lab, core-25\.2/],
     [['--tls-cert', cert], /--tls-cert and --tls-key go together/],
     [['--port', new URL(url).port], /EADDRINUSE/],
   ]
