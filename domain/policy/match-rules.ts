@@ -2,6 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Addressed } from './addresses.js'
 import { compileServices, type ServiceMatch, type ServiceObjects } from './match-services.js'
+import { isForUnknownNetwork, unknownFieldsOf } from './rule-conditions.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
 /** Looks up the objects that rules refer to by href. A policy snapshot implements it. */
@@ -267,11 +268,12 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
 /** Combines the conditions of a rule that a flow row does not reveal, such as the process, user or network. */
 function conditionOf(rule: PlacedRule['rule']): Answer {
   const conditions: [boolean, Answer][] = [
-    [(rule.network_type ?? 'brn') === 'non_brn', unknown('network')],
+    [rule.network_type === 'non_brn' || isForUnknownNetwork(rule), unknown('network')],
     [(rule.egress_services?.length ?? 0) > 0, unknown('process')],
     [(rule.consuming_security_principals?.length ?? 0) > 0, unknown('user')],
     [rule.sec_connect === true || rule.machine_auth === true, unknown('encryption')],
     [rule.stateless === true, unknown('stateless')],
+    [unknownFieldsOf(rule).length > 0, unknown('field')],
   ]
   return conditions
     .filter(([is]) => is)

@@ -10,6 +10,7 @@ import { loadDenyRules } from '../inventory/read-rules.js'
 import type { Families } from '../policy/addresses.js'
 import { isInForce, type PolicyCatalog } from '../policy/load-snapshot.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
+import { isForUnknownNetwork, unknownFieldsOf } from '../policy/rule-conditions.js'
 
 /** The search result for an application's ringfence: the rule set, and other rule sets that conflict with it. */
 export interface RingfenceFound {
@@ -219,7 +220,9 @@ function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
 const isPlain = (
   rule: Pick<Rule, 'network_type' | 'all_ips_except_for_in_consumers' | 'all_ips_except_for_in_providers'>,
 ) =>
-  (rule.network_type ?? 'brn') !== 'non_brn' &&
+  rule.network_type !== 'non_brn' &&
+  !isForUnknownNetwork(rule) &&
+  unknownFieldsOf(rule).length === 0 &&
   rule.all_ips_except_for_in_consumers !== true &&
   rule.all_ips_except_for_in_providers !== true
 

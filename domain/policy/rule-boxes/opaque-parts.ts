@@ -1,6 +1,6 @@
 import type { Actor, Rule } from '../../../schemas/pce/rule-set.js'
-import { NO_CONTENT } from '../diff-fields.js'
 import type { PolicyContents } from '../load-contents.js'
+import { NO_CONDITION, isForUnknownNetwork, isSaid } from '../rule-conditions.js'
 import type { AnyRule, RuleInForce } from '../rule-in-force.js'
 import type { Reason } from '../three-valued.js'
 import { isReadable } from './address-boxes.js'
@@ -29,43 +29,23 @@ function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): bo
   return exclusion === true
 }
 
-/** Fields that have dimensions of their own, or that do not affect traffic. */
+/** Conditions that have dimensions of their own. */
 const COMPARED = new Set([
-  ...NO_CONTENT,
-  'enabled',
-  'providers',
-  'consumers',
-  'ingress_services',
-  'egress_services',
-  'unscoped_consumers',
   'network_type',
   'resolve_labels_as',
   'consuming_security_principals',
-  'override',
   'all_ips_except_for_in_providers',
   'all_ips_except_for_in_consumers',
-  'name',
-  'description',
-  'external_data_set',
-  'external_data_reference',
-  'update_label',
-  'log_flow',
 ])
 
-/** Returns true for a value that differs from an absent field. */
-export const isSaid = (value: unknown): boolean =>
-  value !== null &&
-  value !== undefined &&
-  value !== false &&
-  value !== '' &&
-  !(Array.isArray(value) && value.length === 0)
-
 /**
- * Returns all other fields of a rule as one text: encryption, authentication and fields of later releases. The text is
- * empty if the rule has none of them.
+ * Returns all other fields of a rule as one text: encryption, authentication, networks that are not known and fields of
+ * later releases. The text is empty if the rule has none of them.
  */
 export function specialOf(rule: AnyRule): string {
-  const said = Object.entries(rule).filter(([field, value]) => !COMPARED.has(field) && isSaid(value))
+  const isWithin = (field: string) =>
+    NO_CONDITION.has(field) || (COMPARED.has(field) && !(field === 'network_type' && isForUnknownNetwork(rule)))
+  const said = Object.entries(rule).filter(([field, value]) => !isWithin(field) && isSaid(value))
   return said.length === 0 ? '' : JSON.stringify(said.sort(([a], [b]) => (a < b ? -1 : 1)))
 }
 
@@ -84,9 +64,11 @@ export function opaqueOf({ rule, scopes, contents }: RuleInForce): Map<string, R
         ? 'encryption'
         : fields.stateless === true
           ? 'stateless'
-          : fields.use_workload_subnets != null
+          : isSaid(fields.use_workload_subnets)
             ? 'subnets'
-            : 'field',
+            : isForUnknownNetwork(rule)
+              ? 'network'
+              : 'field',
     )
   for (const side of ['providers', 'consumers'] as const) {
     if (!isOpaque(rule, side, contents)) continue

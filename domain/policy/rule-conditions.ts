@@ -1,0 +1,129 @@
+import { NO_CONTENT } from './diff-fields.js'
+import { nameReference } from './name-reference.js'
+import type { ReferenceNames } from '../inventory/reference-names.js'
+
+/** Fields of a rule that are no conditions: its ends and services, its state, and what is recorded about it. */
+export const NO_CONDITION: ReadonlySet<string> = new Set([
+  ...NO_CONTENT,
+  'enabled',
+  'providers',
+  'consumers',
+  'ingress_services',
+  'egress_services',
+  'unscoped_consumers',
+  'override',
+  'name',
+  'description',
+  'external_data_set',
+  'external_data_reference',
+  'update_label',
+  'log_flow',
+])
+
+/** Returns true for a value that differs from an absent field. */
+export const isSaid = (value: unknown): boolean =>
+  value !== null &&
+  value !== undefined &&
+  value !== false &&
+  value !== '' &&
+  !(Array.isArray(value) && value.length === 0)
+
+/** The networks that a rule is for. Other values belong to later releases, and what they mean is not known. */
+const NETWORKS = ['brn', 'non_brn', 'all']
+
+/** Returns true if the rule is for networks that this release of the server does not know. */
+export const isForUnknownNetwork = ({ network_type: network }: { network_type?: unknown }): boolean =>
+  isSaid(network) && !NETWORKS.includes(network as string)
+
+/** Returns true if the labels of a side stand for workloads only, which is the usual way. */
+const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
+
+/** The fields that are conditions, and for each the value that it has in a rule without this condition. */
+const IS_DEFAULT: Readonly<Record<string, (value: unknown) => boolean>> = {
+  consuming_security_principals: (value) => !isSaid(value),
+  network_type: (value) => !isSaid(value) || value === 'brn',
+  machine_auth: (value) => !isSaid(value),
+  sec_connect: (value) => !isSaid(value),
+  stateless: (value) => !isSaid(value),
+  use_workload_subnets: (value) => !isSaid(value),
+  all_ips_except_for_in_consumers: (value) => !isSaid(value),
+  all_ips_except_for_in_providers: (value) => !isSaid(value),
+  resolve_labels_as: (value) => {
+    const { providers, consumers } = (value ?? {}) as { providers?: unknown; consumers?: unknown }
+    return isUsual(providers) && isUsual(consumers)
+  },
+}
+
+/** Returns the fields of a rule that this release of the server does not know and that are set. */
+export const unknownFieldsOf = (rule: object): [field: string, value: unknown][] =>
+  Object.entries(rule).filter(([field, value]) => !NO_CONDITION.has(field) && !(field in IS_DEFAULT) && isSaid(value))
+
+/**
+ * Returns the fields that narrow or widen a rule besides its ends and services, as the PCE has them, where they are not
+ * the default. An unknown field that is set counts, because it may be a condition of a later release.
+ */
+export function conditionFieldsOf(rule: object): Record<string, unknown> {
+  const fields = rule as Record<string, unknown>
+  const known = Object.entries(IS_DEFAULT).flatMap(([field, isDefault]) =>
+    isDefault(fields[field]) ? [] : [[field, fields[field]] as const],
+  )
+  return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
+}
+
+/** The most user groups that are named, and the most characters of a value whose meaning is not known. */
+const MOST_GROUPS = 4
+const MOST_CHARACTERS = 80
+
+/**
+ * Describes what narrows or widens a rule besides its ends and services, one phrase for each condition that is not the
+ * default. Each phrase contains the value or the field's name as the PCE has it.
+ * @param besides a field that is shown elsewhere and left out here.
+ */
+export function describeConditions(rule: object, names: ReferenceNames, besides?: string): string[] {
+  const fields = Object.entries(conditionFieldsOf(rule)).filter(([field]) => field !== besides)
+  return fields.map(([field, value]) => describe(field, value, names))
+}
+
+function describe(field: string, value: unknown, names: ReferenceNames): string {
+  switch (field) {
+    case 'consuming_security_principals': {
+      if (!Array.isArray(value)) break
+      const groups = value.map((group) => nameReference(group, names) ?? JSON.stringify(group))
+      const rest = groups.length - MOST_GROUPS
+      return `only users of ${groups.slice(0, MOST_GROUPS).join(' or ')}${rest > 0 ? ` or ${rest} more groups` : ''}`
+    }
+    case 'network_type':
+      if (value === 'non_brn') return 'only on networks other than the corporate one (non_brn)'
+      if (value === 'all') return 'on all networks'
+      break
+    case 'machine_auth':
+      if (value === true) return 'only authenticated machines (machine_auth)'
+      break
+    case 'sec_connect':
+      if (value === true) return 'only encrypted connections (sec_connect)'
+      break
+    case 'stateless':
+      if (value === true) return 'stateless'
+      break
+    case 'use_workload_subnets':
+      if (Array.isArray(value)) return `whole subnets of its ${value.join(' and ')} (use_workload_subnets)`
+      break
+    case 'all_ips_except_for_in_consumers':
+    case 'all_ips_except_for_in_providers':
+      if (value === true) return `all addresses except those in ${field.slice('all_ips_except_for_in_'.length)}`
+      break
+    case 'resolve_labels_as':
+      return describeResolution(value)
+  }
+  const text = JSON.stringify(value)
+  return `${field}: ${text.length > MOST_CHARACTERS ? `${text.slice(0, MOST_CHARACTERS)}…` : text}`
+}
+
+function describeResolution(value: unknown): string {
+  const sides = Object.entries(value as object).filter(([, kinds]) => !isUsual(kinds))
+  return sides
+    .map(
+      ([side, kinds]) => `labels in ${side} mean ${Array.isArray(kinds) ? kinds.join(' and ') : JSON.stringify(kinds)}`,
+    )
+    .join(', ')
+}
