@@ -47,7 +47,10 @@ export const WideningOut = Type.Optional(
   ),
 )
 
-/** A rule in answers; only allow rules have `resolve_labels_as`. */
+/**
+ * A rule in answers; only allow rules have `resolve_labels_as`. In the full form, the fields of its conditions as the
+ * PCE has them take the place of `conditions`, and `log_flow` is one of them.
+ */
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
   href: Type.String(),
@@ -59,6 +62,7 @@ export const RuleOut = Type.Object({
   ingress_services: Type.Array(WrittenOut, { description: 'A name, or {port, to_port?, proto}' }),
   egress_services: Type.Optional(Type.Array(WrittenOut)),
   unscoped_consumers: Type.Boolean(),
+  conditions: Type.Optional(Type.Array(Type.String(), { description: 'What else narrows or widens it' })),
   update_type: Type.Optional(Type.String({ description: 'Pending change' })),
 })
 
@@ -67,6 +71,11 @@ export const StoredRuleOut = Type.Object(
   { ...RuleOut.properties, description: Type.Optional(Type.String()) },
   { description: 'As stored, in the words of callers' },
 )
+
+const { resolve_labels_as: _resolution, egress_services: _programs, ...DENY_PARTS } = StoredRuleOut.properties
+
+/** A deny rule after a write. It has no fields that only allow rules have. */
+export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stored, in the words of callers' })
 
 /** The services that a caller named, after resolving: `{href, resolved_name}` or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))

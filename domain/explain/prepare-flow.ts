@@ -125,6 +125,8 @@ export async function nameReferences(
   const references = rules.flatMap(({ rule, scopes }) => [
     ...[...rule.providers, ...rule.consumers, ...scopes.flat()].flatMap((actor) => Object.values(actor) as unknown[]),
     ...rule.ingress_services,
+    ...(rule.egress_services ?? []),
+    ...(rule.consuming_security_principals ?? []),
   ])
   const missing = references.filter(
     (one) => typeof one === 'object' && one !== null && 'href' in one && known(String(one.href)) === undefined,

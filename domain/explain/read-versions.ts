@@ -1,7 +1,9 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { Actor, IpTablesRule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isInForce, loadSnapshot, pendingHolders, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { isWrittenTo, type End } from '../policy/match-rules.js'
 
 interface Source {
   pce: PceClient
@@ -39,15 +41,21 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
   })
 }
 
-/** Describes in sentences which parts of a policy affect traffic but are not judged. */
-export function listUnjudged({ ruleSets }: PolicySnapshot): string[] {
-  const tables = ruleSets.filter((set) => isInForce(set) && (set.ip_tables_rules ?? []).some(isInForce))
-  return tables.length === 0
-    ? []
-    : [
-        `Rules in the words of iptables are not judged: ${tables
-          .slice(0, 3)
-          .map(({ name }) => name)
-          .join(', ')}.`,
-      ]
+/**
+ * Names the rule sets in force that have rules in the words of iptables for one of these ends, in either version. What
+ * such rules do to a flow is not judged.
+ */
+export function listIpTables({ active, draft }: PolicyVersions, ends: readonly End[]): string[] {
+  const names = [...new Set([active, draft])].flatMap((policy) =>
+    policy.ruleSets
+      .filter((set) => isInForce(set) && (set.ip_tables_rules ?? []).some((rule) => isFor(rule, set, ends, policy)))
+      .map(({ name }) => name),
+  )
+  return [...new Set(names)]
+}
+
+function isFor(rule: IpTablesRule, { scopes }: RuleSet, ends: readonly End[], policy: PolicySnapshot): boolean {
+  if (!isInForce(rule)) return false
+  const placed = { scopes, rule: { providers: rule.actors as Actor[], consumers: [], ingress_services: [] } }
+  return ends.some((end) => isWrittenTo(placed, 'providers', end, policy) !== 'no')
 }

@@ -3,7 +3,7 @@ import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { isInForce, loadSnapshot, rulesOf, withDenyRules } from '../policy/load-snapshot.js'
-import { namesOf } from '../policy/name-references.js'
+import { namesOf, withUserGroups } from '../policy/name-references.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { workInTurns } from '../text/pace-work.js'
@@ -50,11 +50,12 @@ export async function assessHits(
     ),
   )
   const found = await workInTurns(judgeHits(rules, counted, policy), ctx.signal)
+  const without = found.without.flatMap((at) => rules[at] ?? [])
   return {
     from: counted.from,
     to: counted.to,
     report: counted.report,
-    without: found.without.flatMap((at) => rules[at] ?? []),
+    without,
     counts: {
       in_force: rules.length,
       hit: found.hit,
@@ -63,6 +64,10 @@ export async function assessHits(
       partly_counted: found.unheard,
       not_in_report: found.uncounted,
     },
-    names: namesOf(policy, () => undefined),
+    names: await withUserGroups(
+      ctx,
+      namesOf(policy, () => undefined),
+      without.map(({ rule }) => rule),
+    ),
   }
 }

@@ -7,7 +7,7 @@ import type { ReferenceNames } from '../inventory/reference-names.js'
 import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
 import { isInForce, loadSnapshot, rulesOf, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
-import { namesOf } from '../policy/name-references.js'
+import { namesOf, withUserGroups } from '../policy/name-references.js'
 import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
 import { loadPopulation, type Population } from './population.js'
 
@@ -49,12 +49,17 @@ export async function judgeRules(
   const rules = holdRules(snapshot, population)
   ctx.progress({ progress: 2, total: 3, message: `Comparing ${rules.length} rules` })
   const found = await workInTurns(findRedundantRules(rules), ctx.signal)
+  const names = namesOf(snapshot, (href) => population.named.get(href)?.name)
   return {
     ...found,
     rules,
     ...findEmptyScopes(snapshot, population),
     population,
-    names: namesOf(snapshot, (href) => population.named.get(href)?.name),
+    names: await withUserGroups(
+      ctx,
+      names,
+      rules.map(({ rule }) => rule),
+    ),
     notAssessed: listUnread(snapshot, population),
   }
 }

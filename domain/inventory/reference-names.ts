@@ -34,8 +34,8 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Workloads are read one by one, up to this many; an answer that refers to more of them shows the rest by href. */
-const MAX_WORKLOADS = 50
+/** Objects of other kinds are read one by one, up to this many of a kind; an answer shows the rest by href. */
+const MAX_SINGLE = 50
 const IN_FLIGHT = 4
 
 /**
@@ -74,12 +74,35 @@ export async function loadReferenceNames(
     }
     await orNothing(scanEvery({ api, policyVersion, params: {}, signal: context.signal }, { onItems }))
   })
-  await mapBounded([...(missing.get('workloads') ?? [])].slice(0, MAX_WORKLOADS), IN_FLIGHT, async (href) => {
+  await mapBounded([...(missing.get('workloads') ?? [])].slice(0, MAX_SINGLE), IN_FLIGHT, async (href) => {
     const workload = await orNothing(pce.workloads.getByReference(href, { signal: context.signal }))
     if (workload !== undefined) names.set(href, { name: workload.name ?? workload.hostname ?? undefined })
   })
+  const groups = await loadUserGroups(pce, [...(missing.get('security_principals') ?? [])], context.signal)
+  for (const [href, name] of groups) names.set(href, { name })
   const nameOf = (href: string) => names.get(toDraftHref(href)) ?? describeLabel(labels?.get(href)) ?? {}
   return Object.assign(nameOf, { isShared: (href: string) => shared.has(toDraftHref(href)) })
+}
+
+/**
+ * Reads the names of user groups (security principals), by href. Groups that cannot be read have no name, nor do those
+ * after the first 50, because names only help the reader.
+ */
+export async function loadUserGroups(
+  pce: PceClient,
+  hrefs: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  const names = new Map<string, string>()
+  await mapBounded([...new Set(hrefs)].slice(0, MAX_SINGLE), IN_FLIGHT, async (href) => {
+    try {
+      const { name } = await pce.securityPrincipals.getByReference(href, { signal })
+      if (typeof name === 'string') names.set(href, name)
+    } catch (error) {
+      if (!(error instanceof PceError) || signal.aborted) throw error
+    }
+  })
+  return names
 }
 
 function describeLabel(label: Label | undefined): ReferenceName | undefined {

@@ -1,5 +1,6 @@
+import type { PceClient } from '../../pce-client/index.js'
 import { parseHref } from '../inventory/parse-href.js'
-import type { ReferenceNames } from '../inventory/reference-names.js'
+import { loadUserGroups, type ReferenceNames } from '../inventory/reference-names.js'
 import type { PolicyCatalog } from './load-snapshot.js'
 
 /**
@@ -29,4 +30,24 @@ export function namesOf(
               : undefined
     return name === undefined ? {} : { name }
   }
+}
+
+/**
+ * Adds the names of the user groups that rules are for. They are no part of the policy, so each is read on its own, and
+ * a group that may not be read stays an href.
+ */
+export async function withUserGroups(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  names: ReferenceNames,
+  rules: readonly object[],
+): Promise<ReferenceNames> {
+  const hrefs = rules.flatMap((rule) => {
+    const groups = (rule as { consuming_security_principals?: { href: string }[] | null }).consuming_security_principals
+    return (groups ?? []).map(({ href }) => href)
+  })
+  if (hrefs.length === 0) return names
+  const groups = await loadUserGroups(pce, hrefs, signal)
+  return Object.assign((href: string) => (groups.has(href) ? { name: groups.get(href) } : names(href)), {
+    ...(names.isShared !== undefined && { isShared: names.isShared }),
+  })
 }

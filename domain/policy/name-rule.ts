@@ -1,15 +1,28 @@
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { portName } from '../inventory/protocols.js'
+import { nameReference } from './name-reference.js'
+import { selectorOf } from './read-actor.js'
+import { describeConditions } from './rule-conditions.js'
 import type { AnyRule } from './rule-in-force.js'
 
 /** The most entries listed per side and for the services. The line is only meant to recognise the rule. */
 const MOST_NAMED = 4
 
-/** Describes a rule in one line: `role=web to role=db, 5432/tcp`. */
-export function nameRule({ consumers, providers, ingress_services: services }: AnyRule, names: ReferenceNames): string {
+/**
+ * Describes a rule in one line, with everything that narrows it where it is not the default: `role=web to role=db,
+ * 5432/tcp; only authenticated machines (machine_auth)`. Two rules that differ in their conditions read differently.
+ */
+export function nameRule(rule: AnyRule, names: ReferenceNames): string {
+  const { consumers, providers, ingress_services: services, egress_services: programs } = rule
   const [from, to] = [consumers, providers].map((side) => shorten(side.map((actor) => nameActor(actor, names))))
-  return `${from} to ${to}, ${shorten(services.map((service) => nameService(service, names)))}`
+  const ends = `${from} to ${to}, ${shorten(services.map((service) => nameService(service, names)))}`
+  const egress = (programs ?? []).map((service) => nameService(service, names))
+  return [
+    ends,
+    ...(egress.length > 0 ? [`only programs of ${shorten(egress)}`] : []),
+    ...describeConditions(rule, names),
+  ].join('; ')
 }
 
 function shorten(parts: readonly string[]): string {
@@ -17,22 +30,16 @@ function shorten(parts: readonly string[]): string {
   return [...parts.slice(0, MOST_NAMED), ...(rest > 0 ? [`${rest} more`] : [])].join(' + ') || 'no service'
 }
 
-function nameActor({ exclusion, actors, ...actor }: Actor, names: ReferenceNames): string {
-  if (actors !== undefined) return actors === 'ams' ? 'all workloads' : actors
-  const [selector = 'unknown', target] = Object.entries(actor)[0] ?? []
-  return `${exclusion === true ? 'not ' : ''}${nameReference(target, names) ?? selector}`
+function nameActor(actor: Actor, names: ReferenceNames): string {
+  const [selector, target] = selectorOf(actor)
+  const isEveryone = selector === 'actors' && target === 'ams'
+  return `${actor.exclusion === true ? 'not ' : ''}${isEveryone ? 'all workloads' : (nameReference(target, names) ?? selector)}`
 }
 
 function nameService(service: IngressService, names: ReferenceNames): string {
   if ('href' in service) return nameReference(service, names) ?? service.href
-  const { port, to_port: toPort, proto } = service
+  const { port, to_port: toPort, proto, icmp_type: type, icmp_code: code } = service
+  if (type != null) return `${portName({ port: null, proto })} type ${type}${code != null ? ` code ${code}` : ''}`
   const isRange = toPort != null && toPort !== port
   return isRange ? `${port}-${portName({ port: toPort, proto })}` : portName({ port: port ?? null, proto })
-}
-
-function nameReference(target: unknown, names: ReferenceNames): string | undefined {
-  if (typeof target !== 'object' || target === null) return typeof target === 'string' ? target : undefined
-  const { href = '', ...own } = target as { href?: string; key?: string; value?: string; name?: string }
-  const { key, value, name } = { ...names(href), ...own }
-  return key !== undefined && value !== undefined ? `${key}=${value}` : (name ?? href)
 }

@@ -9,6 +9,7 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { compareTexts } from '../text/compare-texts.js'
+import { countOf } from '../text/describe-numbers.js'
 import { catalogOf, type PolicyCatalog } from '../policy/load-snapshot.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
 import { denyType, pceNameOf, type RuleType } from '../policy/rule-type.js'
@@ -41,12 +42,17 @@ export async function readEveryRule(ctx: Context, version: PolicyVersionSelector
       : await loadDenyRules(ctx.pce, ruleSets, ctx.signal)
   const without = complete.filter(({ error }) => error !== undefined)
   const [first] = without
+  const tables = ruleSets.reduce((sum, { ip_tables_rules: own }) => sum + (own?.length ?? 0), 0)
   return {
     rules: inOrder([...complete.flatMap(({ ruleSet }) => rulesOf(ruleSet)), ...boundaries]),
-    unread:
-      first?.error === undefined
+    unread: [
+      ...(first?.error === undefined
         ? []
-        : [`The deny rules of ${without.length} rule sets could not be read: ${first.error}`],
+        : [`The deny rules of ${without.length} rule sets could not be read: ${first.error}`]),
+      ...(tables === 0
+        ? []
+        : [`${countOf(tables, 'rule')} in the words of iptables ${tables === 1 ? 'is' : 'are'} not searched.`]),
+    ],
   }
 }
 

@@ -4,6 +4,7 @@ import {
   EXTERNAL_FIELDS,
   MaybeFlag,
   MaybeList,
+  MaybeNumber,
   MaybeText,
   OneOf,
   Reference,
@@ -39,10 +40,16 @@ export const Actor = Type.Object({
 })
 export type Actor = Static<typeof Actor>
 
-/** A service by href, or a TCP or UDP port (range). */
+/** A service by href, a TCP or UDP port (range), or a type and code of ICMP. */
 export const IngressService = Type.Union([
   Reference,
-  Type.Object({ port: Type.Integer(), to_port: Type.Optional(Type.Integer()), proto: Type.Integer() }),
+  Type.Object({
+    port: Type.Integer(),
+    to_port: Type.Optional(Type.Integer()),
+    proto: Type.Integer(),
+    icmp_type: MaybeNumber,
+    icmp_code: MaybeNumber,
+  }),
 ])
 export type IngressService = Static<typeof IngressService>
 
@@ -63,6 +70,8 @@ const RULE_FIELDS = {
   egress_services: MaybeList(Reference),
   unscoped_consumers: MaybeFlag,
   network_type: Type.Optional(NetworkType),
+  /** Whether the VEN logs the connections; it does not narrow the rule. */
+  log_flow: MaybeFlag,
   /** Only in release 26 and later; the same applies to the next field. */
   all_ips_except_for_in_consumers: MaybeFlag,
   all_ips_except_for_in_providers: MaybeFlag,

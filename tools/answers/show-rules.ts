@@ -3,17 +3,23 @@ import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../../domain/call.js'
 import { type PlannedRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { namesOrHrefs, type ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { showNamesInside } from '../../domain/policy/describe-changes.js'
+import { selectorOf } from '../../domain/policy/read-actor.js'
+import { conditionFieldsOf, describeConditions } from '../../domain/policy/rule-conditions.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
 import { isWritable } from './show-label.js'
+import { isInForce } from '../../domain/policy/load-snapshot.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
 
 /** Converts actors to objects with a type, and a key and value or a name next to each href. */
 function showActors(actors: readonly Actor[] | null | undefined, names: ReferenceNames): ActorOut[] {
-  return (actors ?? []).map(({ exclusion, ...actor }) => {
-    if (actor.actors !== undefined) return { type: actor.actors }
-    const [type, target] = Object.entries(actor)[0] ?? ['unknown', undefined]
+  return (actors ?? []).map((actor) => {
+    const [selector, target] = selectorOf(actor)
+    const excluded = actor.exclusion === true && { exclusion: true }
+    if (typeof target === 'string')
+      return { ...(selector === 'actors' ? { type: target } : { type: selector, key: target }), ...excluded }
     const href = (target as { href?: string } | undefined)?.href
-    return { type, ...(href === undefined ? {} : { href, ...names(href) }), ...(exclusion === true && { exclusion }) }
+    return { type: selector, ...(href === undefined ? {} : { href, ...names(href) }), ...excluded }
   })
 }
 
@@ -27,7 +33,9 @@ export function showScopes(scopes: readonly ScopeEntry[][] | null | undefined, n
   )
 }
 
-export type RuleServiceOut = { href: string; name?: string } | { port?: number; to_port?: number; proto: number }
+export type RuleServiceOut =
+  | { href: string; name?: string }
+  | { port?: number; to_port?: number; proto: number; icmp_type?: number; icmp_code?: number }
 
 /** Converts services to objects with href and name, or to ports with the protocol number. */
 function showServices(services: readonly IngressService[] | null | undefined, names: ReferenceNames): RuleServiceOut[] {
@@ -38,19 +46,42 @@ function showServices(services: readonly IngressService[] | null | undefined, na
           port: service.port,
           ...(service.to_port != null && { to_port: service.to_port }),
           proto: service.proto,
+          ...(service.icmp_type != null && { icmp_type: service.icmp_type }),
+          ...(service.icmp_code != null && { icmp_code: service.icmp_code }),
         },
   )
 }
 
-/** Converts a rule or deny rule to its output form. */
+/** Returns the parts of a rule that refer to other objects, whose names an answer shows. */
+export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
+  rule.providers,
+  rule.consumers,
+  rule.ingress_services,
+  rule.egress_services,
+  conditionFieldsOf(rule),
+]
+
+/**
+ * Returns the fields of a rule that narrow or widen it besides its ends and services, where they are not the default,
+ * with names beside hrefs, and whether the rule is logged.
+ */
+export const showConditionFields = (rule: Rule | DenyRule, names: ReferenceNames): Record<string, unknown> => ({
+  ...showNamesInside(conditionFieldsOf(rule), names),
+  ...(rule.log_flow === true && { log_flow: true }),
+})
+
+/** Converts a rule or deny rule to its output form, with the fields of its conditions as the PCE has them. */
 export function showRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
+  return { ...showParts(rule, type, names), ...showConditionFields(rule, names) }
+}
+
+function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
   const egress = showServices(rule.egress_services, names)
   return {
     rule_type: type,
     href: rule.href,
     enabled: rule.enabled,
     description: rule.description ?? null,
-    ...resolutionOf(rule),
     consumers: showActors(rule.consumers, names),
     providers: showActors(rule.providers, names),
     ingress_services: showServices(rule.ingress_services, names),
@@ -60,16 +91,15 @@ export function showRule(rule: Rule | DenyRule, type: RuleType, names: Reference
   }
 }
 
-/** Returns how the labels of an allow rule are resolved, unless it is the usual way, to workloads only. */
-function resolutionOf(rule: Rule | DenyRule): Partial<Pick<Rule, 'resolve_labels_as'>> {
-  const given = (rule as Partial<Rule>).resolve_labels_as
-  const isUsual = (kinds?: readonly string[]) => kinds?.length === 1 && kinds[0] === 'workloads'
-  if (!given || (isUsual(given.providers) && isUsual(given.consumers))) return {}
-  return { resolve_labels_as: given }
-}
-
 /** Tells which rules of a rule set are shown; without it, all are. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
+
+/** Counts the rules of a rule set that are written in the syntax of iptables, which no answer shows or judges. */
+function showIpTables({ ip_tables_rules: tables }: RuleSet) {
+  const enabled = (tables ?? []).filter(isInForce).length
+  const note = 'In the syntax of iptables: not shown, not judged.'
+  return { ...(tables != null && tables.length > 0 && { ip_tables_rules: { total: tables.length, enabled, note } }) }
+}
 
 /**
  * Converts a rule set to its output form, with allow and deny rules in one list; `denyError` says why deny rules are
@@ -87,7 +117,7 @@ export function showRuleSet(
   ]
   const wanted = isWanted === undefined ? all : all.filter(({ rule }) => isWanted(rule))
   const isBrief = detail === 'standard'
-  const rules = wanted.map(({ rule, type }) => (isBrief ? writeRule : showRule)(rule, type, names))
+  const rules = wanted.map(({ rule, type }) => (isBrief ? writeRule(rule, type, names) : showRule(rule, type, names)))
   return {
     href: ruleSet.href,
     name: ruleSet.name,
@@ -97,6 +127,7 @@ export function showRuleSet(
     ...(ruleSet.update_type != null && { update_type: ruleSet.update_type }),
     ...(denyError !== undefined && { deny_rules_error: denyError }),
     rules_total: all.length,
+    ...showIpTables(ruleSet),
     ...(isWanted !== undefined && { rules_matching: rules.length }),
     rules,
   }
@@ -112,7 +143,7 @@ const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labe
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
   const { href = '', key, value, name, exclusion } = actor
   const type = 'type' in actor ? actor.type : name === undefined ? 'label' : 'label_group'
-  if (type === 'ams') return type
+  if (type === 'ams' && exclusion !== true) return type
   const prefix = NAMED_BY[type]
   const text =
     type === 'label' && key !== undefined ? `${key}=${value}` : prefix && name !== undefined && `${prefix}:${name}`
@@ -152,15 +183,19 @@ function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Re
   )
 }
 
-/** Like showRule, but with ends and services in the form that callers use. */
+/** Like showRule, but with ends and services in the form that callers use, and with conditions in words. */
 function writeRule(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames) {
-  const shown = showRule(rule, type, names)
+  const shown = showParts(rule, type, names)
+  const { resolve_labels_as: resolution } = conditionFieldsOf(rule)
+  const conditions = describeConditions(rule, names, 'resolve_labels_as')
   return {
     ...shown,
     consumers: writeActors(rule.consumers, names),
     providers: writeActors(rule.providers, names),
     ingress_services: writeServices(rule.ingress_services, names),
     ...(shown.egress_services !== undefined && { egress_services: writeServices(rule.egress_services, names) }),
+    ...(resolution !== undefined && { resolve_labels_as: resolution as object }),
+    ...(conditions.length > 0 && { conditions }),
   }
 }
 
@@ -173,8 +208,7 @@ export async function showStoredRule(
   { stored, previous }: { stored: Rule | DenyRule; previous?: Record<string, unknown> },
   type: RuleType,
 ) {
-  const { providers, consumers, ingress_services: ingress, egress_services: egress } = stored
-  const names = await namesOrHrefs(ctx.pce, [providers, consumers, ingress, egress, previous], ctx)
+  const names = await namesOrHrefs(ctx.pce, [referencesOf(stored), previous], ctx)
   const { description, ...rule } = writeRule(stored, type, names)
   return {
     ...(previous !== undefined && { previous: writeFields(previous, names) }),

@@ -5,7 +5,7 @@ import { holdAgainstPce, type PceCheck } from '../../domain/explain/hold-against
 import { speaks } from '../../domain/explain/judge-members.js'
 import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js'
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
-import { listUnjudged } from '../../domain/explain/read-versions.js'
+import { listIpTables } from '../../domain/explain/read-versions.js'
 import type { AskedEnd } from '../../domain/explain/resolve-end.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
@@ -239,6 +239,7 @@ function listNotJudged({ sources, destinations, versions, verdict, service }: Ju
   const unread = [...versions.active.unread.keys(), ...versions.draft.unread.keys()]
   const open = verdict.outcomes.flatMap(({ active, draft }) => [active.undecided, draft.undecided])
   const rest = reasonsOf(...open)
+  const tables = listIpTables(versions, [...sources.members, ...destinations.members])
   return [
     ...sources.notes,
     ...destinations.notes,
@@ -248,6 +249,10 @@ function listNotJudged({ sources, destinations, versions, verdict, service }: Ju
       ? ['process_name or windows_service_name, of the program at the destination, would decide about its rules.']
       : []),
     ...(unread.length > 0 ? [`Deny rules of ${new Set(unread).size} rule sets could not be read.`] : []),
-    ...listUnjudged(versions.active),
+    ...(tables.length > 0
+      ? [
+          `Rules in the words of iptables, which can allow or block anything at these ends, are not judged: ${tables.slice(0, 3).join(', ')}${tables.length > 3 ? ` and ${tables.length - 3} more rule sets` : ''}.`,
+        ]
+      : []),
   ]
 }

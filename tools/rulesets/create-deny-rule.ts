@@ -1,7 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
-import { ActorsInput, RuleParts, ServicesInput, ResolvedServices, StoredRuleOut } from '../../schemas/rule-shapes.js'
+import {
+  ActorsInput,
+  RuleParts,
+  ServicesInput,
+  ResolvedServices,
+  StoredDenyRuleOut,
+} from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -17,7 +23,7 @@ import { showStoredRule } from '../answers/show-rules.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
-  rule: Type.Optional(StoredRuleOut),
+  rule: Type.Optional(StoredDenyRuleOut),
   ingress_services_resolved: ResolvedServices,
   override_deny_warning: Type.Optional(Type.String()),
   differences: DifferencesOut,

@@ -13,7 +13,7 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { nameScopes } from '../answers/hygiene/name-scopes.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
-import { showRule } from '../answers/show-rules.js'
+import { referencesOf, showConditionFields, showRule } from '../answers/show-rules.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'find-rules'
@@ -24,7 +24,7 @@ const End = (description: string) => Type.Optional(Type.Union([...ActorInput.any
 const Row = Type.Object({
   rule_type: RuleTypeOut,
   href: Type.String(),
-  rule: Text('In one line: sources to destinations, services'),
+  rule: Text('In one line: sources to destinations, services; conditions'),
   enabled: Type.Boolean(),
   rule_set: Text('Its name, or that of the enforcement boundary'),
   rule_set_href: Text('Of the rule set, or the boundary'),
@@ -142,7 +142,11 @@ export default defineTool({
     const { found } = result
     const keyed = found.map((one) => ({ ...one, href: one.rule.href }))
     const slice = sliceOfList(keyed, position, maxResults)
-    const names = await loadReferenceNames(ctx.pce, slice.items.map(referencesOf), ctx)
+    const names = await loadReferenceNames(
+      ctx.pce,
+      slice.items.map(({ rule, holder }) => [referencesOf(rule), holder.scopes]),
+      ctx,
+    )
     const rows = slice.items.map((one) => select(showFound(one, names, result, version, detail)))
     const uncertain = found.filter((one) => one.uncertain.length > 0).length
     const envelope = {
@@ -166,14 +170,6 @@ function readVersion(asked: string | number | undefined): 'draft' | 'active' | n
     argument: 'policy_version',
   })
 }
-
-const referencesOf = ({ rule, holder: { scopes } }: FoundRule) => [
-  rule.providers,
-  rule.consumers,
-  rule.ingress_services,
-  rule.egress_services,
-  scopes,
-]
 
 const AS = { providers: 'provider', consumers: 'consumer' } as const
 
@@ -205,6 +201,7 @@ function showFound(
     ...(uncertain.length > 0 && { uncertain: describeReasons(uncertain) }),
     ...(detail === 'full' && { consumers, providers, ingress_services: ingress }),
     ...(detail === 'full' && egress !== undefined && { egress_services: egress }),
+    ...(detail === 'full' && showConditionFields(rule, names)),
   }
 }
 

@@ -31,7 +31,7 @@ import {
   type Slice,
 } from '../answers/page-list.js'
 import { selectFields, type Select } from '../answers/select-fields.js'
-import { showRuleSet } from '../answers/show-rules.js'
+import { referencesOf, showRuleSet } from '../answers/show-rules.js'
 
 const NAME = 'get-rulesets'
 /**
@@ -46,7 +46,7 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
 
 /**
  * Output form of a rule. At detail_level full, consumers, providers and scopes are objects with href, and type, key,
- * value or name.
+ * value or name, and conditions are the fields of the PCE.
  */
 const RuleRow = Type.Object({
   ...RuleOut.properties,
@@ -62,6 +62,7 @@ const Row = Type.Object({
   update_type: Type.Optional(Type.String({ description: 'Pending draft change' })),
   deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
   rules_total: Type.Integer({ description: 'Rules it has' }),
+  ip_tables_rules: Type.Optional(Type.Object({}, { description: 'Their count: not shown or judged' })),
   rules_matching: Type.Optional(
     Type.Integer({ description: 'Those of actor, service or href; the others are not shown' }),
   ),
@@ -234,7 +235,7 @@ async function findRuleSets(
 /** Returns the parts of the shown rules that refer to other objects. */
 function endsOf(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
   const shown = isWanted === undefined ? rulesOf(ruleSet) : rulesOf(ruleSet).filter(isWanted)
-  return shown.map((rule) => [rule.providers, rule.consumers, rule.ingress_services, rule.egress_services])
+  return shown.map(referencesOf)
 }
 
 interface ShownRuleSet {

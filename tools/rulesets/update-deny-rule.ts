@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
-import { RuleChangeInput, ResolvedServices, StoredRuleOut } from '../../schemas/rule-shapes.js'
+import { RuleChangeInput, ResolvedServices, StoredDenyRuleOut } from '../../schemas/rule-shapes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
@@ -14,7 +14,7 @@ import { requireFields, updateObject, withoutStored } from '../../domain/drafts/
 
 const output = Type.Object({
   ...UpdateOutput,
-  rule: Type.Optional(StoredRuleOut),
+  rule: Type.Optional(StoredDenyRuleOut),
   ingress_services_resolved: ResolvedServices,
 })
 

@@ -29,6 +29,7 @@ export const FoundRuleOut = Type.Object({
   applies: StringEnum(['yes', 'uncertain'] as const, { description: 'Whether it is about the flow' }),
   undecided_because: Type.Optional(Type.String({ description: 'Why it is uncertain' })),
   pce_says: Type.Optional(StringEnum(['applies', 'does_not'] as const, { description: 'Where we are uncertain' })),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
   written_to: Type.Array(Type.String(), { description: 'The ends that have it: source, destination' }),
   pairs: Type.Optional(Type.Integer({ description: 'It is about, where not all' })),
   update_type: Type.Optional(Type.String({ description: 'Pending change' })),
@@ -78,6 +79,7 @@ export function showFoundRule(
     ...(answer !== 'yes' && { undecided_because: reasonsOf(atSource, atDestination) ?? '' }),
     ...(answer !== 'yes' &&
       settled !== undefined && { pce_says: settled ? ('applies' as const) : ('does_not' as const) }),
+    ...(held.ruleSet !== null && held.rule.unscoped_consumers === true && { unscoped_consumers: true }),
     written_to: [...(atSource === 'no' ? [] : ['source']), ...(atDestination === 'no' ? [] : ['destination'])],
     ...(pairs < all && { pairs }),
     ...(pending != null && { update_type: pending }),

@@ -43,6 +43,7 @@ const RuleLine = {
   rule: Text('In one line: sources to destinations, services'),
   rule_set: Text('Its name, or that of the enforcement boundary'),
   scope: Text('Of its rule set'),
+  unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
 }
 
 const Finding = Type.Object({
@@ -198,6 +199,7 @@ function describe({ type, rule, holder, scopes, isBoundary }: HeldRule, names: R
     rule_type: type,
     href: rule.href,
     rule: nameRule(rule, names),
+    ...(rule.unscoped_consumers === true && !isBoundary && { unscoped_consumers: true }),
     rule_set: isBoundary ? `enforcement boundary ${holder.name}` : holder.name,
     scope: nameScopes(scopes, names),
   }

@@ -35,6 +35,7 @@ const objects = (what: string) => Type.Optional(Type.Array(Unused, { description
 const RuleLine = {
   href: Type.String(),
   rule: Text('In one line'),
+  unscoped_consumers: Type.Optional(Type.Boolean()),
   rule_set: Text('Its name'),
 }
 
@@ -184,6 +185,7 @@ function nameOf(object: UnusedObject['object']): string {
 const lineOf = (rule: AnyRule, ruleSet: string, names: ReferenceNames) => ({
   href: toDraftHref(rule.href),
   rule: nameRule(rule, names),
+  ...(rule.unscoped_consumers === true && { unscoped_consumers: true }),
   rule_set: ruleSet,
 })
 
