@@ -1,9 +1,9 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import type { Actor, IpTablesRule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { LabelIndex } from '../inventory/labels.js'
-import { isInForce, loadSnapshot, pendingHolders, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
-import { isWrittenTo, type End } from '../policy/match-rules.js'
+import { hasIpTablesFor } from '../policy/ip-tables.js'
+import { loadSnapshot, pendingHolders, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import type { End } from '../policy/match-rules.js'
 
 interface Source {
   pce: PceClient
@@ -48,14 +48,8 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
 export function listIpTables({ active, draft }: PolicyVersions, ends: readonly End[]): string[] {
   const names = [...new Set([active, draft])].flatMap((policy) =>
     policy.ruleSets
-      .filter((set) => isInForce(set) && (set.ip_tables_rules ?? []).some((rule) => isFor(rule, set, ends, policy)))
+      .filter((set) => ends.some((end) => hasIpTablesFor(set, end, policy) !== 'no'))
       .map(({ name }) => name),
   )
   return [...new Set(names)]
-}
-
-function isFor(rule: IpTablesRule, { scopes }: RuleSet, ends: readonly End[], policy: PolicySnapshot): boolean {
-  if (!isInForce(rule)) return false
-  const placed = { scopes, rule: { providers: rule.actors as Actor[], consumers: [], ingress_services: [] } }
-  return ends.some((end) => isWrittenTo(placed, 'providers', end, policy) !== 'no')
 }

@@ -3,7 +3,9 @@ import { isEssential } from '../inventory/protocols.js'
 import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { compileByDestination } from './judge-allowed.js'
+import { hasIpTablesFor } from './ip-tables.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
+import type { End } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
 import { anyOf, both, not, settle, unknown, type Answer } from './three-valued.js'
 
@@ -32,7 +34,7 @@ const HIDDEN = unknown('hidden')
  * Creates the judge for what an end drops in another mode, by the active policy (P50): connections matched by an
  * override deny rule, and connections without an allow rule that the mode (full) or a deny rule (selective) denies. The
  * decision of the PCE is used as well if only this end can have made it. If the policy is null, whatever depends on it
- * is undecided.
+ * is undecided, and so is an end that has rules in the words of iptables.
  */
 export const createModeJudge = (policy: PolicySnapshot | null, change: ModeChange): JudgeDropped =>
   createModeJudges(policy)(change)
@@ -47,10 +49,14 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
     if (!isEnforcing(to)) return () => 'no'
     if (policy !== null) rules ??= compile(policy)
     const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
+    const tables = policy?.ruleSets.filter(({ ip_tables_rules: own }) => (own ?? []).length > 0) ?? []
+    const mayBypass = (end: End) =>
+      policy !== null && tables.some((ruleSet) => hasIpTablesFor(ruleSet, end, policy) !== 'no')
     return (flow, side) => {
       const { source, destination, port, proto, decision } = flow
       // In these modes an end reports a connection as allowed only if its rules allow it (P52).
       if (decision === 'allowed' && allowsByRule(from)) return 'no'
+      if (mayBypass(side === 'src' ? source : destination)) return unknown('iptables')
       const at = side === 'src' ? 'atSource' : 'atDestination'
       const matches = (type: RuleType): Answer =>
         rules === null ? unread : anyOf(rules[type](destination).map((match) => match[at](source, port, proto)))

@@ -243,3 +243,34 @@ t.test('rules in the words of iptables are counted, and judged nowhere', async (
     'they are for neither end',
   )
 })
+
+t.test('what another mode would cut is not known at an end with rules in the words of iptables', async (t) => {
+  const plain = handMade({
+    hosts: {
+      'web-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
+      'db-1': { ip: '10.0.0.2', labels: 'app=crm env=prod' },
+    },
+    flows: [{ from: 'web-1', to: 'db-1', connections: 7 }],
+    ruleSets: [{ name: 'crm', scope: 'app=crm env=prod' }],
+  })
+  const ask = async (ip_tables_rules: object[]) => {
+    const estate = { ...plain, ruleSets: [{ ...plain.ruleSets[0]!, ip_tables_rules }] } as Estate
+    const bench = await startBench(t, { estate })
+    const { message } = await bench.ok('preview-enforcement-change', {
+      enforcement_mode: 'full',
+      app_name: 'crm',
+      env_name: 'prod',
+    })
+    return /\d+ connections would be cut and \d+ possibly/.exec(message as string)?.[0]
+  }
+  const table = {
+    href: '/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/1',
+    enabled: true,
+    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j ACCEPT' }],
+    actors: [{ actors: 'ams' }],
+    ip_version: '4',
+  }
+  t.equal(await ask([]), '7 connections would be cut and 0 possibly')
+  t.equal(await ask([table]), '0 connections would be cut and 7 possibly')
+  t.equal(await ask([{ ...table, enabled: false }]), '7 connections would be cut and 0 possibly')
+})

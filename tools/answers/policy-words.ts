@@ -28,4 +28,4 @@ export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
 
 /** Warning about a new override deny rule. */
 export const OVERRIDE_WARNING =
-  'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny.'
+  'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny. VENs older than 22.3.0 ignore it.'
