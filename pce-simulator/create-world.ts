@@ -9,7 +9,7 @@ import { seedGenericKinds } from './kinds/generic-kinds.js'
 import { kindOf } from './kinds/index.js'
 import { BUILT_IN_DIMENSIONS } from './kinds/label-dimension.js'
 import { DEFAULT_PROFILE } from './kinds/pairing-profile.js'
-import { bareReferences } from './kinds/rule-kind.js'
+import { ALLOW_RULES, DENY_RULES, bareReferences, type RuleKind } from './kinds/rule-kind.js'
 import type { Estate } from './model.js'
 import { REALITIES, type PceSimulatorOptions } from './options.js'
 import { addVersion } from './policy-versions/provision.js'
@@ -124,13 +124,17 @@ function loadPolicy(world: World, estate: Estate): void {
   for (const service of [...missing(estate.services, allServices(world)), ...estate.services]) load('services', service)
   for (const ruleSet of estate.ruleSets) {
     const { rules, deny_rules, ...rest } = ruleSet
-    const bare = ({ href, ...fields }: VersionedObject) => ({ href, ...bareReferences(fields) })
+    // A PCE answers every field of a rule, so what the estate leaves out has its default.
+    const fill = (kind: RuleKind) => (rule: VersionedObject) => {
+      const { href, ...fields } = rule
+      return { href, ...kind.defaults, ...bareReferences(fields) }
+    }
     load('rule_sets', {
       ip_tables_rules: [],
       ...rest,
       ...bareReferences({ scopes: ruleSet.scopes }),
-      rules: (rules ?? []).map(bare),
-      deny_rules: (deny_rules ?? []).map(bare),
+      rules: (rules ?? []).map(fill(ALLOW_RULES)),
+      deny_rules: (deny_rules ?? []).map(fill(DENY_RULES)),
     })
     for (const rule of rules ?? []) reserve(world, 'sec_rules', rule.href)
     for (const rule of deny_rules ?? []) reserve(world, 'deny_rules', rule.href)

@@ -46,6 +46,7 @@ export const ALLOW_RULES: RuleKind = {
     machine_auth: false,
     consuming_security_principals: [],
     use_workload_subnets: [],
+    log_flow: false,
     external_data_set: null,
     external_data_reference: null,
   },

@@ -70,6 +70,7 @@ const ALLOW_OPTIONAL = {
   machine_auth: Type.Optional(Type.Boolean()),
   consuming_security_principals: Type.Optional(Type.Array(Href)),
   use_workload_subnets: Type.Optional(Type.Array(OneOf('providers', 'consumers'), { maxItems: 2 })),
+  log_flow: Type.Optional(Type.Boolean()),
 }
 /** Clients that modify an object they have read send this field back. It is ignored. */
 const UPDATE_TYPE = { update_type: Type.Optional(OneOf('create', 'update', 'delete')) }
