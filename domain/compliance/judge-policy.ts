@@ -6,6 +6,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
+import { isLimited } from '../policy/rule-conditions.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 import { anyOf, isUnknown, undecidedBecause, unknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { hasExactScope, ringfenceName } from '../ringfence/find-existing.js'
@@ -153,8 +154,9 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 
 /**
  * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
- * rule that opens some services to any address, or every service to all workloads, is a WARNING. All services inside
- * the application are fine, because a ringfence allows exactly that.
+ * rule that opens some services to any address, or every service to all workloads, is a WARNING, and so is one that is
+ * as open, but for certain users, machines or networks only. All services inside the application are fine, because a
+ * ringfence allows exactly that.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {
@@ -170,29 +172,35 @@ export const leastPrivilege: Evaluator = evaluator(
       return {
         ...one,
         from: breadthOf(one, isBroadList),
+        limited: isLimited(one.rule),
         everything: everything === 'yes' || coversEveryPort(one.rule.ingress_services, policy),
         answers: [...one.answers, everything],
       }
     })
-    const open = judged.filter(({ from, everything }) => from === 'anybody' && everything)
-    const wide = judged.filter(({ from, everything }) => (from === 'anybody') !== everything && from !== 'named')
+    const isOpen = ({ from, everything }: (typeof judged)[number]) =>
+      from === 'anybody' || (from === 'all workloads' && everything)
+    const broad = judged.filter((one) => !one.limited && isOpen(one))
+    const limited = judged.filter((one) => one.limited && isOpen(one))
+    const open = broad.filter(({ from, everything }) => from === 'anybody' && everything)
+    const wide = broad.filter((one) => !open.includes(one))
     const counts = {
       allow_rules: judged.length,
       everything_from_anybody: open.length,
       some_services_from_anybody: wide.filter(({ from }) => from === 'anybody').length,
       everything_from_all_workloads: wide.filter(({ from }) => from === 'all workloads').length,
+      ...(limited.length > 0 && { as_open_but_limited: limited.length }),
     }
     if (judged.length === 0) return notAssessed('No allow rule in force has it as a provider.', { counts })
-    const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}${describeUndecided(judged)}`
+    const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}${found(limited.length, 'rule', 'as open, but for certain users, machines or networks only')}${describeUndecided(judged)}`
     return {
-      status: open.length > 0 ? 'FAIL' : wide.length > 0 ? 'WARNING' : 'PASS',
+      status: open.length > 0 ? 'FAIL' : wide.length + limited.length > 0 ? 'WARNING' : 'PASS',
       detail:
         text.trim() ||
         `None of ${countOf(judged.length, 'allow rule')} is open to any address, or opens every service to all workloads.`,
       evidence: {
         counts,
-        ...(open.length + wide.length > 0 && {
-          rules: [...open, ...wide].slice(0, MOST_EVIDENCE).map(({ href }) => href),
+        ...(open.length + wide.length + limited.length > 0 && {
+          rules: [...open, ...wide, ...limited].slice(0, MOST_EVIDENCE).map(({ href }) => href),
         }),
       },
     }

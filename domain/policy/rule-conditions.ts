@@ -70,6 +70,20 @@ export function conditionFieldsOf(rule: object): Record<string, unknown> {
   return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
 }
 
+/** Conditions that leave who may connect as it is, or widen it. */
+const NOT_NARROWING = new Set(['stateless', 'use_workload_subnets', 'resolve_labels_as', 'network_type'])
+
+/**
+ * Returns true if conditions admit only some of the connections that the ends and services of a rule describe, or may
+ * do so: for certain users, machines or networks, or by a field whose meaning is not known.
+ */
+export const isLimited = (rule: { network_type?: unknown }): boolean =>
+  rule.network_type === 'non_brn' ||
+  isForUnknownNetwork(rule) ||
+  Object.keys(conditionFieldsOf(rule)).some(
+    (field) => !NOT_NARROWING.has(field) && !field.startsWith('all_ips_except_for_in_'),
+  )
+
 /** The most user groups that are named, and the most characters of a value whose meaning is not known. */
 const MOST_GROUPS = 4
 const MOST_CHARACTERS = 80

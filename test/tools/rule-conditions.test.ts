@@ -274,3 +274,25 @@ t.test('what another mode would cut is not known at an end with rules in the wor
   t.equal(await ask([table]), '0 connections would be cut and 7 possibly')
   t.equal(await ask([{ ...table, enabled: false }]), '7 connections would be cut and 0 possibly')
 })
+
+t.test('a rule that is open to some users only is not said to be open to everybody', async (t) => {
+  const plain = handMade({
+    hosts: { 'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod', mode: 'full' } },
+    ruleSets: [{ name: 'pay', scope: 'app=pay env=prod', allow: [{ from: 'any', to: 'ams', extra: true }] }],
+  })
+  const ask = async (fields: object) => {
+    const [set] = plain.ruleSets
+    const rules = set!.rules!.map((rule) => ({ ...rule, ...fields }))
+    const bench = await startBench(t, { estate: { ...plain, ruleSets: [{ ...set!, rules }] } as Estate })
+    const { findings } = await bench.ok('compliance-check', { framework: 'pci-dss', app_name: 'pay', env_name: 'prod' })
+    const { status, detail } = findings.find((one: Json) => one.id === 'PCI-7.1')
+    return `${status}: ${detail}`
+  }
+  const everybody = 'FAIL: 1 rule opening every service to any address.'
+  t.equal(await ask(NO_CONDITIONS), everybody)
+  t.equal(await ask({ stateless: true, network_type: 'all', log_flow: true }), everybody)
+  const limited = 'WARNING: 1 rule as open, but for certain users, machines or networks only.'
+  t.equal(await ask({ consuming_security_principals: [FINANCE] }), limited)
+  t.equal(await ask({ network_type: 'non_brn' }), limited)
+  t.equal(await ask({ posture: 'healthy' }), limited)
+})
