@@ -34,9 +34,9 @@ export const ContainerCluster = Type.Object({
   nodes: MaybeList(Type.Object({ name: MaybeText, pod_subnet: MaybeText, machine_id: MaybeText })),
   errors: MaybeList(
     Type.Object({
-      audit_event: Type.Optional(Reference),
+      audit_event: Maybe(Reference),
       duplicate_ids: MaybeList(Type.Unknown()),
-      error_type: Type.String(),
+      error_type: MaybeText,
     }),
   ),
   datacenter_nat_1to1: MaybeFlag,

@@ -41,7 +41,7 @@ t.test('get-container-clusters', async (t) => {
     const answer = await bench.ok('get-container-clusters')
     t.same(
       answer.container_clusters,
-      clusters.map(({ href, name, online, cluster_mode, kubelink_version, container_runtime, nodes }) => ({
+      clusters.map(({ href, name, online, cluster_mode, kubelink_version, container_runtime, nodes, ...more }) => ({
         href,
         name,
         online,
@@ -49,11 +49,43 @@ t.test('get-container-clusters', async (t) => {
         cluster_mode,
         kubelink_version,
         container_runtime,
+        manager_type: more.manager_type,
+        last_connected: more.last_connected,
+        errors: [],
         node_count: nodes.length,
         nodes: nodes.map((node: Json) => ({ name: node.name })),
       })),
     )
     partial(t, answer, { total_count: clusters.length, pce_total: clusters.length, truncated: false })
+  })
+
+  await t.test('shows what is wrong with a cluster; what the PCE does not tell is null', async (t) => {
+    const href = '/orgs/1/container_clusters/broken'
+    const event = '/orgs/1/events/7'
+    const clusters = [
+      {
+        href,
+        last_connected: '2026-06-13T12:00:00.000Z',
+        manager_type: 'Kubernetes v1.30.1',
+        errors: [
+          { audit_event: { href: event }, duplicate_ids: ['m1'], error_type: 'duplicate_machine_ids' },
+          { audit_event: null, duplicate_ids: null, error_type: null },
+        ],
+      },
+      { href, online: null, errors: null, nodes: null, cluster_mode: null },
+    ]
+    const server = await startServer(t, () => ({ body: clusters, headers: { 'x-total-count': '2' } }))
+    const scripted = benchOf(t, simulator, `http://127.0.0.1:${server.port}`)
+    const [broken, silent] = (await scripted.ok('get-container-clusters')).container_clusters
+    t.same(
+      [broken.errors, broken.last_connected, broken.manager_type],
+      [
+        [{ error_type: 'duplicate_machine_ids', machine_ids: ['m1'], audit_event: event }, { error_type: null }],
+        '2026-06-13T12:00:00.000Z',
+        'Kubernetes v1.30.1',
+      ],
+    )
+    t.same([silent.online, silent.errors, silent.clas_mode, silent.last_connected], [null, null, null, null])
   })
 
   await t.test('returns 50 by default, filters by substring, and pages', async (t) => {

@@ -17,11 +17,23 @@ const Text = (description: string) => Nullable(Type.String({ description }))
 const Row = Type.Object({
   href: Type.String(),
   name: Text('Name'),
-  online: Type.Boolean(),
-  clas_mode: Type.Boolean({ description: 'Cluster-local actor store' }),
+  online: Nullable(Type.Boolean()),
+  clas_mode: Nullable(Type.Boolean({ description: 'Cluster-local actor store' })),
   cluster_mode: Text('legacy or clas'),
   kubelink_version: Text('Kubelink'),
   container_runtime: Text('Runtime'),
+  manager_type: Text('Orchestrator'),
+  last_connected: Text('When Kubelink was last heard'),
+  errors: Nullable(
+    Type.Array(
+      Type.Object({
+        error_type: Text('Kind'),
+        machine_ids: Type.Optional(Type.Array(Type.String(), { description: 'Ids of several nodes' })),
+        audit_event: Type.Optional(Type.String({ description: 'Event' })),
+      }),
+      { description: 'Reported by the PCE' },
+    ),
+  ),
   node_count: Type.Integer(),
   nodes: Type.Array(Type.Object({ name: Text('Node') }), { description: `Nodes, ${MAX_NODES} at most` }),
 })
@@ -64,16 +76,31 @@ export default defineTool({
   },
 })
 
+type ClusterError = NonNullable<ContainerCluster['errors']>[number]
+
+/** Shows an error of a cluster; in one about machine ids, `duplicate_ids` are those that several nodes have. */
+function showError({ error_type: type, duplicate_ids: ids, audit_event: event }: ClusterError) {
+  return {
+    error_type: type ?? null,
+    ...(ids != null &&
+      ids.length > 0 && { machine_ids: ids.map((id) => (typeof id === 'string' ? id : JSON.stringify(id))) }),
+    ...(event != null && { audit_event: event.href }),
+  }
+}
+
 function showCluster(cluster: ContainerCluster) {
   const nodes = cluster.nodes ?? []
   return {
     href: cluster.href,
     name: cluster.name ?? null,
-    online: cluster.online === true,
-    clas_mode: cluster.cluster_mode === 'clas',
+    online: cluster.online ?? null,
+    clas_mode: cluster.cluster_mode == null ? null : cluster.cluster_mode === 'clas',
     cluster_mode: cluster.cluster_mode ?? null,
     kubelink_version: cluster.kubelink_version ?? null,
     container_runtime: cluster.container_runtime ?? null,
+    manager_type: cluster.manager_type ?? null,
+    last_connected: cluster.last_connected ?? null,
+    errors: cluster.errors?.map(showError) ?? null,
     node_count: nodes.length,
     nodes: nodes.slice(0, MAX_NODES).map(({ name }) => ({ name: name ?? null })),
   }
