@@ -320,7 +320,7 @@ export function createLabelExpander(
 ): (references: readonly LabelRef[]) => Promise<Expand> {
   let index: LabelIndex | undefined
   let isFresh = false
-  const isComplete = ({ key, value }: LabelRef) => key !== undefined && value !== undefined
+  const isComplete = ({ key, value }: LabelRef) => key != null && value != null
   const expand: Expand = (reference) => {
     const known = isComplete(reference) ? reference : (index?.get(reference.href) ?? reference)
     return { href: known.href, key: known.key, value: known.value }

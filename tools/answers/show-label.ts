@@ -1,4 +1,5 @@
 import type { LabelOutput } from '../../domain/inventory/labels.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
 import { writeLabel } from '../../schemas/label-reference.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
 
@@ -8,3 +9,12 @@ export const isWritable = ({ key, value }: { key: string; value: string }): bool
 
 /** Writes a label in the form that callers use, `key=value`, or as an object if that form would not identify it. */
 export const shortLabel = (label: LabelOutput): string | LabelOutput => (isWritable(label) ? writeLabel(label) : label)
+
+/**
+ * Shows a label of an object: in the form that callers use, or as an object in full detail. A label whose key and value
+ * nobody knows, because it was deleted or the caller may not see it, is shown as its href.
+ */
+export function showLabelOf({ href, key, value }: LabelRef, detail?: 'standard' | 'full'): string | LabelOutput {
+  if (key == null || value == null) return href
+  return detail === 'full' ? { href, key, value } : shortLabel({ href, key, value })
+}

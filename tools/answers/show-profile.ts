@@ -5,7 +5,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
 import { Nullable } from '../../schemas/common.js'
-import { shortLabel } from './show-label.js'
+import { showLabelOf } from './show-label.js'
 
 const Written = Type.Union([Type.String(), LabelOut], { description: 'key=value' })
 const Text = (description: string) => Nullable(Type.String({ description }))
@@ -43,10 +43,7 @@ export async function showProfiles(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
 ): Promise<ProfileOut[]> {
   const expand = await labelExpander(ctx.pce, profiles.flatMap(labelsIn), ctx)
-  const show = (reference: LabelRef) => {
-    const { href, key = '', value = '' } = expand(reference)
-    return shortLabel({ href, key, value })
-  }
+  const show = (reference: LabelRef) => showLabelOf(expand(reference))
   return profiles.map((profile) => {
     const { assign_labels: assigned, labels } = profile
     return {

@@ -2,8 +2,8 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadOut } from '../../schemas/workload-shapes.js'
 import { isManaged, osType } from '../../domain/inventory/workloads.js'
-import { showLabel, type LabelOutput } from '../../domain/inventory/labels.js'
-import { shortLabel } from './show-label.js'
+import type { LabelOutput } from '../../domain/inventory/labels.js'
+import { showLabelOf } from './show-label.js'
 
 /** Columns of the compact form that precede those for label keys (T23). */
 export const COMPACT_COLUMNS = [
@@ -42,15 +42,15 @@ export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 
-/** Returns the labels of a workload; `known` supplies key and value of labels that the PCE returns only by href. */
-function wholeLabels(labels: Workload['labels'], known: readonly LabelOutput[]): LabelOutput[] {
+/** Shows the labels of a workload; `known` supplies key and value of labels that the PCE returns only by href. */
+function showLabels(labels: Workload['labels'], known: readonly LabelOutput[], detail?: 'full'): WorkloadOut['labels'] {
   const byHref = new Map(known.map((label) => [label.href, label]))
-  return (labels ?? []).map((label) => showLabel({ key: '', value: '', ...byHref.get(label.href), ...label }))
+  return (labels ?? []).map((label) => showLabelOf({ ...byHref.get(label.href), ...label }, detail))
 }
 
 /** Writes the labels of a workload in the form that callers use. */
 export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] =>
-  wholeLabels(labels, known).map(shortLabel)
+  showLabels(labels, known)
 
 /**
  * Shows a workload that was created, with the hrefs of its labels, because some may be new. The mode is left out,
@@ -58,7 +58,7 @@ export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly 
  */
 export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)
-  return { ...shown, labels: wholeLabels(workload.labels, known) }
+  return { ...shown, labels: showLabels(workload.labels, known, 'full') }
 }
 
 /** Shows a workload after a write. */

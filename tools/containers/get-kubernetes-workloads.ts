@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Nullable } from '../../schemas/common.js'
-import { LabelsOut, writeLabel } from '../../schemas/label-reference.js'
+import { LabelsOut } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
@@ -9,6 +9,7 @@ import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
+import { showLabelOf } from '../answers/show-label.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { findByHref } from '../../domain/inventory/find-object.js'
 
@@ -88,19 +89,22 @@ function showKubernetesWorkload(
   detail: 'standard' | 'full' | undefined,
 ) {
   const cluster = workload.container_cluster
-  const labels = (workload.labels ?? []).map(expand).map(({ key = '', value = '' }) => ({ key, value }))
   return {
     href: workload.href,
     name: workload.name,
     kind: workload.kind,
     namespace: workload.namespace,
-    labels: detail === 'full' ? labels : labels.map(writeLabel),
+    labels: (workload.labels ?? []).map((label) => withoutOwnHref(showLabelOf(expand(label), detail))),
     enforcement_mode: workload.enforcement_mode ?? null,
     security_policy_sync_state: workload.security_policy_sync_state ?? null,
     cluster: cluster?.name ?? null,
     cluster_href: cluster?.href ?? null,
   }
 }
+
+/** Leaves out the href of a label that is shown with key and value, since those identify it. */
+const withoutOwnHref = (label: ReturnType<typeof showLabelOf>) =>
+  typeof label === 'string' ? label : { key: label.key, value: label.value }
 
 /** Returns a test for whether a workload's cluster name is unique among the clusters of these workloads. */
 function tellsCluster(workloads: readonly KubernetesWorkload[]): (workload: KubernetesWorkload) => boolean {

@@ -198,7 +198,7 @@ export default defineTool({
         ip_addresses: (workload.interfaces ?? []).flatMap(({ address }) => address ?? []),
         managed: isManaged(workload),
         labels: (labelsOf.get(workload) ?? []).map(({ key, value, href }) =>
-          key === undefined ? href : `${key}=${value}`,
+          key == null || value == null ? href : `${key}=${value}`,
         ),
         missing: [...subject.missing],
         suggestions: (suggestions[at] ?? []).map(({ key, value, ...suggestion }) => ({

@@ -26,7 +26,7 @@ import {
 import { sizeOf } from '../../domain/policy/intervals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { mostRowsShown, showSections, Truncation } from '../answers/byte-budget.js'
-import { shortLabel } from '../answers/show-label.js'
+import { showLabelOf } from '../answers/show-label.js'
 
 /** Default maximum number of rows per list. */
 const MOST_ROWS = 10
@@ -316,10 +316,7 @@ function showWorkload(
     href,
     managed: isManaged(workload),
     addresses: [...new Set(addresses)].slice(0, MOST_NAMED),
-    labels: (labels ?? []).map((label) => {
-      const { href: own, key = '', value = '' } = expand(label)
-      return value === '' ? { href: own, key, value } : shortLabel({ href: own, key, value })
-    }),
+    labels: (labels ?? []).map((label) => showLabelOf(expand(label))),
   }
 }
 

@@ -25,7 +25,7 @@ import { reasonOf } from '../../domain/inventory/pce-errors.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
-import { shortLabel } from '../answers/show-label.js'
+import { showLabelOf } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
 /** Maximum number of users that a row names unless all are requested. */
@@ -128,10 +128,7 @@ export default defineTool({
       resolved.flatMap(({ members }) => members.labels),
       ctx,
     )
-    const show = (label: LabelRef) => {
-      const { href, key = '', value = '' } = expand(label)
-      return detail === 'full' || value === '' ? { href, key, value } : shortLabel({ href, key, value })
-    }
+    const show = (label: LabelRef) => showLabelOf(expand(label), detail)
     const shown = resolved.map(({ group, members }) => {
       const row = {
         ...showGroup(group, members, tree, show),

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Nullable } from '../../schemas/common.js'
-import { LabelOut, LabelsOut, writeLabel } from '../../schemas/label-reference.js'
+import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { PairingProfile } from '../../schemas/pce/ven.js'
@@ -9,6 +9,7 @@ import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
+import { showLabelOf } from '../answers/show-label.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 
 const NAME = 'get-pairing-profiles'
@@ -70,7 +71,6 @@ function showPairingProfile(
   expand: (label: LabelRef) => LabelRef,
   detail: 'standard' | 'full' | undefined,
 ) {
-  const labels = (profile.labels ?? []).map(expand).map(({ href, key = '', value = '' }) => ({ href, key, value }))
   return {
     href: profile.href,
     name: profile.name ?? '',
@@ -78,6 +78,6 @@ function showPairingProfile(
     enforcement_mode_lock: profile.enforcement_mode_lock ?? null,
     enabled: profile.enabled === true,
     is_default: profile.is_default === true,
-    labels: detail === 'full' ? labels : labels.map(writeLabel),
+    labels: (profile.labels ?? []).map((label) => showLabelOf(expand(label), detail)),
   }
 }

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Nullable } from '../../schemas/common.js'
-import { LabelOut, LabelsOut, writeLabel } from '../../schemas/label-reference.js'
+import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { VirtualService } from '../../schemas/pce/virtual-service.js'
@@ -13,6 +13,7 @@ import { defineTool } from '../define.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
+import { showLabelOf } from '../answers/show-label.js'
 import { withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-virtual-services'
@@ -111,7 +112,6 @@ function show(
   detail: 'standard' | 'full' | undefined,
 ): Static<typeof Row> {
   const { service, service_ports: ports, service_addresses: addresses, ip_overrides: overrides } = item
-  const labels = (item.labels ?? []).map(expand).map(({ href, key = '', value = '' }) => ({ href, key, value }))
   return {
     href: item.href,
     name: item.name,
@@ -120,7 +120,7 @@ function show(
       service: { href: service.href, ...(service.name != null && { name: service.name }) },
     }),
     ...(ports != null && { service_ports: ports.map(withoutNulls) }),
-    labels: detail === 'full' ? labels : labels.map(writeLabel),
+    labels: (item.labels ?? []).map((label) => showLabelOf(expand(label), detail)),
     ...(item.apply_to !== undefined && { apply_to: item.apply_to }),
     ...(addresses != null && addresses.length > 0 && { service_addresses: addresses.map(showAddress) }),
     ...(overrides != null && overrides.length > 0 && { ip_overrides: [...overrides] }),

@@ -175,7 +175,7 @@ export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: L
       return [change.workload.name, change.workload.href, before, after, `${outcome}${why}${has}`]
     })
 
-const writeShort = ({ key, value, href }: LabelRef) => (key === undefined ? href : `${key}=${value}`)
+const writeShort = ({ key, value, href }: LabelRef) => (key == null || value == null ? href : `${key}=${value}`)
 
 /** Counts the outcomes. */
 export function countOutcomes(results: readonly WrittenLabels[]): Record<LabelOutcome, number> {
