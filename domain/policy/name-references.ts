@@ -1,4 +1,5 @@
 import type { PceClient } from '../../pce-client/index.js'
+import type { Rule } from '../../schemas/pce/rule-set.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { loadUserGroups, type ReferenceNames } from '../inventory/reference-names.js'
 import type { PolicyCatalog } from './load-snapshot.js'
@@ -42,7 +43,7 @@ export async function withUserGroups(
   rules: readonly object[],
 ): Promise<ReferenceNames> {
   const hrefs = rules.flatMap((rule) => {
-    const groups = (rule as { consuming_security_principals?: { href: string }[] | null }).consuming_security_principals
+    const { consuming_security_principals: groups } = rule as Partial<Rule>
     return (groups ?? []).map(({ href }) => href)
   })
   if (hrefs.length === 0) return names

@@ -72,6 +72,8 @@ t.test("existing rules that do less than the ringfence's do not count", async (t
     ['a dimension', { consumers: [...both, { label_dimension: 'role' }] }, /its consumers include something else/],
     ['a provider dimension', { providers: [ams, { label_dimension: 'role' }] }, /its providers include something else/],
     ['a network', { network_type: 'non_brn' }, /further conditions/],
+    ['a network of a later release', { network_type: 'guest' }, /further conditions/],
+    ['a field of a later release', { posture: 'healthy' }, /further conditions/],
     ['all addresses but', { all_ips_except_for_in_consumers: true }, /further conditions/],
     ['all addresses but, providers', { all_ips_except_for_in_providers: true }, /further conditions/],
     ['stateless', { stateless: true }, /further conditions/],
