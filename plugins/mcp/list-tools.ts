@@ -100,9 +100,14 @@ function without(
 
 /**
  * Output schemas have only types. The meaning of their fields is in docs/tools.md, since it would be a fifth of the
- * list.
+ * list. An object of any fields has no `properties`, because an empty list of them says nothing.
  */
-const typesOnly = (schema: unknown): unknown => without(schema, (keyword) => keyword === 'description')
+const typesOnly = (schema: unknown): unknown =>
+  without(
+    schema,
+    (keyword, value) =>
+      keyword === 'description' || (keyword === 'properties' && Object.keys(value as object).length === 0),
+  )
 
 const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern']
 
