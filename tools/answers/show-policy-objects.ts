@@ -54,6 +54,7 @@ export function showService(service: Service): ServiceOut {
 }
 
 /** An entry of a service without the fields that the PCE leaves null. */
-export function withoutNulls(entry: object): object {
-  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null && value !== undefined))
+export function withoutNulls<T extends object>(entry: T): { [K in keyof T]?: NonNullable<T[K]> } {
+  const told = Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)
+  return Object.fromEntries(told) as { [K in keyof T]?: NonNullable<T[K]> }
 }

@@ -1,5 +1,4 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { Nullable } from '../../schemas/common.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { ContainerCluster } from '../../schemas/pce/container-cluster.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
@@ -7,35 +6,28 @@ import { matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
+import { withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-container-clusters'
 const DEFAULT_MAX_RESULTS = 50
 /** Maximum number of nodes shown per cluster. The largest clusters have thousands, which no answer can hold. */
 const MAX_NODES = 500
-const Text = (description: string) => Nullable(Type.String({ description }))
 
 const Row = Type.Object({
   href: Type.String(),
-  name: Text('Name'),
-  online: Nullable(Type.Boolean()),
-  clas_mode: Nullable(Type.Boolean({ description: 'Cluster-local actor store' })),
-  cluster_mode: Text('legacy or clas'),
-  kubelink_version: Text('Kubelink'),
-  container_runtime: Text('Runtime'),
-  manager_type: Text('Orchestrator'),
-  last_connected: Text('When Kubelink was last heard'),
-  errors: Nullable(
-    Type.Array(
-      Type.Object({
-        error_type: Text('Kind'),
-        machine_ids: Type.Optional(Type.Array(Type.String(), { description: 'Ids of several nodes' })),
-        audit_event: Type.Optional(Type.String({ description: 'Event' })),
-      }),
-      { description: 'Reported by the PCE' },
-    ),
-  ),
+  name: Type.String({ description: 'Name' }),
+  online: Type.Boolean({ description: 'Absent: the PCE does not tell' }),
+  clas_mode: Type.Boolean({ description: 'Cluster-local actor store' }),
+  cluster_mode: Type.String({ description: 'legacy or clas' }),
+  kubelink_version: Type.String({ description: 'Kubelink' }),
+  container_runtime: Type.String({ description: 'Runtime' }),
+  manager_type: Type.String({ description: 'Orchestrator' }),
+  last_connected: Type.String({ description: 'When Kubelink was last heard' }),
+  errors: Type.Array(Type.String(), { description: 'error_type: ids (event)' }),
   node_count: Type.Integer(),
-  nodes: Type.Array(Type.Object({ name: Text('Node') }), { description: `Nodes, ${MAX_NODES} at most` }),
+  nodes: Type.Array(Type.Object({ name: Type.Optional(Type.String({ description: 'Node' })) }), {
+    description: `Nodes, ${MAX_NODES} at most`,
+  }),
 })
 
 const output = Type.Object({
@@ -45,7 +37,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Container clusters (Kubernetes, OpenShift).',
+  summary: 'Clusters (Kubernetes, OpenShift).',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
@@ -78,30 +70,30 @@ export default defineTool({
 
 type ClusterError = NonNullable<ContainerCluster['errors']>[number]
 
-/** Shows an error of a cluster; in one about machine ids, `duplicate_ids` are those that several nodes have. */
-function showError({ error_type: type, duplicate_ids: ids, audit_event: event }: ClusterError) {
-  return {
-    error_type: type ?? null,
-    ...(ids != null &&
-      ids.length > 0 && { machine_ids: ids.map((id) => (typeof id === 'string' ? id : JSON.stringify(id))) }),
-    ...(event != null && { audit_event: event.href }),
-  }
+/** Writes an error of a cluster, such as `duplicate_machine_ids: ID, ID (/orgs/1/events/7)`. */
+function writeError({ error_type: type, duplicate_ids: ids, audit_event: event }: ClusterError): string {
+  const duplicates = (ids ?? []).map((id) => (typeof id === 'string' ? id : JSON.stringify(id))).join(', ')
+  const text = duplicates === '' ? (type ?? 'unknown') : `${type ?? 'unknown'}: ${duplicates}`
+  return event == null ? text : `${text} (${event.href})`
 }
 
 function showCluster(cluster: ContainerCluster) {
   const nodes = cluster.nodes ?? []
+  const { cluster_mode: mode } = cluster
   return {
     href: cluster.href,
-    name: cluster.name ?? null,
-    online: cluster.online ?? null,
-    clas_mode: cluster.cluster_mode == null ? null : cluster.cluster_mode === 'clas',
-    cluster_mode: cluster.cluster_mode ?? null,
-    kubelink_version: cluster.kubelink_version ?? null,
-    container_runtime: cluster.container_runtime ?? null,
-    manager_type: cluster.manager_type ?? null,
-    last_connected: cluster.last_connected ?? null,
-    errors: cluster.errors?.map(showError) ?? null,
+    ...withoutNulls({
+      name: cluster.name,
+      online: cluster.online,
+      clas_mode: mode == null ? null : mode === 'clas',
+      cluster_mode: mode,
+      kubelink_version: cluster.kubelink_version,
+      container_runtime: cluster.container_runtime,
+      manager_type: cluster.manager_type,
+      last_connected: cluster.last_connected,
+      errors: cluster.errors?.map(writeError),
+    }),
     node_count: nodes.length,
-    nodes: nodes.slice(0, MAX_NODES).map(({ name }) => ({ name: name ?? null })),
+    nodes: nodes.slice(0, MAX_NODES).map(({ name }) => withoutNulls({ name })),
   }
 }

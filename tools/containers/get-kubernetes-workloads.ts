@@ -47,7 +47,7 @@ export default defineTool({
       cluster_href: Type.Optional(Type.String({ description: 'Cluster' })),
       namespace: Part(),
       ...ExactInput,
-      detail_level: DetailLevel('full: labels as objects, cluster_href'),
+      detail_level: DetailLevel('full: objects, cluster_href'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },

@@ -32,7 +32,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Pairing profiles: what a workload gets with its VEN.',
+  summary: 'Pairing profiles of new workloads.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
