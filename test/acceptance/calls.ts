@@ -1,6 +1,12 @@
-/** The calls that both transports answer alike: one or more of each tool, and those that are refused. */
+/** The calls that both transports answer alike: one or more for each tool of `default`, and calls that are refused. */
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+import { isInDefault } from '../../tools/define.js'
+import { tools } from '../../tools/index.js'
+
 const WEEK = { start_date: '2026-06-08', end_date: '2026-06-14' }
 
+/** The arguments of a call. */
 export type Args = Record<string, unknown>
 /** What each tool last answered at this seat, for the calls that go on with an href from there. */
 // eslint-disable-next-line @typescript-eslint/no-explicit-any -- the shapes are what the client checks against the output schemas
@@ -14,18 +20,15 @@ const DENY_TELNET = {
   unscoped_consumers: true,
 }
 
-/** In the order of an operator's day: what is created first is found by what comes later, and undone at the end. */
+/**
+ * The calls of an operator's day, in their order: what is created first is found by what comes later, and undone at the
+ * end. A tool that writes has a call here, and so has one that reads and is to be asked for more than its example.
+ */
 export const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
-  ['check-pce-connection', {}],
-  ['check-pce-credentials-status', {}],
-  ['get-server-changelog', {}],
   ['get-events', { max_results: 3 }],
-  ['get-pairing-profiles', {}],
-  ['get-workload-enforcement-status', { env_name: 'prod' }],
   ['get-labels', { key: 'env' }],
   ['create-label', { key: 'app', value: 'fraud' }],
   ['update-label', { key: 'app', value: 'fraud', new_value: 'fraud-check' }],
-  ['get-workloads', { labels: ['app=payments', 'env=prod'] }],
   ['create-workload', { name: 'hsm-01', ip_addresses: ['10.250.0.1'], labels: [{ key: 'app', value: 'fraud-check' }] }],
   ['update-workload', { name: 'hsm-01', description: 'key store', labels: [{ key: 'env', value: 'prod' }] }],
   ['create-iplist', { name: 'card scheme', ip_ranges: [{ from_ip: '198.51.100.0/24' }] }],
@@ -62,7 +65,6 @@ export const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
     'get-traffic-flows',
     { ...WEEK, include_destinations: ['app=payments'], group_by: ['source_app', 'port', 'policy'] },
   ],
-  ['find-unmanaged-traffic', { lookback_days: 7, direction: 'inbound' }],
   ['discover-process-egress', { lookback_days: 7, process: ['curl'], include_sources: ['env=prod'] }],
   ['identify-infrastructure-services', { lookback_days: 7, top_n: 3 }],
   ['detect-lateral-movement-paths', { app_name: 'payments', env_name: 'prod', lookback_days: 7, max_hops: 2 }],
@@ -89,7 +91,6 @@ export const GOOD_CALLS: [string, Args | ((answers: Answers) => Args)][] = [
       enforcement_mode: 'visibility_only',
     }),
   ],
-  ['get-kubernetes-workloads', {}],
   ['delete-deny-rule', ({ 'create-deny-rule': created }) => ({ href: created.rule.href })],
   ['delete-sec-rule', ({ 'get-rulesets': list }) => ({ href: list.rulesets[0].rules[0].href })],
   ['delete-ruleset', { name: RULE_SET }],
@@ -108,6 +109,21 @@ export const REFUSED_CALLS: [string, Args, string][] = [
   ['delete-pce-credentials', {}, 'keystore_unavailable'],
 ]
 
+const called = new Set([...GOOD_CALLS, ...REFUSED_CALLS].map(([name]) => name))
+/** The examples of the other tools that only read, which need no call by hand. */
+export const EXAMPLE_CALLS = tools
+  .filter((tool) => isInDefault(tool) && tool.effect === 'read' && !called.has(tool.name))
+  .map(({ name, example }): [string, Args] => [name, example as Args])
+
+/** Where a call is to be written, as `file:line`. */
+export const PLACE_OF_CALLS = `test/acceptance/calls.ts:${lineOf('export const GOOD_CALLS')}`
+
+function lineOf(text: string): number {
+  const source = readFileSync(fileURLToPath(import.meta.url), 'utf8')
+  return source.slice(0, source.indexOf(`\n${text}`) + 1).split('\n').length
+}
+
+/** Calls that are refused, with the codes of their errors. */
 export const BAD_CALLS: [string, Args, string][] = [
   ...REFUSED_CALLS,
   ['register-pce-credentials', { ...REGISTRATION, pce_port: '443' }, 'invalid_argument'],
