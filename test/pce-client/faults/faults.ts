@@ -64,10 +64,22 @@ export const FAULTS: readonly Fault[] = [
   },
   { name: 'the gzip is cut off', handled: true, strike: packedHalf },
   {
-    name: 'the gzip is none',
+    name: 'the gzip is damaged',
     handled: true,
     strike: (response, answer) =>
-      void response.writeHead(bodyStatus(answer), { ...JSON_TYPE, 'content-encoding': 'gzip' }).end('[{"a":1}]'),
+      void response
+        .writeHead(bodyStatus(answer), { ...JSON_TYPE, 'content-encoding': 'gzip' })
+        .end(Buffer.concat([gzipSync('').subarray(0, 10), Buffer.from('[{"a":1}]')])),
+  },
+  {
+    // The first bytes of a body decide, whatever is announced (P11).
+    name: 'plain text is announced as gzip',
+    handled: true,
+    usable: true,
+    strike: (response, answer) =>
+      void response
+        .writeHead(statusOf(answer), { ...answer.headers, ...JSON_TYPE, 'content-encoding': 'gzip' })
+        .end(answer.body),
   },
   {
     name: 'the type is text',
