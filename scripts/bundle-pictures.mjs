@@ -4,8 +4,8 @@ import { basename, dirname, join } from 'node:path'
 const SCRIPTS = ['page', 'app']
 
 /**
- * Bundles the code of pictures for browsers (`pictures/browser/`) into `pictures/generated/`, from where it is read when
- * a page is written. A file that is current already stays as it is. Rejects if the code does not compile.
+ * Bundles the code of pictures for browsers (`pictures/browser/`) into `pictures/generated/`, from where it is read
+ * when a page is written. A file that is current already stays as it is. Rejects if the code does not compile.
  *
  * @param {string} root the folder of the project.
  */

@@ -32,9 +32,9 @@ const isCode = (given: Buffer, key: Buffer, text: string) =>
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
 /**
- * Signs texts with HMAC-SHA-256, together with the facts that they are about, such as the caller and the state
- * that they are in. A sealed text can only be opened with the same facts. It consists of the code in hex, a dot, and the text. `signed` lists the members
- * of the text that are signed individually.
+ * Signs texts with HMAC-SHA-256, together with the facts that they are about, such as the caller and the state that
+ * they are in. A sealed text can only be opened with the same facts. It consists of the code in hex, a dot, and the
+ * text. `signed` lists the members of the text that are signed individually.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,
