@@ -18,7 +18,7 @@ const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: 'get-policy-coverage-report',
-  summary: "How much of an application's traffic policy allows and does not, by direction, and what the draft would.",
+  summary: "Shares of an application's traffic that policy allows and does not, by direction, also in draft.",
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],

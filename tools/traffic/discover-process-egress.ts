@@ -19,7 +19,7 @@ const DEFAULT_FINDINGS = 50
 
 export default defineTool({
   name: 'discover-process-egress',
-  summary: 'Which processes talk to destinations outside this PCE, with likely providers and policy decisions.',
+  summary: 'Processes that talk to destinations outside this PCE, with likely providers and policy decisions.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],

@@ -17,7 +17,7 @@ const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'fl
 
 export default defineTool({
   name: 'get-traffic-flows',
-  summary: 'Observed traffic by chosen dimensions, busiest first. For an overview: get-traffic-flows-summary.',
+  summary: 'Observed traffic by chosen dimensions, busiest first. Overview: get-traffic-flows-summary.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],

@@ -49,7 +49,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Workloads: servers, laptops, unmanaged hosts.',
+  summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, enforcement mode, labels.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],
