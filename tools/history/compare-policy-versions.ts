@@ -74,7 +74,10 @@ export default defineTool({
       from: VersionInput('Earlier: number, active or draft'),
       to: Type.Optional(VersionInput('Later; default active')),
       resource_type: Type.Optional(
-        StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Type' }),
+        StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, {
+          default: 'all',
+          description: 'Only objects of this type',
+        }),
       ),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },

@@ -39,8 +39,8 @@ export default defineTool({
   pceRequests: { atMost: 22, and: 'with author, one for each author' },
   input: Type.Object(
     {
-      since: Type.Optional(Type.String({ description: 'From' })),
-      until: Type.Optional(Type.String({ description: 'Until' })),
+      since: Type.Optional(Type.String({ description: 'Only versions from this date or time on' })),
+      until: Type.Optional(Type.String({ description: 'Only versions up to this date or time, inclusive' })),
       author: Type.Optional(Type.String({ minLength: 1, description: 'Exact user name or href' })),
       text: Type.Optional(Type.String({ minLength: 1, description: 'Part of the commit message, in any case' })),
       ...pagingInput(DEFAULT_MAX_RESULTS),

@@ -73,7 +73,7 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      version: Type.Integer({ minimum: 1, description: 'Number' }),
+      version: Type.Integer({ minimum: 1, description: 'The number of the version' }),
       drop_pending: Type.Optional(
         Type.Array(Type.String(), {
           minItems: 1,

@@ -81,8 +81,8 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      href: Type.Optional(Type.String({ description: 'The href of the IP list, unless name is given' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'The exact name of the IP list' })),
       add_ranges: Type.Optional(
         Type.Array(RangeInput, {
           maxItems: 2_000,
@@ -92,9 +92,11 @@ export default defineTool({
       remove_ranges: Type.Optional(
         Type.Array(RangeInput, { maxItems: 2_000, description: 'Whole entries of the list, in the same forms' }),
       ),
-      add_fqdns: Type.Optional(Type.Array(FqdnInput.fqdns.items, { maxItems: 1_000, description: 'Domain names' })),
+      add_fqdns: Type.Optional(
+        Type.Array(FqdnInput.fqdns.items, { maxItems: 1_000, description: 'Domain names to add' }),
+      ),
       remove_fqdns: Type.Optional(
-        Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000, description: 'Domain names' }),
+        Type.Array(Type.String({ minLength: 1 }), { maxItems: 1_000, description: 'Domain names to remove' }),
       ),
       ...DryRunInput,
     },

@@ -42,8 +42,10 @@ export default defineTool({
   },
   input: Type.Object(
     {
-      ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
-      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name' })),
+      ruleset_href: Type.Optional(
+        Type.String({ description: 'The href of the rule set, unless ruleset_name is given' }),
+      ),
+      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'The exact name of the rule set' })),
       ...RuleInput.properties,
       ...DryRunInput,
     },

@@ -88,7 +88,7 @@ export default defineTool({
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or {port, proto} covered' })),
       process: Type.Optional(Type.String({ minLength: 1, description: 'In the name of a process or Windows service' })),
       text: Type.Optional(Type.String({ minLength: 1, description: 'In a description, or the name of the rule set' })),
-      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Only these' })),
+      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Only rules of this type' })),
       enabled: Type.Optional(
         Type.Boolean({ description: 'Rule and rule set. With applies_to the default is true, otherwise both' }),
       ),
