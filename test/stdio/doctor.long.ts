@@ -129,9 +129,10 @@ t.test('a clock that is off, and something that is no PCE', async (t) => {
     headers: { date: new Date(Date.now() - 120_000).toUTCString() },
   }))
   const other = await startServer(t, () => ({ status: 404, body: 'no such page' }))
-  const [behind, stranger] = await Promise.all([
+  const [behind, stranger, plain] = await Promise.all([
     examine({ ...PCE, PCE_PORT: String(port) }),
     examine({ ...PCE, PCE_PORT: String(other.port) }),
+    examine({ ...PCE, PCE_HOST: 'https://127.0.0.1', PCE_PORT: String(other.port) }),
   ])
   partial(t, behind.lines.at(-1), {
     state: 'WARN',
@@ -139,6 +140,17 @@ t.test('a clock that is off, and something that is no PCE', async (t) => {
     found: /^this machine is 1[12]\d s ahead of the PCE$/,
     remedy: /NTP/,
   })
-  partial(t, stranger.lines[4], { state: 'WARN', check: 'PCE', remedy: /something else/ })
+  partial(t, stranger.lines[4], {
+    state: 'WARN',
+    check: 'PCE',
+    found: 'the answer does not say that it is a PCE',
+    remedy: /something else/,
+  })
   t.equal(stranger.code, 1)
+  partial(t, plain.lines.at(-1), {
+    state: 'FAIL',
+    check: 'certificate',
+    found: /^no TLS connection could be made \(\w+\)$/,
+  })
+  t.equal(plain.code, 1)
 })
