@@ -7,12 +7,16 @@ import { agentOf, heartbeatOf, inRecovery, ownVen, pendingUpgrade, venState, ver
 
 type Interface = Record<string, unknown>
 
-/** Renders a VEN with its workload for a read (P24). */
+/**
+ * Renders a VEN for a read (P24). In the short form, it names its labels and its workload by href alone, and what the
+ * workload has is read there.
+ */
 export function renderVen(world: World, workload: PceObject): Json {
   const ven = ownVen(workload)!
   const state = venState(world, workload)
   const agent = agentOf(workload)
   const upgrade = pendingUpgrade(world, workload)
+  const isShort = world.options.reality === 'core-25.2'
   const labels = renderLabels(world, workload.labels)
   const interfaces = ((workload.interfaces ?? []) as Interface[]).map(renderInterface)
   const osId = (workload.os_id ?? null) as string | null
@@ -33,9 +37,9 @@ export function renderVen(world: World, workload: PceObject): Json {
     target_pce_fqdn: state?.target_pce_fqdn ?? agent.target_pce_fqdn ?? null,
     golden_image: state?.golden_image ?? false,
     authentication_recovery: inRecovery(world, workload),
-    labels,
+    labels: isShort ? labels.map(({ href }) => ({ href })) : labels,
     interfaces,
-    workloads: [describeWorkload(workload, labels, interfaces)],
+    workloads: [isShort ? { href: workload.href } : describeWorkload(workload, labels, interfaces)],
     container_cluster: workload.container_cluster ?? null,
     secure_connect: agent.secure_connect ?? null,
     last_heartbeat_at: heartbeatOf(workload),
