@@ -1,5 +1,6 @@
 import type { Ven } from '../../schemas/pce/ven.js'
 import { countOf } from '../text/describe-numbers.js'
+import { fieldsOf, objectsOf, textOf } from './read-fields.js'
 
 /** Severity of a VEN's worst condition (P103). */
 export type VenHealth = 'healthy' | 'warning' | 'error'
@@ -13,6 +14,10 @@ export interface VenCondition {
   severity: VenHealth
   /** When the condition was first reported; null if the PCE does not say. */
   since: string | null
+  /** The release that the VEN runs, if the condition names it. */
+  current_version?: string
+  /** The release that the VEN should run, if the condition names it. */
+  desired_version?: string
 }
 
 /**
@@ -29,58 +34,82 @@ const MEANINGS: Readonly<Record<string, string>> = {
   'agent.goodbye': 'it said goodbye: it was stopped, or its host shut down',
   'agent.service_not_available': 'one of its services does not run',
   'agent.refresh_policy': 'it could not fetch or apply a policy',
-  security_policy_refresh_failure: 'it could not fetch or apply a policy',
+  'agent.security_policy_refresh_failure': 'it could not fetch or apply a policy',
 }
 
 /** Conditions that the PCE is documented to filter by. */
 export const KNOWN_CONDITIONS = Object.keys(MEANINGS).slice(0, 4)
 
+const MISSED_HEARTBEATS = 'agent.missed_heartbeats'
+const bare = (condition: string): string => condition.replace(/^agent\./, '')
+
 /** Describes a condition token in words. A token without documentation is spelled out. */
 export const meaningOf = (condition: string): string =>
-  MEANINGS[condition] ?? condition.replace(/^agent\./, '').replaceAll('_', ' ')
+  MEANINGS[`agent.${bare(condition)}`] ?? bare(condition).replaceAll('_', ' ')
 
-/** Returns the problems that the PCE reports for a VEN, in the PCE's order. */
-export const conditionsOf = ({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] =>
-  (conditions ?? []).map(({ first_reported_timestamp: first, latest_event: event }) => {
-    const condition = event?.notification_type ?? 'unknown'
-    const severity = event?.severity === 'err' ? 'error' : 'warning'
-    return { condition, means: meaningOf(condition), severity, since: first ?? event?.timestamp ?? null }
-  })
+/** True if two tokens name the same condition: workloads leave out the prefix that VENs write. */
+export const isSameCondition = (a: string, b: string): boolean => bare(a) === bare(b)
 
-export function healthOf(conditions: readonly VenCondition[]): VenHealth {
-  if (conditions.some(({ severity }) => severity === 'error')) return 'error'
-  return conditions.length > 0 ? 'warning' : 'healthy'
+/** True if the condition says no more than that the VEN is offline. */
+export const isOfSilence = ({ condition }: VenCondition): boolean => isSameCondition(condition, MISSED_HEARTBEATS)
+
+/** Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if it does not tell. */
+export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] | null {
+  const given = objectsOf(conditions)
+  return given === null
+    ? null
+    : given.map(({ first_reported_timestamp: first, latest_event: latest }) => {
+        const event = fieldsOf(latest)
+        const condition = textOf(event['notification_type']) ?? 'unknown'
+        const severity = isError(event['severity']) ? 'error' : 'warning'
+        const since = textOf(first) ?? textOf(event['timestamp'])
+        return { condition, means: meaningOf(condition), severity, since, ...versionsOf(event['info']) }
+      })
 }
 
-/** What the PCE says about the workload of a VEN; fields are null if it says nothing. */
-export interface VenWork {
-  workload: string | null
-  mode: string | null
-  online: boolean | null
-  /** Policy synchronisation state: `applied`, `syncing`, `staged` … (P105). */
-  sync: string | null
+/**
+ * Returns the problems that a workload's `agent.status` reports for its VEN, in `agent_health` and
+ * `agent_health_errors`; null if it has neither.
+ */
+export function agentHealthOf(status: unknown): VenCondition[] | null {
+  const { agent_health: health, agent_health_errors: errors } = fieldsOf(status)
+  const listed = objectsOf(health)
+  const { errors: failed, warnings: warned } = fieldsOf(errors)
+  const lists = [failed, warned].filter((list) => Array.isArray(list))
+  if (listed === null && lists.length === 0) return null
+  const named = (list: unknown, severity: 'error' | 'warning') =>
+    (Array.isArray(list) ? list : []).flatMap((one) => {
+      const condition = textOf(one) ?? textOf(fieldsOf(one)['type'])
+      return condition === null ? [] : [{ condition, means: meaningOf(condition), severity, since: null }]
+    })
+  const typed = (listed ?? []).flatMap((one) => named([one], isError(one['severity']) ? 'error' : 'warning'))
+  return joinConditions([...typed, ...named(failed, 'error'), ...named(warned, 'warning')])
 }
 
-/** Describes the workload of a VEN. On a Kubernetes node a VEN has several, and the first is the host. */
-export function workOf({ workloads }: Pick<Ven, 'workloads'>): VenWork {
-  const [first] = workloads ?? []
+const isError = (severity: unknown): boolean => /^err/i.test(textOf(severity) ?? '')
+
+/** Reads the releases from the `info` of a condition's event, in which they stand at the top or under the agent. */
+function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desired_version'> {
+  const inside = fieldsOf(info)
+  const fields = Object.entries({ ...fieldsOf(inside['agent']), ...fieldsOf(inside['ven']), ...inside })
+  const find = (word: string) =>
+    textOf(fields.find(([name, value]) => name.includes(word) && name.includes('version') && textOf(value))?.[1])
+  const [current, desired] = [find('current'), find('desired')]
   return {
-    workload: first?.href ?? null,
-    mode: first?.enforcement_mode ?? null,
-    online: first?.online ?? null,
-    sync: first?.security_policy_sync_state ?? null,
+    ...(current !== null && { current_version: current }),
+    ...(desired !== null && { desired_version: desired }),
   }
 }
 
-const DAY_MS = 86_400_000
-
-/**
- * True if the PCE counts the VEN as online although its last heartbeat is more than a day old. Heartbeats arrive every
- * five minutes (P78). `now` is in milliseconds since the epoch.
- */
-export function isSilentOnline(ven: Ven, now: number): boolean {
-  if (ven.last_heartbeat_at == null || (ven.status ?? 'active') !== 'active') return false
-  return workOf(ven).online === true && now - Date.parse(ven.last_heartbeat_at) > DAY_MS
+/** Joins conditions of several sources: each stands once, with its worst severity and the first time that is known. */
+export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
+  const joined = new Map<string, VenCondition>()
+  for (const one of found) {
+    const known = joined.get(one.means)
+    const severity = known?.severity === 'error' ? 'error' : one.severity
+    joined.set(one.means, known === undefined ? one : { ...one, ...known, severity, since: known.since ?? one.since })
+  }
+  return [...joined.values()]
 }
 
 /** Returns one remark about all VENs that are online but silent; empty if there are none. */
@@ -111,10 +140,6 @@ export function isUpTo(release: string, bound: string): boolean {
   const at = wanted.findIndex((number, index) => Number(own[index] ?? 0) !== Number(number))
   return at === -1 || Number(own[at] ?? 0) < Number(wanted[at])
 }
-
-/** Returns the name under which people know a VEN. */
-export const nameOfVen = ({ name, hostname, href }: Pick<Ven, 'name' | 'hostname' | 'href'>): string =>
-  name || hostname || href
 
 /** Compares releases and builds numerically: `24.5.0-72` before `25.2.9-1` before `25.2.10-101`. */
 export const compareReleases = new Intl.Collator('en', { numeric: true }).compare

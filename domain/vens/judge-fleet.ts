@@ -1,31 +1,34 @@
-import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
+import { isEnforcing, isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
-import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
+import type { VenRelease } from '../../schemas/pce/ven.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
-import {
-  compareReleases,
-  conditionsOf,
-  healthOf,
-  isSilentOnline,
-  meaningOf,
-  nameOfVen,
-  workOf,
-} from './describe-ven.js'
+import { compareReleases, isOfSilence, meaningOf } from './describe-ven.js'
+import { enforcesNewest, isSilentOnline, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
 
-/** Lists of VENs that need attention. A VEN may be in several of them. */
-export const VEN_LISTS = ['not_running', 'offline', 'in_error', 'unsynced', 'out_of_date'] as const
+/** Lists of VENs that need attention, worst first. A VEN may belong to several of them. */
+export const VEN_LISTS = [
+  'not_running',
+  'offline',
+  'in_error',
+  'unsynced',
+  'warned',
+  'out_of_date',
+  'not_known',
+] as const
 export type VenList = (typeof VEN_LISTS)[number]
 
 /** A VEN as an entry of one of the lists. */
 export interface VenRow {
   name: string
+  /** The name of its workload; null if it has none, or none that is known. */
+  workload_name: string | null
   href: string
   app: string | null
   env: string | null
   enforcement_mode: string | null
   last_heartbeat_at: string | null
-  /** Why the VEN is in this list. */
+  /** Everything that puts the VEN into one of the lists. */
   why: string
 }
 
@@ -43,15 +46,24 @@ export interface FleetHealth {
   total: number
   /** Number of VENs that are active, online, in selective or full mode, and have the latest policy. */
   enforcing: number
+  /** Number of VENs for which that is not known. */
+  enforcingUnknown: number
   counts: Record<(typeof COUNTED)[number], Counts>
+  /** Number of VENs by what neither the list of VENs nor that of workloads says. */
+  unknown: Counts
   conditions: { condition: string; means: string; vens: number }[]
   /** Null if no VEN reports its version. */
   reference: VersionReference | null
-  lists: Record<VenList, VenRow[]>
+  /** Number of VENs that belong to each list. */
+  totals: Record<VenList, number>
+  /** Returns the rows of some lists. Each VEN stands once, in the first of them to which it belongs. */
+  place(shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>>
   /** Sentences about the consequences for enforcement, worst first. */
   meaning: string[]
   /** Number of VENs that count as online but sent no heartbeat for more than a day. */
   silentOnline: number
+  /** Hrefs of all VENs. */
+  hrefs: ReadonlySet<string>
 }
 
 const COUNTED = ['status', 'health', 'version', 'os', 'mode', 'type'] as const
@@ -60,11 +72,14 @@ const UNKNOWN = 'unknown'
 
 /** The data kept for each VEN. Everything else is only counted while the VENs are read. */
 interface Kept extends Omit<VenRow, 'why'> {
+  status: string
   version: string | null
   type: string
   target: string | null
   /** Whole hours since the last heartbeat. */
   silentHours: number | null
+  /** Why the VEN belongs to a list, by list. */
+  reasons: Partial<Record<VenList, string>>
 }
 
 /**
@@ -76,103 +91,141 @@ interface Kept extends Omit<VenRow, 'why'> {
 export function createFleetCount(now: number, releases: readonly VenRelease[] | null) {
   const counts = new Map(COUNTED.map((name) => [name, new Map<string, number>()]))
   const conditions = new Map<string, number>()
-  const lists: Record<VenList, VenRow[]> = { not_running: [], offline: [], in_error: [], unsynced: [], out_of_date: [] }
+  const unknown = new Map<string, number>()
   const fleet: Kept[] = []
-  let [enforcing, silentOnline] = [0, 0]
+  let [enforcing, enforcingUnknown, silentOnline] = [0, 0, 0]
 
   /** Adds a VEN. `expand` returns a label with its key and value. */
-  function add(ven: Ven, expand: (label: LabelRef) => LabelRef): void {
-    const found = conditionsOf(ven)
-    const health = healthOf(found)
-    const { mode, online, sync } = workOf(ven)
-    const status = ven.status ?? UNKNOWN
-    const kept = keep(ven, now, expand)
+  function add(machine: Machine, expand: (label: LabelRef) => LabelRef): void {
+    const { status, health, version, os, mode, type } = machine
+    const kept = keep(machine, now, expand)
     fleet.push(kept)
-    if (isSilentOnline(ven, now)) silentOnline += 1
-    const values = { status, health, version: ven.version, os: ven.os_id, mode, type: ven.ven_type }
+    if (isSilentOnline(machine, now)) silentOnline += 1
+    const values = { status, health, version, os, mode, type }
     for (const [name, counted] of counts) count(counted, values[name] ?? UNKNOWN)
-    for (const condition of new Set(found.map((one) => one.condition))) count(conditions, condition)
-
-    const runs = status === 'active' || status === UNKNOWN
-    const isApplied = sync === null || sync === 'applied'
-    if (!runs) lists.not_running.push(rowOf(kept, status))
-    else if (online === false) lists.offline.push(rowOf(kept, whyOffline(kept)))
-    else if (!isApplied) lists.unsynced.push(rowOf(kept, `policy ${sync}`))
-    else if (isEnforcing(mode)) enforcing += 1
-    if (health === 'error') {
-      const errors = found.filter(({ severity }) => severity === 'error')
-      lists.in_error.push(rowOf(kept, errors.map(({ means }) => means).join('; ')))
-    }
+    for (const condition of new Set(machine.conditions.map((one) => one.condition))) count(conditions, condition)
+    const missing = notKnown(machine)
+    for (const name of missing) count(unknown, name)
+    const enforces = enforcesNewest(machine)
+    if (enforces === true) enforcing += 1
+    if (enforces === null) enforcingUnknown += 1
+    kept.reasons = reasonsOf(machine, kept, missing)
   }
 
   /** Returns the result. Must be called only once. */
   function judge(): FleetHealth {
     const reference = referenceOf(releases, fleet)
-    for (const kept of fleet) {
-      const { version, target, type } = kept
+    for (const { version, target, type, reasons } of fleet) {
       const wanted = reference?.versions[type]
       if (version === null || wanted === undefined || compareReleases(version, wanted) >= 0) continue
       const upgrade = target === null ? '' : `, upgrade to ${target} under way`
-      lists.out_of_date.push(rowOf(kept, `${version}, not ${wanted}${upgrade}`))
+      reasons.out_of_date = `${version}, not ${wanted}${upgrade}`
     }
-    for (const rows of Object.values(lists)) rows.sort(worstFirst)
+    fleet.sort(worstFirst)
     return {
       total: fleet.length,
       enforcing,
-      counts: Object.fromEntries(
-        [...counts].map(([name, found]) => [name, Object.fromEntries([...found].sort(mostFirst))]),
-      ) as FleetHealth['counts'],
+      enforcingUnknown,
+      counts: Object.fromEntries([...counts].map(([name, found]) => [name, sorted(found)])) as FleetHealth['counts'],
+      unknown: sorted(unknown),
       conditions: [...conditions].sort(mostFirst).map(([condition, vens]) => ({
         condition,
         means: meaningOf(condition),
         vens,
       })),
       reference,
-      lists,
+      totals: Object.fromEntries(
+        VEN_LISTS.map((list) => [list, fleet.filter(({ reasons }) => reasons[list] !== undefined).length]),
+      ) as FleetHealth['totals'],
+      place: (shown) => place(fleet, shown),
       silentOnline,
-      meaning: explain(lists, counts.get('mode') as ReadonlyMap<string, number>),
+      meaning: explain(fleet),
+      hrefs: new Set(fleet.map(({ href }) => href)),
     }
   }
   return { add, judge }
 }
 
-const count = (counts: Map<string, number>, value: string) => void counts.set(value, (counts.get(value) ?? 0) + 1)
-const mostFirst = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]) => n - m || compareTexts(a, b)
+/** Names what neither list says about a machine, and what a judgement would need. */
+function notKnown(machine: Machine): string[] {
+  const facts = {
+    status: machine.status,
+    online: machine.online,
+    enforcement_mode: isMode(machine.mode) ? machine.mode : null,
+    policy_sync: machine.sync,
+    health: machine.isHealthWhole ? machine.health : null,
+    version: machine.version,
+  }
+  return Object.entries(facts).flatMap(([name, fact]) => (fact === null ? [name] : []))
+}
 
-function keep(ven: Ven, now: number, expand: (label: LabelRef) => LabelRef): Kept {
-  const labels = (ven.labels ?? []).map(expand)
-  const valueOf = (wanted: string) => labels.find(({ key }) => key === wanted)?.value ?? null
-  const heard = ven.last_heartbeat_at ?? null
-  const silence = heard === null ? NaN : now - Date.parse(heard)
+/** Finds the lists to which a VEN belongs by itself; its release is judged when all releases are known. */
+function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Kept['reasons'] {
+  const { status, online, sync, health, conditions } = machine
+  const isRunning = runs(machine)
+  const isOffline = isRunning !== false && online === false
+  const isSilent = isRunning === false || isOffline
+  const told = conditions.filter((one) => !(isSilent && isOfSilence(one))).map(({ means }) => means)
+  const list = health === 'error' ? 'in_error' : 'warned'
   return {
-    name: nameOfVen(ven),
-    href: ven.href,
-    app: valueOf('app'),
-    env: valueOf('env'),
-    enforcement_mode: workOf(ven).mode,
-    last_heartbeat_at: heard,
-    version: ven.version ?? null,
-    type: ven.ven_type ?? UNKNOWN,
-    target: ven.upgrade_target_version ?? null,
-    silentHours: Number.isNaN(silence) ? null : Math.max(0, Math.floor(silence / HOUR_MS)),
+    ...(isRunning === false && { not_running: status ?? UNKNOWN }),
+    ...(isOffline && { offline: whyOffline(kept) }),
+    ...(told.length > 0 && { [list]: told.join('; ') }),
+    ...(!isSilent && isSynced(machine) === false && { unsynced: `policy ${sync}` }),
+    ...(missing.length > 0 && { not_known: `not known: ${missing.join(', ')}` }),
   }
 }
 
-const rowOf = (
-  { version: _version, type: _type, target: _target, silentHours: _silent, ...row }: Kept,
-  why: string,
-): VenRow => ({
-  ...row,
-  why,
-})
+/** Puts each VEN into the first of the lists to which it belongs, with all its reasons. */
+function place(fleet: readonly Kept[], shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>> {
+  const wanted = VEN_LISTS.filter((list) => shown.includes(list))
+  const lists = Object.fromEntries(wanted.map((list) => [list, [] as VenRow[]])) as Partial<Record<VenList, VenRow[]>>
+  for (const kept of fleet) {
+    const first = wanted.find((list) => kept.reasons[list] !== undefined)
+    if (first !== undefined) lists[first]?.push(rowOf(kept))
+  }
+  return lists
+}
+
+const sorted = (found: ReadonlyMap<string, number>): Counts => Object.fromEntries([...found].sort(mostFirst))
+const count = (counts: Map<string, number>, value: string) => void counts.set(value, (counts.get(value) ?? 0) + 1)
+const mostFirst = ([a, m]: readonly [string, number], [b, n]: readonly [string, number]) => n - m || compareTexts(a, b)
+
+function keep(machine: Machine, now: number, expand: (label: LabelRef) => LabelRef): Kept {
+  const labels = machine.labels.map(expand)
+  const valueOf = (wanted: string) => labels.find(({ key }) => key === wanted)?.value ?? null
+  const heard = machine.heartbeatAt
+  const silence = heard === null ? NaN : now - Date.parse(heard)
+  return {
+    name: nameOfMachine(machine),
+    workload_name: machine.workloadName,
+    href: machine.href,
+    app: valueOf('app'),
+    env: valueOf('env'),
+    enforcement_mode: machine.mode,
+    last_heartbeat_at: heard,
+    status: machine.status ?? UNKNOWN,
+    version: machine.version,
+    type: machine.type ?? UNKNOWN,
+    target: machine.upgradeTo,
+    silentHours: Number.isNaN(silence) ? null : Math.max(0, Math.floor(silence / HOUR_MS)),
+    reasons: {},
+  }
+}
+
+function rowOf(kept: Kept): VenRow {
+  const { status: _status, version: _version, type: _type, target: _target, silentHours: _silent, ...rest } = kept
+  const { reasons, ...row } = rest
+  return { ...row, why: VEN_LISTS.flatMap((list) => reasons[list] ?? []).join('; ') }
+}
 
 const whyOffline = ({ silentHours: hours }: Kept): string =>
   hours === null
-    ? 'offline, never heard of'
+    ? 'offline, no heartbeat known'
     : `no heartbeat for ${hours < 48 ? `${hours} h` : `${Math.floor(hours / 24)} d`}`
 
 /** Sorts VENs that should enforce policy first, then those that have been silent longest. */
-const worstFirst = (a: VenRow, b: VenRow): number =>
+const worstFirst = (a: Kept, b: Kept): number =>
   Number(isEnforcing(b.enforcement_mode)) - Number(isEnforcing(a.enforcement_mode)) ||
   compareTexts(a.last_heartbeat_at ?? '', b.last_heartbeat_at ?? '') ||
   compareTexts(a.name, b.name) ||
@@ -207,43 +260,52 @@ const newestOf = (versions: readonly string[]): string | undefined =>
   )
 
 /** Explains what each finding means for enforcement (P78, P104, P105); findings without VENs are left out. */
-function explain(lists: Record<VenList, VenRow[]>, modes: ReadonlyMap<string, number>): string[] {
-  const enforced = (rows: readonly VenRow[]) => {
+function explain(fleet: readonly Kept[]): string[] {
+  const say = (isMeant: (kept: Kept) => boolean, state: string, means: string) => {
+    const rows = fleet.filter(isMeant)
     const many = rows.filter(({ enforcement_mode: mode }) => isEnforcing(mode)).length
-    return many === 0 ? '' : ` (${many} in selective or full mode)`
+    const enforced = many === 0 ? '' : ` (${many} in selective or full mode)`
+    return rows.length === 0 ? [] : [`${countOf(rows.length, 'VEN')} ${state}${enforced}: ${means}`]
   }
-  const say = (rows: readonly VenRow[], state: string, means: string) =>
-    rows.length === 0 ? [] : [`${countOf(rows.length, 'VEN')} ${state}${enforced(rows)}: ${means}`]
-  const suspended = lists.not_running.filter(({ why }) => why === 'suspended')
-  const others = lists.not_running.filter(({ why }) => why !== 'suspended')
-  const inMode = (mode: string, means: string) => {
-    const many = modes.get(mode) ?? 0
-    return many === 0 ? [] : [`${countOf(many, 'VEN')} in ${mode}: ${means}`]
-  }
+  const inList = (list: VenList) => (kept: Kept) => kept.reasons[list] !== undefined
+  const inMode = (mode: string) => (kept: Kept) => kept.enforcement_mode === mode
   return [
-    ...say(suspended, 'suspended', 'nothing is enforced there: the firewall rules are removed and all traffic passes.'),
     ...say(
-      others,
+      ({ status }) => status === 'suspended',
+      'suspended',
+      'nothing is enforced there: the firewall rules are removed and all traffic passes.',
+    ),
+    ...say(
+      (kept) => kept.status !== 'suspended' && inList('not_running')(kept),
       'stopped or uninstalled',
       'no change reaches them and no traffic is reported; whether rules still stand on the hosts is not known here.',
     ),
     ...say(
-      lists.offline,
+      inList('offline'),
       'offline',
       'where the host is up, it goes on enforcing the policy it received last and learns of no change; its addresses are out of the policy of others, so those that enforce refuse it.',
     ),
     ...say(
-      lists.unsynced,
+      inList('unsynced'),
       'without the newest policy',
       'they enforce an older one until they have applied it; staged waits for somebody to apply it.',
     ),
-    ...say(lists.in_error, 'in error', 'until that is fixed, what they enforce may differ from the policy.'),
+    ...say(inList('in_error'), 'in error', 'until that is fixed, what they enforce may differ from the policy.'),
     ...say(
-      lists.out_of_date,
+      inList('out_of_date'),
       'out of date',
       'they enforce as before, but without the features and fixes of later releases.',
     ),
-    ...inMode('idle', 'no policy is applied there: nothing is blocked, and no traffic is reported.'),
-    ...inMode('visibility_only', 'traffic is reported, nothing is blocked.'),
+    ...say(
+      inList('not_known'),
+      'not known in full',
+      'the PCE does not tell everything about them, so they may need attention too.',
+    ),
+    ...say(
+      inMode('idle'),
+      'in idle',
+      'no policy is applied there and nothing is blocked; traffic is reported in part only, as snapshots of ten minutes with the decision unknown.',
+    ),
+    ...say(inMode('visibility_only'), 'in visibility_only', 'traffic is reported, nothing is blocked.'),
   ]
 }

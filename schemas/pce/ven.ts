@@ -55,7 +55,7 @@ export const Ven = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,
   description: MaybeText,
-  hostname: Type.String(),
+  hostname: MaybeText,
   uid: MaybeText,
   os_id: MaybeText,
   os_detail: MaybeText,

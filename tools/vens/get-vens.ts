@@ -4,6 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
+import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-modes.js'
 import type { Ven } from '../../schemas/pce/ven.js'
 import { ExactInput, Part } from '../../schemas/search-filters.js'
 import { defineTool } from '../define.js'
@@ -13,18 +14,21 @@ import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
 import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
 import { labelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
+import { createAddressTest } from '../../domain/inventory/parse-addresses.js'
 import { readTime } from '../../domain/traffic/traffic-window.js'
+import { isRelease, isUpTo, isWholeRelease, KNOWN_CONDITIONS, remarkOnSilent } from '../../domain/vens/describe-ven.js'
+import { givenFilters, passes } from '../../domain/vens/filter-machines.js'
 import {
-  conditionsOf,
-  healthOf,
-  isRelease,
+  allTrue,
   isSilentOnline,
-  isUpTo,
-  isWholeRelease,
-  KNOWN_CONDITIONS,
-  remarkOnSilent,
-  workOf,
-} from '../../domain/vens/describe-ven.js'
+  joinWorkload,
+  labelsOf,
+  nameOfMachine,
+  type Machine,
+} from '../../domain/vens/join-workload.js'
+import { objectsOf } from '../../domain/vens/read-fields.js'
+import { FEW_VENS, readWorks, type Works } from '../../domain/vens/read-works.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
 
@@ -36,25 +40,30 @@ const Time = (description: string) => Type.Optional(Type.String({ description })
 const Row = Type.Object({
   href: Type.String(),
   name: Text('Its own name; null: none, hostname is what consoles show'),
-  hostname: Type.String(),
+  hostname: Text('null: the PCE has none'),
+  workload_name: Text('Name of its workload'),
   status: Type.String(),
-  health: StringEnum(['healthy', 'warning', 'error'] as const, { description: 'The worst of its conditions' }),
+  health: Text('healthy, warning, error: the worst of its conditions; null: not known'),
   conditions: Type.Array(
     Type.Object({
       condition: Type.String({ description: "The PCE's word, for the filter" }),
       means: Type.String({ description: 'In plain words' }),
       severity: Type.String(),
       since: Text('First reported'),
+      current_version: Type.Optional(Type.String({ description: 'Release it runs, where the condition names it' })),
+      desired_version: Type.Optional(Type.String({ description: 'Release it should run' })),
     }),
-    { description: 'What is wrong with it; [] if nothing' },
+    { description: 'What is wrong with it, as far as the PCE tells' },
   ),
-  online: Nullable(Type.Boolean()),
+  online: Nullable(Type.Boolean({ description: 'null, here and below: not known' })),
   last_heartbeat_at: Text('Last heard of'),
   version: Text('Release it runs'),
   upgrade_to: Type.Optional(Type.String({ description: 'Upgrade under way' })),
   os: Text('os_id'),
   enforcement_mode: Text('Mode of its workload'),
   policy_sync: Text('applied: it has the newest policy'),
+  policy_received_at: Text('Last policy received'),
+  policy_applied_at: Text('Last policy applied'),
   ip_addresses: Type.Array(Type.String(), { description: 'Of its interfaces' }),
   labels: Type.Array(Type.String(), { description: 'key=value' }),
   ven_type: Text('server, endpoint, containerized'),
@@ -64,8 +73,11 @@ const Row = Type.Object({
 const output = Type.Object({
   vens: Type.Array(Type.Partial(Row), { description: 'VENs of this page' }),
   ...PagingOutput,
+  not_known: Type.Optional(
+    Type.Integer({ description: 'VENs of which it is not known whether they match; not listed' }),
+  ),
   message: Type.Optional(Type.String({ description: 'Set when nothing matches' })),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What in this page contradicts itself' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What contradicts itself, or is not known' })),
 })
 
 export default defineTool({
@@ -76,7 +88,7 @@ export default defineTool({
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
-  pceRequests: { atMost: 8, and: 'one for each label group inside another' },
+  pceRequests: { atMost: 14, and: 'one for each label group inside another' },
   input: Type.Object(
     {
       name: Part(),
@@ -91,6 +103,10 @@ export default defineTool({
         }),
       ),
       online: Type.Optional(Type.Boolean({ description: 'As the PCE counts it; compared here: reads all' })),
+      enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Of its workload' })),
+      policy_sync: Type.Optional(
+        StringEnum(['applied', 'syncing', 'staged', 'not_applied'] as const, { description: 'not_applied: any other' }),
+      ),
       health: Type.Optional(
         StringEnum(['healthy', 'unhealthy', 'error', 'warning'] as const, {
           description: 'unhealthy: error or warning',
@@ -126,7 +142,7 @@ export default defineTool({
     const { exact } = question
     const times = readTimes(question)
     requireReleases(question)
-    const { version_lte: last, online } = question
+    const { version_lte: last } = question
     // The PCE would treat 24.5 as a release before 24.5.0, so an incomplete release is compared here.
     const isPart = last !== undefined && !isWholeRelease(last)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(question.labels), ctx)
@@ -138,8 +154,6 @@ export default defineTool({
       os: question.os,
       ip_address: addressFilter(exact, question.ip_address),
       status: question.status,
-      health: question.health,
-      condition: question.condition,
       ven_type: question.ven_type,
       activation_type: question.activation_type,
       authentication_recovery: question.authentication_recovery,
@@ -151,35 +165,101 @@ export default defineTool({
       labels: labels.param,
       container_clusters: await clustersOf(ctx, question.container_cluster),
     }
+    const address = exact === true ? question.ip_address : undefined
+    const isJoined = givenFilters(question).length > 0 || address !== undefined
+    // Without such a filter the workloads of the page are enough, which are read when the page is known.
+    let works = isJoined ? await readForFilters(ctx, params, labels.param) : null
+    const undecided = new Map<string, string>()
+    const isMatch = (ven: Ven): boolean => {
+      const machine = joinWorkload(ven, works?.of(ven))
+      const { version } = machine
+      const isOfRelease = !isPart || (version === null ? null : isUpTo(version, last))
+      const verdict = allTrue([passes(machine, question), hasAddress(ven, machine, address), isOfRelease])
+      if (verdict === null) undecided.set(ven.href, nameOfMachine(machine))
+      return verdict === true
+    }
     const ownFilter = allOf<Ven>(
-      ownLabels && ((ven) => ownLabels({ href: ven.href, name: null, hostname: null, labels: ven.labels ?? [] })),
-      isPart ? ({ version }) => version != null && isUpTo(version, last) : undefined,
-      online === undefined ? undefined : (ven) => workOf(ven).online === online,
+      ownLabels && ((ven) => ownLabels({ href: ven.href, name: null, hostname: null, labels: labelsOf(ven.labels) })),
       matchExactly<Ven>(exact, question, {
         name: ({ name }) => [name],
         hostname: ({ hostname }) => [hostname],
         description: ({ description }) => [description],
-        ip_address: addressesOf,
         os: ({ os_id: os }) => [os],
       }),
+      isJoined || isPart ? isMatch : undefined,
     )
     const query = { api: ctx.pce.vens, params, signal: ctx.signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, ctx.limits, fields), ownFilter)
+    if (works === null && needsWorkloads(fields)) works = await readWorks(ctx, labels.param, slice.items)
+    const machines = slice.items.map((ven) => joinWorkload(ven, works?.of(ven)))
     const expand = await labelExpander(
       ctx.pce,
-      slice.items.flatMap((ven) => ven.labels ?? []),
+      machines.flatMap((machine) => machine.labels),
       ctx,
     )
-    const shown = slice.items.map((ven) => select(showVen(ven, expand)))
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { vens: [] })
-    const warnings = remarkOnSilent(
-      slice.items.slice(0, rows.length).filter((ven) => isSilentOnline(ven, ctx.now())).length,
-    )
-    if (slice.totalCount > 0) return { vens: rows, ...paging, ...(warnings.length > 0 && { warnings }) }
+    const shown = machines.map((machine) => select(showMachine(machine, expand)))
+    const notKnown = undecided.size > 0 && { not_known: undecided.size }
+    const asked = [...givenFilters(question), ...(address ? ['ip_address'] : []), ...(isPart ? ['version_lte'] : [])]
+    const remarks = [...(works?.warnings ?? []), ...remarkOnUndecided(undecided, asked)]
+    const envelope = { vens: [], ...notKnown, warnings: [...remarks, ...remarkOnSilent(shown.length)] }
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, envelope)
+    const silent = machines.slice(0, rows.length).filter((machine) => isSilentOnline(machine, ctx.now())).length
+    const warnings = [...remarks, ...remarkOnSilent(silent)]
+    const answer = { vens: rows, ...paging, ...notKnown, ...(warnings.length > 0 && { warnings }) }
+    if (slice.totalCount > 0) return answer
     const hint = await hintAtHostname({ ...query, isNarrowed: ownFilter !== undefined })
-    return { vens: rows, ...paging, message: `${explainNone(question.condition)}${hint === null ? '' : ` ${hint}`}` }
+    const none = undecided.size > 0 ? 'No VEN is known to match.' : explainNone(question.condition)
+    return { ...answer, message: `${none}${hint === null ? '' : ` ${hint}`}` }
   },
 })
+
+/** Fields for which the list of VENs is enough. */
+const OWN_FIELDS: readonly string[] = ['href', 'name', 'upgrade_to']
+const needsWorkloads = (fields: readonly string[] | undefined): boolean =>
+  fields === undefined || fields.some((field) => !OWN_FIELDS.includes(field))
+
+/**
+ * Reads the workloads that a filter needs: those of the VENs that the PCE's own filters leave, if these are few,
+ * otherwise all.
+ */
+async function readForFilters(
+  ctx: ToolContext<true>,
+  params: Readonly<Record<string, unknown>>,
+  labels: string[][] | undefined,
+): Promise<Works> {
+  if (Object.values(params).every((value) => value === undefined)) return readWorks(ctx, labels)
+  const asked = { params: { ...params, max_results: FEW_VENS + 1 }, signal: ctx.signal }
+  const { items } = await ctx.pce.vens.getPage('draft', null, asked)
+  return readWorks(ctx, labels, items.length <= FEW_VENS ? items : undefined)
+}
+
+/** Decides whether a VEN has exactly this address; null if only its workload could tell, and that is not known. */
+function hasAddress(
+  ven: Ven,
+  { addresses, hasWork, workAddresses }: Machine,
+  wanted: string | undefined,
+): boolean | null {
+  if (wanted === undefined) return true
+  const isWanted = createAddressTest(wanted)
+  const own = objectsOf(ven.workloads)?.[0]?.['public_ip']
+  if ([...addresses, ...workAddresses, own].some((address) => typeof address === 'string' && isWanted(address)))
+    return true
+  return hasWork || own !== undefined ? false : null
+}
+
+/** The most VENs that a remark names. */
+const MOST_NAMED = 3
+
+/** Says for which VENs the filters could not be decided; empty if there are none. */
+function remarkOnUndecided(undecided: ReadonlyMap<string, string>, asked: readonly string[]): string[] {
+  if (undecided.size === 0) return []
+  const names = [...undecided.values()].slice(0, MOST_NAMED).join(', ')
+  const more = undecided.size > MOST_NAMED ? ' …' : ''
+  const they = undecided.size === 1 ? 'it matches' : 'they match'
+  return [
+    `The PCE does not tell enough about ${countOf(undecided.size, 'VEN')} (${names}${more}) to decide ${asked.join(', ')}: whether ${they} is not known.`,
+  ]
+}
 
 /**
  * Converts time bounds to the form that the PCE accepts, with a time zone (P8). Throws invalid_argument if one is not a
@@ -224,35 +304,28 @@ async function clustersOf({ pce, signal }: ToolContext<true>, cluster: string | 
   return [(await findObject(pce, 'container_clusters', reference, signal)).href]
 }
 
-const addressesOf = ({ interfaces, workloads }: Ven) => [
-  ...(workloads ?? []).map(({ public_ip: ip }) => ip),
-  ...(interfaces ?? []).map(({ address }) => address),
-]
-
-function showVen(ven: Ven, expand: (label: LabelRef) => LabelRef): Static<typeof Row> {
-  const conditions = conditionsOf(ven)
-  const { workload, mode, online, sync } = workOf(ven)
-  const { upgrade_target_version: target } = ven
+function showMachine(machine: Machine, expand: (label: LabelRef) => LabelRef): Static<typeof Row> {
   return {
-    href: ven.href,
-    name: ven.name ?? null,
-    hostname: ven.hostname,
-    status: ven.status ?? 'unknown',
-    health: healthOf(conditions),
-    conditions,
-    online,
-    last_heartbeat_at: ven.last_heartbeat_at ?? null,
-    version: ven.version ?? null,
-    ...(target != null && { upgrade_to: target }),
-    os: ven.os_id ?? null,
-    enforcement_mode: mode,
-    policy_sync: sync,
-    ip_addresses: (ven.interfaces ?? []).flatMap(({ address }) => address ?? []),
-    labels: (ven.labels ?? [])
-      .map(expand)
-      .map(({ key, value, href }) => (key === undefined ? href : `${key}=${value}`)),
-    ven_type: ven.ven_type ?? null,
-    workload_href: workload,
+    href: machine.href,
+    name: machine.name,
+    hostname: machine.hostname,
+    workload_name: machine.workloadName,
+    status: machine.status ?? 'unknown',
+    health: machine.health,
+    conditions: [...machine.conditions],
+    online: machine.online,
+    last_heartbeat_at: machine.heartbeatAt,
+    version: machine.version,
+    ...(machine.upgradeTo !== null && { upgrade_to: machine.upgradeTo }),
+    os: machine.os,
+    enforcement_mode: machine.mode,
+    policy_sync: machine.sync,
+    policy_received_at: machine.receivedAt,
+    policy_applied_at: machine.appliedAt,
+    ip_addresses: [...machine.addresses],
+    labels: machine.labels.map(expand).map(({ key, value, href }) => (key === undefined ? href : `${key}=${value}`)),
+    ven_type: machine.type,
+    workload_href: machine.workload,
   }
 }
 

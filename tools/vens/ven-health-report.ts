@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PceApiError } from '../../pce-client/index.js'
 import { Count, Counts, DetailLevel, Nullable, StringEnum } from '../../schemas/common.js'
 import { LabelsFilter } from '../../schemas/label-reference.js'
+import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
 import type { Ven, VenRelease } from '../../schemas/pce/ven.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -10,7 +11,9 @@ import { resolveLabelConditions } from '../../domain/inventory/label-conditions.
 import { createLabelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { countOf, percentOf } from '../../domain/text/describe-numbers.js'
 import { remarkOnSilent } from '../../domain/vens/describe-ven.js'
-import { createFleetCount, VEN_LISTS, type FleetHealth } from '../../domain/vens/judge-fleet.js'
+import { joinWorkload, labelsOf, type Work } from '../../domain/vens/join-workload.js'
+import { createFleetCount, VEN_LISTS, type FleetHealth, type VenList } from '../../domain/vens/judge-fleet.js'
+import { readWorks } from '../../domain/vens/read-works.js'
 import { showSections, Truncation } from '../answers/byte-budget.js'
 
 const STANDARD_ROWS = 5
@@ -18,12 +21,13 @@ const Text = (description: string) => Nullable(Type.String({ description }))
 
 const Row = Type.Object({
   name: Type.String({ description: 'Own name, otherwise host name' }),
+  workload_name: Text('Name of its workload'),
   href: Type.String(),
   app: Text('app label'),
   env: Text('env label'),
   enforcement_mode: Text('Mode'),
   last_heartbeat_at: Text('Last heard of'),
-  why: Type.String({ description: 'What puts it here' }),
+  why: Type.String({ description: 'All that is wrong with it, or not known' }),
 })
 const List = (description: string) => Type.Optional(Type.Array(Row, { description }))
 
@@ -32,11 +36,15 @@ const output = Type.Object({
   meaning: Type.Array(Type.String(), { description: 'What it means for enforcement, worst first' }),
   total: Count('VENs counted'),
   enforcing: Count('Active, online, in selective or full mode, with the newest policy'),
+  enforcing_not_known: Count('Whether they do so is not known'),
   not_running_total: Count('Suspended, stopped or uninstalled'),
   offline_total: Count('Active, but counted offline by the PCE'),
   in_error_total: Count('With a condition of severity error'),
   unsynced_total: Count('Online, without the newest policy'),
+  warned_total: Count('With a warning, besides being offline'),
   out_of_date_total: Count('Older than the reference'),
+  not_known_total: Count('About which the PCE does not tell everything'),
+  not_known_by: Counts('By what neither VENs nor workloads of the PCE tell'),
   by_status: Counts('By status'),
   by_health: Counts('By the worst condition'),
   by_version: Counts('By release'),
@@ -60,11 +68,13 @@ const output = Type.Object({
       { description: 'What versions are held against' },
     ),
   ),
-  not_running: List('Suspended, stopped or uninstalled'),
+  not_running: List('Suspended, stopped or uninstalled. Each VEN stands once, in the first list it belongs to'),
   offline: List('Offline, those that ought to enforce first, then the longest silent'),
   in_error: List('In error'),
   unsynced: List('Without the newest policy'),
+  warned: List('With a warning'),
   out_of_date: List('Older than the reference'),
+  not_known: List('Not known in full'),
   ...Truncation,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What could not be read' })),
 })
@@ -72,19 +82,23 @@ const output = Type.Object({
 export default defineTool({
   name: 'ven-health-report',
   summary:
-    'Health of the VEN fleet: counts by status, version, OS, mode; who is offline, out of date, in error, unsynced, and what it means for enforcement.',
+    'Health of the VEN fleet: counts by status, version, OS, mode; who is offline, out of date, in error, unsynced, or not known, and what it means for enforcement.',
   effect: 'read',
   toolset: 'vens',
   roles: ['reader', 'operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 8, and: 'one for each label group inside another' },
+  pceRequests: { atMost: 10, and: 'one for each label group inside another' },
   input: Type.Object(
     {
       labels: LabelsFilter,
       sections: Type.Optional(
-        Type.Array(StringEnum(VEN_LISTS), { minItems: 1, maxItems: 5, description: 'Only these lists; totals always' }),
+        Type.Array(StringEnum(VEN_LISTS), {
+          minItems: 1,
+          maxItems: VEN_LISTS.length,
+          description: 'Only these lists; totals always',
+        }),
       ),
       detail_level: DetailLevel('full: up to 2,000 a list instead of 5'),
     },
@@ -98,6 +112,8 @@ export default defineTool({
   ): Promise<Static<typeof output>> {
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(asked), ctx)
     const { releases, warnings } = await readReleases(ctx)
+    const works = await readWorks(ctx, labels.param)
+    warnings.push(...works.warnings)
     const expander = createLabelExpander(ctx.pce, ctx)
     const start = () => createFleetCount(ctx.now(), releases)
     let fleet = start()
@@ -106,21 +122,27 @@ export default defineTool({
       {
         onBegin: () => void (fleet = start()),
         onItems: async (items: Ven[]) => {
-          const expand = await expander(items.flatMap((ven) => ven.labels ?? []))
-          for (const ven of items) if (isWanted(ven, labels.ownFilter)) fleet.add(ven, expand)
+          const machines = items
+            .filter((ven) => isWanted(ven, labels.ownFilter))
+            .map((ven) => joinWorkload(ven, works.of(ven)))
+          const expand = await expander(machines.flatMap((machine) => machine.labels))
+          for (const machine of machines) fleet.add(machine, expand)
         },
       },
     )
     if (!isWhole) warnings.push('The PCE did not give the whole list of VENs: all counts are lower bounds.')
     const health = fleet.judge()
-    warnings.push(...remarkOnSilent(health.silentOnline))
-    const { counts, lists } = health
+    const { counts, totals } = health
+    const unlisted = isWhole && asked === undefined ? works.without(health.hrefs) : []
+    warnings.push(...remarkOnSilent(health.silentOnline), ...remarkOnUnlisted(unlisted))
     const envelope = {
-      summary: summarise(health),
+      summary: summarise(health, isWhole && unlisted.length === 0),
       meaning: health.meaning,
       total: health.total,
       enforcing: health.enforcing,
-      ...(Object.fromEntries(VEN_LISTS.map((name) => [`${name}_total`, lists[name].length])) as Totals),
+      enforcing_not_known: health.enforcingUnknown,
+      ...(Object.fromEntries(VEN_LISTS.map((name) => [`${name}_total`, totals[name]])) as Totals),
+      not_known_by: health.unknown,
       by_status: counts.status,
       by_health: counts.health,
       by_version: counts.version,
@@ -132,11 +154,8 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const sections = Object.fromEntries(
-      VEN_LISTS.filter((name) => shown.includes(name)).map((name) => [
-        name,
-        { rows: lists[name], total: lists[name].length },
-      ]),
-    ) as Partial<Record<keyof typeof lists, { rows: (typeof lists)['offline']; total: number }>>
+      Object.entries(health.place(shown)).map(([name, rows]) => [name, { rows, total: rows.length }]),
+    ) as Partial<Record<VenList, { rows: Static<typeof Row>[]; total: number }>>
     return showSections(envelope, sections, {
       detail,
       limits: ctx.limits,
@@ -152,7 +171,19 @@ type Totals = Record<`${(typeof VEN_LISTS)[number]}_total`, number>
 const isWanted = (
   { href, labels }: Ven,
   test: Awaited<ReturnType<typeof resolveLabelConditions>>['ownFilter'],
-): boolean => test?.({ href, name: null, hostname: null, labels: labels ?? [] }) !== false
+): boolean => test?.({ href, name: null, hostname: null, labels: labelsOf(labels) }) !== false
+
+/** The most workloads that a warning names. */
+const MOST_NAMED = 3
+
+function remarkOnUnlisted(works: readonly Work[]): string[] {
+  if (works.length === 0) return []
+  const names = works.slice(0, MOST_NAMED).map(({ name, hostname, href }) => name ?? hostname ?? href)
+  const more = works.length > MOST_NAMED ? ' …' : ''
+  return [
+    `${countOf(works.length, 'workload')} (${names.join(', ')}${more}) ${works.length === 1 ? 'names a VEN' : 'name VENs'} that the list of VENs does not have: not counted here.`,
+  ]
+}
 
 /** Reads the VEN releases, with a warning on failure: not every account may list them, and not every PCE has any. */
 async function readReleases({ pce, signal }: ToolContext<true>) {
@@ -169,16 +200,38 @@ async function readReleases({ pce, signal }: ToolContext<true>) {
   return { releases, warnings }
 }
 
-function summarise({ total, enforcing, lists }: FleetHealth): string {
-  if (total === 0) return 'No VEN matches.'
-  const share = `${enforcing} of ${countOf(total, 'VEN')} (${percentOf(enforcing, total)} %) enforce the newest policy`
-  const words = {
-    not_running: 'suspended or stopped',
-    offline: 'offline',
-    in_error: 'in error',
-    unsynced: 'without the newest policy',
-    out_of_date: 'out of date',
-  }
-  const found = VEN_LISTS.flatMap((name) => (lists[name].length === 0 ? [] : [`${lists[name].length} ${words[name]}`]))
-  return `${share}; ${found.length === 0 ? 'nothing needs attention' : found.join(', ')}.`
+/** Words for the lists of the summary. What is not known is told by its parts. */
+const WORDS: Readonly<Record<Exclude<VenList, 'not_known'>, string>> = {
+  not_running: 'suspended or stopped',
+  offline: 'offline',
+  in_error: 'in error',
+  unsynced: 'without the newest policy',
+  warned: 'with a warning',
+  out_of_date: 'out of date',
+}
+
+/**
+ * Sums the fleet up. A share is given, and "nothing needs attention" said, only if everything is known.
+ *
+ * @param isWhole false if there are VENs beside those that were counted
+ */
+function summarise(health: FleetHealth, isWhole: boolean): string {
+  const { total, counts, enforcing, enforcingUnknown, totals, unknown, silentOnline } = health
+  if (total === 0) return isWhole ? 'No VEN matches.' : 'No VEN was counted, but there are some.'
+  const inForce = Object.entries(counts.mode).reduce((sum, [mode, many]) => (isEnforcing(mode) ? sum + many : sum), 0)
+  const share =
+    enforcingUnknown === total
+      ? 'whether they enforce the newest policy is not known'
+      : enforcingUnknown > 0
+        ? `${enforcing} online and enforcing the newest policy, not known for ${enforcingUnknown}`
+        : `${inForce} in selective or full mode, ${enforcing} (${percentOf(enforcing, total)} %) online and enforcing the newest policy`
+  const found = Object.entries(WORDS).flatMap(([name, words]) => {
+    const many = totals[name as VenList]
+    return many === 0 ? [] : [`${many} ${words}`]
+  })
+  if (silentOnline > 0) found.push(`${silentOnline} online but silent for more than a day`)
+  const missing = Object.entries(unknown).map(([name, many]) => `${name} of ${many}`)
+  if (missing.length > 0) found.push(`not known: ${missing.join(', ')}`)
+  if (found.length === 0) found.push(isWhole ? 'nothing needs attention' : 'not all VENs were counted')
+  return `${countOf(total, 'VEN')}: ${share}; ${found.join(', ')}.`
 }

@@ -1,0 +1,50 @@
+import { isSameCondition } from './describe-ven.js'
+import { allTrue, isSynced, type Machine } from './join-workload.js'
+
+/** Filters that only the list of VENs together with that of workloads can answer. */
+export interface MachineFilters {
+  online?: boolean
+  enforcement_mode?: string
+  /** A word of the PCE, or `not_applied` for every other one. */
+  policy_sync?: string
+  health?: 'healthy' | 'unhealthy' | 'error' | 'warning'
+  condition?: string
+}
+
+type Verdict = boolean | null
+
+/** One test for each filter: true, false, or null where the PCE does not say enough. */
+const TESTS: {
+  [K in keyof Required<MachineFilters>]: (machine: Machine, wanted: NonNullable<MachineFilters[K]>) => Verdict
+} = {
+  online: ({ online }, wanted) => (online === null ? null : online === wanted),
+  enforcement_mode: ({ mode }, wanted) => (mode === null ? null : mode === wanted),
+  policy_sync(machine, wanted) {
+    if (machine.sync === null) return null
+    return wanted === 'not_applied' ? isSynced(machine) === false : machine.sync === wanted
+  },
+  health({ health, isHealthWhole }, wanted) {
+    const isWrong = health === 'warning' || health === 'error'
+    if (wanted === 'healthy') return isWrong ? false : isHealthWhole || null
+    if (wanted === 'unhealthy') return isWrong || (isHealthWhole ? false : null)
+    // A worse condition may be among those that were not told.
+    if (health === 'error') return wanted === 'error'
+    return isHealthWhole ? health === wanted : null
+  },
+  condition({ conditions, isHealthWhole }, wanted) {
+    if (conditions.some(({ condition }) => isSameCondition(condition, wanted))) return true
+    return isHealthWhole ? false : null
+  },
+}
+
+/** The names of the filters that are given. */
+export const givenFilters = (filters: MachineFilters): (keyof MachineFilters)[] =>
+  (Object.keys(TESTS) as (keyof MachineFilters)[]).filter((name) => filters[name] !== undefined)
+
+/** Decides whether a machine passes all filters; null if that is not known. */
+export const passes = (machine: Machine, filters: MachineFilters): Verdict =>
+  allTrue(
+    givenFilters(filters).map((name) =>
+      (TESTS[name] as (one: Machine, wanted: unknown) => Verdict)(machine, filters[name]),
+    ),
+  )

@@ -1,0 +1,165 @@
+import { isEnforcing, isMode } from '../../schemas/pce/enforcement-modes.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Ven } from '../../schemas/pce/ven.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { agentHealthOf, conditionsOf, joinConditions, type VenCondition, type VenHealth } from './describe-ven.js'
+import { fieldsOf, flagOf, objectsOf, textOf } from './read-fields.js'
+
+/**
+ * What one of the PCE's lists says about a machine with a VEN; null where it says nothing. The list of VENs may name
+ * workloads by href alone, and then the list of workloads has the rest (P24).
+ */
+interface Told {
+  status: string | null
+  version: string | null
+  type: string | null
+  os: string | null
+  mode: string | null
+  online: boolean | null
+  /** Policy synchronisation state: `applied`, `syncing`, `staged` … (P105). */
+  sync: string | null
+  receivedAt: string | null
+  appliedAt: string | null
+  heartbeatAt: string | null
+}
+
+/** What the list of workloads says about a machine with a VEN. */
+export interface Work extends Told {
+  href: string
+  /** Href of its VEN; null if the PCE does not name it. */
+  ven: string | null
+  name: string | null
+  hostname: string | null
+  labels: readonly LabelRef[] | null
+  /** Those of its interfaces, and the one under which others see it. */
+  addresses: readonly string[]
+  /** What is wrong with the VEN; null if the workload does not tell. */
+  conditions: readonly VenCondition[] | null
+}
+
+/** A VEN together with its workload. Null and undefined stand for what neither list says. */
+export interface Machine extends Told {
+  href: string
+  name: string | null
+  hostname: string | null
+  workload: string | null
+  workloadName: string | null
+  labels: readonly LabelRef[]
+  addresses: readonly string[]
+  /** Addresses of its workload, with the one under which others see it. */
+  workAddresses: readonly string[]
+  upgradeTo: string | null
+  conditions: readonly VenCondition[]
+  /** The worst condition; null if none is known and one of the lists did not tell. */
+  health: VenHealth | null
+  /** True if everything was read that may name a condition. */
+  isHealthWhole: boolean
+  /** True if its workload was found in the list of workloads. */
+  hasWork: boolean
+}
+
+/** Reduces a workload to what it says about its VEN. */
+export function readWork(workload: Workload): Work {
+  const ven = fieldsOf(workload.ven)
+  const status = fieldsOf(fieldsOf(workload.agent)['status'])
+  return {
+    href: workload.href,
+    ven: textOf(ven['href']),
+    name: textOf(workload.name),
+    hostname: textOf(workload.hostname),
+    status: textOf(ven['status']) ?? textOf(status['status']),
+    version: textOf(ven['version']) ?? textOf(status['agent_version']),
+    type: textOf(ven['ven_type']),
+    os: textOf(workload.os_id),
+    mode: textOf(workload.enforcement_mode),
+    online: flagOf(workload.online),
+    sync: textOf(status['security_policy_sync_state']),
+    receivedAt: textOf(status['security_policy_received_at']),
+    appliedAt: textOf(status['security_policy_applied_at']),
+    heartbeatAt: textOf(status['last_heartbeat_on']),
+    labels: labelsOf(workload.labels),
+    addresses: addressesOf([{ address: workload.public_ip }, ...(objectsOf(workload.interfaces) ?? [])]),
+    conditions: agentHealthOf(status),
+  }
+}
+
+/** Returns the workload that a VEN names first, which on a Kubernetes node is the host; null if it names none. */
+export const workloadOf = ({ workloads }: Pick<Ven, 'workloads'>): string | null =>
+  textOf(objectsOf(workloads)?.[0]?.['href'])
+
+/** Joins a VEN with its workload. Where both say something, the VEN's own word counts. */
+export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
+  const own = objectsOf(ven.workloads)?.[0] ?? {}
+  const interfaces = objectsOf(ven.interfaces)
+  const conditions = conditionsOf(ven)
+  const found = joinConditions([...(conditions ?? []), ...(work?.conditions ?? [])])
+  const isHealthWhole = work !== undefined && (conditions ?? work.conditions) !== null
+  return {
+    href: ven.href,
+    name: textOf(ven.name),
+    hostname: textOf(ven.hostname) ?? textOf(own['hostname']) ?? work?.hostname ?? null,
+    workload: workloadOf(ven) ?? work?.href ?? null,
+    workloadName: textOf(own['name']) ?? work?.name ?? null,
+    status: textOf(ven.status) ?? work?.status ?? null,
+    version: textOf(ven.version) ?? work?.version ?? null,
+    type: textOf(ven.ven_type) ?? work?.type ?? null,
+    os: textOf(ven.os_id) ?? work?.os ?? null,
+    mode: textOf(own['enforcement_mode']) ?? work?.mode ?? null,
+    online: flagOf(own['online']) ?? work?.online ?? null,
+    sync: textOf(own['security_policy_sync_state']) ?? work?.sync ?? null,
+    receivedAt: textOf(own['security_policy_received_at']) ?? work?.receivedAt ?? null,
+    appliedAt: textOf(own['security_policy_applied_at']) ?? work?.appliedAt ?? null,
+    heartbeatAt: textOf(ven.last_heartbeat_at) ?? work?.heartbeatAt ?? null,
+    labels: labelsOf(ven.labels) ?? work?.labels ?? [],
+    workAddresses: work?.addresses ?? [],
+    addresses: interfaces === null ? (work?.addresses ?? []) : addressesOf(interfaces),
+    upgradeTo: textOf(ven.upgrade_target_version),
+    conditions: found,
+    health: found.length > 0 ? worstOf(found) : isHealthWhole ? 'healthy' : null,
+    isHealthWhole,
+    hasWork: work !== undefined,
+  }
+}
+
+const worstOf = (found: readonly VenCondition[]): VenHealth =>
+  found.some(({ severity }) => severity === 'error') ? 'error' : 'warning'
+
+const addressesOf = (interfaces: readonly Record<string, unknown>[]): string[] =>
+  interfaces.flatMap(({ address }) => textOf(address) ?? [])
+
+/** Returns the labels of an object that have an href; null if the value is no list. */
+export const labelsOf = (labels: unknown): LabelRef[] | null =>
+  objectsOf(labels)?.flatMap(({ href, key, value }) =>
+    typeof href === 'string' ? [{ href, key: textOf(key) ?? undefined, value: textOf(value) ?? undefined }] : [],
+  ) ?? null
+
+/** Returns the name under which people know a machine: that of its VEN, its host name, or that of its workload. */
+export const nameOfMachine = ({ name, hostname, workloadName, href }: Machine): string =>
+  name ?? hostname ?? workloadName ?? href
+
+const DAY_MS = 86_400_000
+
+/**
+ * True if the PCE counts the VEN as online although its last heartbeat is more than a day old. Heartbeats arrive every
+ * five minutes (P78). `now` is in milliseconds since the epoch.
+ */
+export function isSilentOnline({ heartbeatAt, status, online }: Machine, now: number): boolean {
+  if (heartbeatAt === null || (status ?? 'active') !== 'active') return false
+  return online === true && now - Date.parse(heartbeatAt) > DAY_MS
+}
+
+/** True if the VEN runs; null if its status is not known. */
+export const runs = ({ status }: Machine): boolean | null => (status === null ? null : status === 'active')
+
+/** True if the VEN has the newest policy; null if the PCE does not tell. */
+export const isSynced = ({ sync }: Machine): boolean | null => (sync === null ? null : sync === 'applied')
+
+/** True if the VEN enforces the newest policy now; null if that depends on something that is not known. */
+export function enforcesNewest(machine: Machine): boolean | null {
+  const { mode, online } = machine
+  return allTrue([runs(machine), online, isSynced(machine), isMode(mode) ? isEnforcing(mode) : null])
+}
+
+/** Logical AND of three values: false if one is false, otherwise null if one is not known. */
+export const allTrue = (values: readonly (boolean | null)[]): boolean | null =>
+  values.includes(false) ? false : values.includes(null) ? null : true

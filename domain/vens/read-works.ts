@@ -1,0 +1,90 @@
+import { PceApiError } from '../../pce-client/index.js'
+import type { Ven } from '../../schemas/pce/ven.js'
+import type { LabelRef } from '../../schemas/pce/label.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import type { ToolContext } from '../call.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import { readWork, workloadOf, type Work } from './join-workload.js'
+
+type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
+
+/** The most VENs whose workloads are read one by one; for more, the list of workloads is read. */
+export const FEW_VENS = 4
+
+/** What the PCE's workloads say about VENs. */
+export interface Works {
+  /** Returns what is known about the workload of a VEN. */
+  of(ven: Ven): Work | undefined
+  /** The workloads that name a VEN that is not among these. */
+  without(vens: ReadonlySet<string>): Work[]
+  /** Why workloads are missing, in sentences; empty if all were read. */
+  warnings: string[]
+}
+
+/**
+ * Reads what the workloads with a VEN say about it. Never rejects if the PCE refuses: then nothing is known, and a
+ * warning says so.
+ *
+ * @param labels the labels that the VENs have, which narrow the list
+ * @param vens the VENs in question; without them every workload with a VEN is kept
+ */
+export async function readWorks(ctx: Context, labels: string[][] | undefined, vens?: readonly Ven[]): Promise<Works> {
+  const found = collect(vens)
+  if (vens?.length === 0) return found.works
+  const hrefs = vens?.flatMap((ven) => workloadOf(ven) ?? [])
+  try {
+    if (vens !== undefined && hrefs !== undefined && vens.length <= FEW_VENS && hrefs.length === vens.length) {
+      for (const href of hrefs) await readOne(ctx, href, found.add)
+      return found.works
+    }
+    const query = { api: ctx.pce.workloads, params: { managed: true, labels }, signal: ctx.signal }
+    const { isWhole } = await scanEvery(query, {
+      onBegin: found.reset,
+      onItems: (items: Workload[]) => items.forEach(found.add),
+    })
+    if (!isWhole) found.works.warnings.push('The PCE did not give the whole list of workloads.')
+  } catch (error) {
+    if (!(error instanceof PceApiError)) throw error
+    found.works.warnings.push(
+      `The workloads could not be read, so what the list of VENs does not say is not known: ${error.message}`,
+    )
+  }
+  return found.works
+}
+
+async function readOne({ pce, signal }: Context, href: string, add: (workload: Workload) => void): Promise<void> {
+  try {
+    add(await pce.workloads.getByReference(href, { signal }))
+  } catch (error) {
+    // A workload that is gone by now is one about which nothing is known.
+    if (!(error instanceof PceApiError) || !error.isGone) throw error
+  }
+}
+
+/** Creates an index of workloads by their own href and by that of their VEN, which keeps those of `vens` alone. */
+function collect(vens: readonly Ven[] | undefined) {
+  const wanted = vens && new Set(vens.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
+  const byHref = new Map<string, Work>()
+  const byVen = new Map<string, Work>()
+  const labels = new Map<string, LabelRef>()
+  /** Makes equal labels one object, so that many workloads can be kept. */
+  const shared = (label: LabelRef): LabelRef => {
+    const known = labels.get(label.href) ?? label
+    labels.set(label.href, known)
+    return known
+  }
+  const add = (workload: Workload): void => {
+    const read = readWork(workload)
+    if (wanted !== undefined && !wanted.has(read.href) && !wanted.has(read.ven ?? '')) return
+    const work = { ...read, labels: read.labels?.map(shared) ?? null }
+    byHref.set(work.href, work)
+    if (work.ven !== null && !byVen.has(work.ven)) byVen.set(work.ven, work)
+  }
+  const reset = (): void => [byHref, byVen].forEach((index) => index.clear())
+  const works: Works = {
+    of: (ven) => byHref.get(workloadOf(ven) ?? '') ?? byVen.get(ven.href),
+    without: (known) => [...byVen].flatMap(([href, work]) => (known.has(href) ? [] : [work])),
+    warnings: [],
+  }
+  return { works, add, reset }
+}
