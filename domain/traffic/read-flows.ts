@@ -185,6 +185,7 @@ export function coverageNote(read: FlowsRead): string {
   const { unparseable, appliedToRows, silentRegions, announced } = read
   return [
     describeLimit(read),
+    describeLength(read),
     silentRegions.length > 0
       ? `${silentRegions.join(', ')} did not answer: all counts are lower bounds, without the traffic there.`
       : '',
@@ -205,6 +206,16 @@ function describeLimit({ full, parts }: FlowsRead): string {
   return parts === null
     ? 'The row limit was reached, so all counts are lower bounds; complete: true reads the rest, or narrow the window or the filters.'
     : `The row limit was reached in ${full} of ${countOf(parts, 'part')}, so all counts are lower bounds; narrow the window or the filters.`
+}
+
+/** The longest time that a PCE with default settings answers for in one query (P25). */
+const LONGEST_WINDOW_DAYS = 97
+
+function describeLength({ window }: FlowsRead): string {
+  const days = Math.ceil((Date.parse(window.end) - Date.parse(window.start)) / 86_400_000)
+  return days > LONGEST_WINDOW_DAYS
+    ? `A PCE answers for at most about ${LONGEST_WINDOW_DAYS} days at once (P25); of these ${days} days it may leave some out.`
+    : ''
 }
 
 /**

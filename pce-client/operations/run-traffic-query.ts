@@ -101,6 +101,10 @@ export async function pollUntilDone(
     if (query.status === 'cancelled' || query.status === 'canceled') {
       throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
     }
+    // Somebody else requested it, since a query that is cancelled here is not polled any more. It may end so (P11).
+    if (query.status === 'cancel_requested') {
+      throw queryFailed(href, answer.status, 'its cancellation was requested at the PCE')
+    }
     if (query.status !== 'completed' && query.status !== 'done') continue
     const result = resultHref(query.result)
     if (result !== undefined) return { query, result }

@@ -16,6 +16,7 @@ function setup(answer: Responder | Reply, options: Parameters<typeof clientOf>[1
 t.test("what the PCE's status means", async (t) => {
   t.strictSame(await setup({}).getNodeAvailable(), { available: true })
   t.strictSame(server.requests(), ['GET /node_available'])
+  t.strictSame(await setup({ status: 202 }).getNodeAvailable(), { available: true }, 'healthy too')
   t.strictSame(await setup({ body: '<no json' }).getNodeAvailable(), { available: true }, 'whatever the body')
   t.strictSame(await setup({ status: 404 }).getNodeAvailable(), { available: false })
   t.equal(server.seen.length, 1)

@@ -205,8 +205,13 @@ t.test('a traffic query that fails', async (t) => {
     ],
     [
       'cancelled',
-      trafficPce([state('cancel_requested'), state('cancelled')]),
-      { name: 'PceApiError', code: 'traffic_query_failed', message: /cancelled at the PCE/ },
+      trafficPce([state('cancelled')]),
+      { name: 'PceApiError', code: 'traffic_query_failed', message: /it was cancelled at the PCE/ },
+    ],
+    [
+      'cancelled by somebody else, and never said to be done with',
+      trafficPce([state('cancel_requested')]),
+      { code: 'traffic_query_failed', message: /its cancellation was requested at the PCE/ },
     ],
     ['canceled', trafficPce([state('canceled')]), { code: 'traffic_query_failed' }],
     [

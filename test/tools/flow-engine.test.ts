@@ -85,6 +85,17 @@ t.test('answers that only other PCEs give', async (t) => {
     t.notOk('data_span' in (await inside.ok(SUMMARY, WEEK)), 'a row without times says nothing about them')
   })
 
+  await t.test('a window longer than a PCE answers for', async (t) => {
+    const bench = await scripted(t, [flow(a, b)])
+    const note = async (end: string) =>
+      (await bench.ok(SUMMARY, { start_date: '2026-01-01', end_date: end })).totals.coverage_note
+    t.equal(await note('2026-04-07'), undefined)
+    t.equal(
+      await note('2026-04-08'),
+      'A PCE answers for at most about 97 days at once (P25); of these 98 days it may leave some out.',
+    )
+  })
+
   await t.test('a row without times does not affect the others', async (t) => {
     const bare = flow(a, b, { timestamp_range: undefined })
     const at = (day: number) => `2026-06-${day}T00:00:00Z`
