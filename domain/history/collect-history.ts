@@ -6,18 +6,12 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { creatorOf } from '../inventory/search-events.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
-import { diffFields, differs } from '../policy/diff-fields.js'
+import { diffFields } from '../policy/diff-fields.js'
 import { changedRules } from '../policy/diff-rule-set.js'
 import { type Target, TARGET_KINDS, isOfApplication } from './find-target.js'
 import { draftHrefOf, inDraftForm } from './load-policy.js'
+import { type FieldStep, stepsOf } from './read-changes.js'
 import type { VersionStep } from './search-history.js'
-
-/** A field of an object before and after a change. */
-export interface FieldStep {
-  field: string
-  before: unknown
-  after: unknown
-}
 
 /** An object, or a rule inside one, that was changed. */
 export interface HistoryPart {
@@ -102,31 +96,6 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   )
   return { href: event.href, at: event.timestamp, by: creatorOf(event), what: event.event_type, parts }
 }
-
-/** Reads changes of the form `{field: {before, after}}`. A value with neither is the new value of the field. */
-function stepsOf(changes: unknown): FieldStep[] {
-  if (typeof changes !== 'object' || changes === null) return []
-  return Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {
-    const step = (typeof value === 'object' && value !== null ? value : {}) as { before?: unknown; after?: unknown }
-    if (!('before' in step) && !('after' in step)) return [{ field, before: null, after: value }]
-    return innermost(field, step.before ?? null, step.after ?? null)
-  })
-}
-
-/**
- * Returns the fields that differ within two objects, by their paths. An event may report `agent` as a whole although
- * only `agent.config.mode` changed. Lists, and references to different objects, are returned as a whole.
- */
-function innermost(field: string, before: unknown, after: unknown): FieldStep[] {
-  if (!isFields(before) || !isFields(after) || before['href'] !== after['href']) return [{ field, before, after }]
-  const inner = [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) =>
-    differs(before[name], after[name]),
-  )
-  return inner.flatMap((name) => innermost(`${field}.${name}`, before[name] ?? null, after[name] ?? null))
-}
-
-const isFields = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** Upper bound for the pairs of objects that are read for all versions together. */
 const MOST_READ = 100
