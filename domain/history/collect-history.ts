@@ -4,7 +4,14 @@ import type { ModifiedPolicyObject, PolicyVersion } from '../../schemas/pce/poli
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
-import { creatorOf } from '../inventory/search-events.js'
+import {
+  type EventParty,
+  changedParties,
+  creatorOf,
+  endpointOf,
+  mentionedParties,
+  shownName,
+} from '../inventory/event-parties.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { diffFields } from '../policy/diff-fields.js'
 import { changedRules } from '../policy/diff-rule-set.js'
@@ -30,7 +37,7 @@ export interface HistoryEntry {
   /** Href of the event or of the policy version. */
   href: string
   at: string
-  /** Who made the change: a name for an event, an href for a version. */
+  /** Who made the change: a name for an event, an href for a version or where the event has no name. */
   by: string
   /** The event type, or `provisioned`. */
   what: string
@@ -38,8 +45,6 @@ export interface HistoryEntry {
   commit_message?: string
   parts: HistoryPart[]
 }
-
-type Resource = { href?: string; name?: string | null; hostname?: string | null; key?: string; value?: string }
 
 /** True if the href belongs to the target or to something inside it. */
 function isWithin(target: Target, href: string | undefined): boolean {
@@ -50,51 +55,46 @@ function isWithin(target: Target, href: string | undefined): boolean {
   return parent !== undefined && target.hrefs.has(toDraftHref(parent.href))
 }
 
-const nameOf = ({ name, hostname, key, value }: Resource): string | undefined =>
-  name ?? hostname ?? (key !== undefined && value !== undefined ? `${key}=${value}` : undefined)
-
 /**
- * True if a resource is or belongs to the target. Events must be passed newest first: the deletion of an object names
- * it, so that older events, which refer to it or its rules only by href, are recognised.
+ * True if a party of an event is or belongs to the target. Events must be passed newest first: the deletion of an object
+ * names it, so that older events, which refer to it or its rules only by href, are recognised.
  */
-function isAbout(target: Target, noun: string, resource: Resource): boolean {
+function isAbout(target: Target, party: EventParty): boolean {
   const { gone, hrefs } = target
-  if (isWithin(target, resource.href)) return true
-  const isNamed = gone !== undefined && gone.kind === noun && nameOf(resource) === gone.name
-  if (isNamed && resource.href !== undefined) hrefs.add(draftHrefOf(resource.href))
+  if (isWithin(target, party.href)) return true
+  const isNamed = gone !== undefined && gone.kind === party.kind && shownName(party) === gone.name
+  if (isNamed && party.href !== undefined) hrefs.add(draftHrefOf(party.href))
   return isNamed
 }
 
-const resourcesOf = ({ resource }: { resource?: unknown }) =>
-  Object.entries((resource ?? {}) as Record<string, unknown>).filter(
-    (entry): entry is [string, Resource] => typeof entry[1] === 'object' && entry[1] !== null,
-  )
-
-const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
-
 /** True if an event concerns the target, either by what it changed or by the path of its request. */
 export const touches = (target: Target, event: PceEvent): boolean =>
-  isWithin(target, endpointOf(event)) ||
-  (event.resource_changes ?? []).some((change) =>
-    resourcesOf(change).some(([noun, resource]) => isAbout(target, noun, resource)),
-  )
+  isWithin(target, endpointOf(event)) || changedParties(event).some(({ party }) => isAbout(target, party))
+
+/** True if an event names the target without changing it, as the report of a VEN does. */
+export const mentions = (target: Target, event: PceEvent): boolean =>
+  mentionedParties(event).some((party) => isAbout(target, party))
 
 /** True if the request of an event failed, so that it changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
 /** Extracts the parts of an event that concern the target. */
 export function readEvent(target: Target, event: PceEvent): HistoryEntry {
-  const parts = (event.resource_changes ?? []).flatMap((change): HistoryPart[] =>
-    resourcesOf(change).flatMap(([type, resource]) => {
-      if (!isAbout(target, type, resource)) return []
-      const name = nameOf(resource)
-      const fields = stepsOf(change.changes)
-      return [
-        { href: resource.href ?? '', type, ...(name !== undefined && { name }), change: change.change_type, fields },
-      ]
-    }),
-  )
-  return { href: event.href, at: event.timestamp, by: creatorOf(event), what: event.event_type, parts }
+  const parts = changedParties(event).flatMap(({ party, change }): HistoryPart[] => {
+    if (!isAbout(target, party)) return []
+    const name = shownName(party)
+    return [
+      {
+        href: party.href ?? '',
+        type: party.kind,
+        ...(name !== undefined && { name }),
+        change: change.change_type ?? 'unknown',
+        fields: stepsOf(change.changes),
+      },
+    ]
+  })
+  const { href, timestamp, event_type: type } = event
+  return { href, at: timestamp ?? '', by: creatorOf(event), what: type ?? 'unknown', parts }
 }
 
 /** Upper bound for the pairs of objects that are read for all versions together. */

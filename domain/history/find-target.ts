@@ -1,6 +1,8 @@
+import { PceApiError } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import { type ApplicationReference, resolveApplicationReference } from '../inventory/find-application.js'
 import { fetchEvery, pickEvery } from '../inventory/fetch-every.js'
@@ -81,17 +83,38 @@ export async function findTarget(ctx: Context, args: TargetArguments): Promise<T
 
 const NONE: ReadonlySet<string> = new Set()
 const WHOLE = 'The object and what lies inside it.'
+const WITH_VEN = 'The workload and its VEN.'
 
-function targetOfHref({ pce }: Context, given: string): Target {
+async function targetOfHref(ctx: Context, given: string): Promise<Target> {
+  const { pce } = ctx
   const parsed = parseHref(given)
   if (parsed === null || parsed.org !== pce.orgId || (parsed.id === undefined && parsed.kind !== 'firewall_settings')) {
     const text = `"${given}" is not the href of an object in organisation ${pce.orgId}.`
     throw new ToolError('invalid_href', text, { href: given })
   }
   const href = draftHrefOf(given)
+  if (parsed.kind === 'workloads')
+    return { what: href, hrefs: new Set(await readWorkloadHrefs(ctx, href)), rules: NONE, covers: WITH_VEN }
   if (parsed.parent?.kind !== 'rule_sets') return { what: href, hrefs: new Set([href]), rules: NONE, covers: WHOLE }
   const covers = `The rule; of its rule set ${draftHrefOf(parsed.parent.href)} only the versions in which the rule differs.`
   return { what: `the rule ${href}`, hrefs: new Set(), rules: new Set([href]), covers }
+}
+
+/**
+ * Returns the hrefs under which events name a workload: its own, and those of its VEN in both forms. Events of a VEN,
+ * such as a change of the enforcement mode, may name only those.
+ */
+const hrefsOf = ({ href, ven, agent }: Pick<Workload, 'href' | 'ven' | 'agent'>): string[] =>
+  [href, ven?.href, agent?.href].filter((one) => typeof one === 'string')
+
+/** Reads a workload that may be gone, because its own href is enough then. */
+async function readWorkloadHrefs({ pce, signal }: Context, href: string): Promise<string[]> {
+  try {
+    return hrefsOf(await pce.workloads.getByReference(href, { signal }))
+  } catch (error) {
+    if (!(error instanceof PceApiError) || error.status === 401) throw error
+    return [href]
+  }
 }
 
 async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promise<Target> {
@@ -107,8 +130,9 @@ async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promi
     return gone(new ToolError('not_found', text, { argument: 'name', value: name, valid: label.valid }))
   }
   try {
-    const { href } = await findObject(ctx.pce, TARGET_KINDS[kind], { name }, ctx.signal)
-    return { what, hrefs: new Set([toDraftHref(href)]), rules: NONE, covers: WHOLE }
+    const found = await findObject(ctx.pce, TARGET_KINDS[kind], { name }, ctx.signal)
+    if (kind === 'workload') return { what, hrefs: new Set(hrefsOf(found)), rules: NONE, covers: WITH_VEN }
+    return { what, hrefs: new Set([toDraftHref(found.href)]), rules: NONE, covers: WHOLE }
   } catch (error) {
     if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
     return gone(error)
@@ -125,7 +149,7 @@ async function targetOfApplication(ctx: Context, asked: ApplicationReference): P
   const index = await loadLabels(pce, ctx)
   const keyOf = (href: string) => index.get(href)?.key
   const params = { labels: JSON.stringify([labels.map(({ href }) => href)]) }
-  const workloads = await pickEvery({ api: pce.workloads, params, signal }, ({ href }) => href)
+  const workloads = await pickEvery({ api: pce.workloads, params, signal }, hrefsOf)
   const own = new Set<string>()
   const rules = new Set<string>()
   for (const policyVersion of ['draft', 'active'] as const) {
@@ -140,7 +164,7 @@ async function targetOfApplication(ctx: Context, asked: ApplicationReference): P
   const elsewhere = countOf(rules.size, 'rule')
   return {
     what: `the application ${name}`,
-    hrefs: new Set([...labels.map(({ href }) => href), ...workloads, ...own]),
+    hrefs: new Set([...labels.map(({ href }) => href), ...workloads.flat(), ...own]),
     rules,
     application: { labels, keyOf },
     covers: `As they are now: ${countOf(labels.length, 'label')}, ${countOf(workloads.length, 'workload')}, ${sets} of its scope, and ${elsewhere} elsewhere with its app label at an end. Rule sets deleted since are found in versions alone.`,

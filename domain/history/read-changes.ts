@@ -1,21 +1,72 @@
 import { differs } from '../policy/diff-fields.js'
 
-/** A field of an object before and after a change. */
+/**
+ * How a field changed: its value before and after, or, where an event tells only the entries of a list that differ, what
+ * went, what came, and what stayed with other content.
+ */
 export interface FieldStep {
   field: string
-  before: unknown
-  after: unknown
+  before?: unknown
+  after?: unknown
+  removed?: unknown[]
+  added?: unknown[]
+  updated?: unknown[]
 }
 
-/** Reads changes of the form `{field: {before, after}}`. A value with neither is the new value of the field. */
+type Fields = Record<string, unknown>
+
+/** The fields by which an event tells the change of a list, with what they say. */
+const LIST_CHANGES = { deleted: 'removed', created: 'added', updated: 'updated' } as const
+
+/**
+ * Reads the changes of an event. A field has the form `{before, after}`, `{created, deleted, updated}` or both, possibly
+ * inside other fields; anything else is the new value of the field.
+ */
 export function stepsOf(changes: unknown): FieldStep[] {
-  if (typeof changes !== 'object' || changes === null) return []
-  return Object.entries(changes).flatMap(([field, value]: [string, unknown]) => {
-    const step = (typeof value === 'object' && value !== null ? value : {}) as { before?: unknown; after?: unknown }
-    if (!('before' in step) && !('after' in step)) return [{ field, before: null, after: value }]
-    return innermost(field, step.before ?? null, step.after ?? null)
-  })
+  return isFields(changes) ? Object.entries(changes).flatMap(([field, value]) => stepsIn(field, value)) : []
 }
+
+function stepsIn(field: string, value: unknown): FieldStep[] {
+  if (!isFields(value)) return [{ field, before: null, after: value }]
+  const isPair = 'before' in value || 'after' in value
+  const { before = null, after = null } = value
+  // The first change of a list may come as the value after it.
+  if (isPair && before === null && isListChange(after)) return listSteps(field, after)
+  const ofList = isListChange(value, isPair) ? listSteps(field, value) : []
+  if (isPair) return [...innermost(field, before, after), ...ofList]
+  if (isListChange(value)) return ofList
+  if (!isNested(value)) return [{ field, before: null, after: value }]
+  return Object.entries(value).flatMap(([name, inner]) => stepsIn(`${field}.${name}`, inner))
+}
+
+/** True for `{created, deleted, updated}`, with any of the three. `besideOthers` allows other fields beside them. */
+function isListChange(value: unknown, besideOthers = false): value is Fields {
+  if (!isFields(value)) return false
+  const names = Object.keys(value)
+  const known = names.filter((name) => name in LIST_CHANGES)
+  return (
+    known.length > 0 && (besideOthers || known.length === names.length) && known.every((name) => isEntries(value[name]))
+  )
+}
+
+/** An entry of a change may be a list, a single object, or null. */
+const isEntries = (value: unknown) => value === null || typeof value === 'object'
+
+function listSteps(field: string, change: Fields): FieldStep[] {
+  const told = Object.entries(LIST_CHANGES).flatMap(([name, as]) => {
+    const entries = [change[name] ?? []].flat().filter((entry) => entry !== null)
+    return entries.length > 0 ? [[as, entries] as const] : []
+  })
+  return told.length > 0 ? [{ field, ...Object.fromEntries(told) }] : []
+}
+
+/** True if every field of an object that is no reference is a change itself. */
+const isNested = (value: Fields): boolean =>
+  value['href'] === undefined &&
+  Object.keys(value).length > 0 &&
+  Object.values(value).every(
+    (inner) => isFields(inner) && ('before' in inner || 'after' in inner || isListChange(inner) || isNested(inner)),
+  )
 
 /**
  * Returns the fields that differ within two objects, by their paths. An event may report `agent` as a whole although
@@ -29,5 +80,5 @@ function innermost(field: string, before: unknown, after: unknown): FieldStep[] 
   return inner.flatMap((name) => innermost(`${field}.${name}`, before[name] ?? null, after[name] ?? null))
 }
 
-const isFields = (value: unknown): value is Record<string, unknown> =>
+const isFields = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -3,6 +3,7 @@ import type { PceEvent } from '../../schemas/pce/event.js'
 import type { ModifiedPolicyObject, PolicyVersion } from '../../schemas/pce/policy.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery, scanEvery } from '../inventory/fetch-every.js'
+import { compareTexts } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
 import type { Span } from './read-span.js'
 import { loadVersions } from './read-versions.js'
@@ -64,7 +65,8 @@ export async function searchEvents(
         onItems(items) {
           for (const event of items) {
             hrefs.push(event.href)
-            if (last === undefined || event.timestamp < last) last = event.timestamp
+            const at = event.timestamp
+            if (at !== null && (last === undefined || at < last)) last = at
             if (test(event)) batch.set(event.href, event)
           }
         },
@@ -78,9 +80,7 @@ export async function searchEvents(
     ;[oldest, until] = [last, last]
     progress({ progress: seen.size, message: `${seen.size} events searched, back to ${last}` })
   }
-  const events = [...found.values()].sort((a, b) =>
-    a.timestamp < b.timestamp ? 1 : a.timestamp > b.timestamp ? -1 : 0,
-  )
+  const events = [...found.values()].sort((a, b) => compareTexts(b.timestamp ?? '', a.timestamp ?? ''))
   return {
     events,
     searched: seen.size,

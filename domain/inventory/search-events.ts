@@ -1,77 +1,150 @@
 import type { PceEvent } from '../../schemas/pce/event.js'
-import { nearNames } from '../text/compare-texts.js'
-import { splitLabel } from './labels.js'
-import { toDraftHref } from './parse-href.js'
+import { nearPeople } from '../text/compare-texts.js'
+import { countOf } from '../text/describe-numbers.js'
+import { actorsOf, changedParties, creatorOf, endpointOf, isParty, mentionedParties } from './event-parties.js'
 
-/** The kinds of creators an event can have. */
-const CREATORS = ['user', 'agent', 'ven', 'container_cluster', 'service_account', 'system'] as const
+/** The kinds of creators that a caller can ask for, as `created_by` of events calls them. */
+const CREATORS: ReadonlySet<string> = new Set([
+  'user',
+  'agent',
+  'ven',
+  'workload',
+  'container_cluster',
+  'service_account',
+  'system',
+])
 
-type Named = { href?: string; username?: string | null; hostname?: string | null; name?: string | null }
-
-const creatorsOf = ({ created_by: by }: PceEvent) => Object.entries((by ?? {}) as Record<string, Named | null>)
-const nameOf = (named: Named | null) => named?.username ?? named?.hostname ?? named?.name ?? undefined
-
-/** Returns who caused an event: the name of a user, host or account, or the kind if there is no name. */
-export const creatorOf = (event: PceEvent): string => {
-  const [first] = creatorsOf(event)
-  return first === undefined ? '-' : (nameOf(first[1]) ?? first[0])
-}
-
-/** The most creators that a note lists. */
+/** The most creators or event types that a note lists. */
 const MOST_NAMED = 10
 
+type EventTest = (event: PceEvent) => boolean
+
+/** Builds the test for who caused an event: a kind (`user`), an href or an exact name (`actorsOf`). */
+function byCreator(wanted: string): EventTest {
+  if (CREATORS.has(wanted)) return (event) => actorsOf(event).some(({ kind }) => kind === wanted)
+  if (wanted.startsWith('/')) return (event) => actorsOf(event).some(({ href }) => href === wanted)
+  return (event) => actorsOf(event).some(({ names }) => names.includes(wanted))
+}
+
 /**
- * Builds the test for one creator: a kind (`user`), an href, or an exact name. Creators are compared here, because the
- * syntax of the PCE's own filter is not documented (P26). If no event matched by name, `explainNone` says who caused
- * the events that were tested.
+ * Builds the test for what an event is about: what it changed, what its notifications name, or the machine that reports
+ * about itself. An event of a failed request lists no changes, so it can only be found by href.
  */
-export function byCreator(wanted: string): {
-  test: (event: PceEvent) => boolean
-  explainNone: () => string | undefined
-} {
-  const seen = new Set<string>()
-  const isKind = (CREATORS as readonly string[]).includes(wanted)
-  const isName = !isKind && !wanted.startsWith('/')
+function byObject(wanted: string): EventTest {
+  const isMeant = isParty(wanted)
+  const isHref = wanted.startsWith('/')
+  return (event) =>
+    (isHref && isMeant({ href: endpointOf(event) })) ||
+    changedParties(event).some(({ party }) => isMeant(party)) ||
+    mentionedParties(event).some(isMeant)
+}
+
+/** What a caller asks of events that the PCE cannot decide. */
+interface EventTerms {
+  created_by?: string | undefined
+  object?: string | undefined
+}
+
+/** A filter by who caused an event and what it is about. */
+export interface EventFilter {
+  /** Undefined if neither is asked for. */
+  test: EventTest | undefined
+  /**
+   * Explains an empty result: how many of which events were tested, by whom they are, and whether they have the name in
+   * the other role.
+   * @param tested number of events that the PCE sent.
+   * @param asked which events the PCE was asked for, in words; '' for all.
+   * @param isCut true if the PCE has events that it did not send.
+   */
+  explainNone: (tested: number, asked: string, isCut: boolean) => string
+}
+
+/**
+ * Creates the filter. Creators and objects are compared here, because the syntax of the PCE's own filter is not
+ * documented and it does not look into notifications (P26).
+ */
+export function filterEvents({ created_by: by, object }: EventTerms): EventFilter {
+  const isBy = by === undefined ? undefined : byCreator(by)
+  const isAbout = object === undefined ? undefined : byObject(object)
+  const found = { by: createTally(), about: createTally() }
+  const elsewhere = { by: createTally(), about: createTally() }
+  const swapped = {
+    by: by === undefined || CREATORS.has(by) ? undefined : byObject(by),
+    about: object === undefined ? undefined : byCreator(object),
+  }
+  const names = new Set<string>()
+  let [oldest, newest] = ['', '']
+  const explainNone: EventFilter['explainNone'] = (tested, asked, isCut) => {
+    if (tested === 0) return `The PCE has no event${asked}.`
+    const reach = isCut ? `the newest${asked}, as the PCE sends no more` : `all that it has${asked}`
+    const looked = `The PCE sent ${countOf(tested, 'event')} (${reach})${newest === '' ? '' : `, from ${oldest} to ${newest}`}`
+    const parts = [
+      ...(by === undefined ? [] : [found.by.describe(`by "${by}"`)]),
+      ...(object === undefined ? [] : [found.about.describe(`about "${object}"`)]),
+    ]
+    const isKnown = found.by.count() > 0 || elsewhere.by.count() > 0
+    return [
+      parts.length === 0 ? `${looked}.` : `${looked}: ${parts.join(', ')}.`,
+      found.by.count() > 0 && found.about.count() > 0 ? 'None is both.' : '',
+      by === undefined || isKnown ? '' : describeOthers(by, names, asked === '' && !isCut),
+      elsewhere.by.advise('about it', 'object'),
+      elsewhere.about.advise('by it', 'created_by'),
+    ]
+      .filter((text) => text !== '')
+      .join(' ')
+  }
+  if (isBy === undefined && isAbout === undefined) return { test: undefined, explainNone }
+  const look = (event: PceEvent) => {
+    const at = event.timestamp ?? ''
+    if (at !== '' && (oldest === '' || at < oldest)) oldest = at
+    if (at > newest) newest = at
+    if (isBy !== undefined) names.add(creatorOf(event))
+  }
   return {
+    explainNone,
     test(event) {
-      if (isName) seen.add(creatorOf(event))
-      return creatorsOf(event).some(([kind, creator]) =>
-        isKind ? kind === wanted : isName ? nameOf(creator) === wanted : creator?.href === wanted,
-      )
-    },
-    explainNone() {
-      if (seen.size === 0) return undefined
-      const [near] = nearNames(wanted, seen, 1)
-      const known = [...seen].sort().slice(0, MOST_NAMED).join(', ')
-      const more = seen.size > MOST_NAMED ? ` and ${seen.size - MOST_NAMED} others` : ''
-      return `None of these events is by "${wanted}"; ${near === undefined ? `they are by ${known}${more}.` : `did you mean ${near}?`}`
+      look(event)
+      const [ofCreator, ofObject] = [isBy?.(event), isAbout?.(event)]
+      if (ofCreator === true) found.by.add(event)
+      else if (swapped.by?.(event) === true) elsewhere.by.add(event)
+      if (ofObject === true) found.about.add(event)
+      else if (swapped.about?.(event) === true) elsewhere.about.add(event)
+      return ofCreator !== false && ofObject !== false
     },
   }
 }
 
-/**
- * Builds the test for the object of an event: an href, in any version and including what lies inside it, or an exact
- * name, label value or `key=value`. An event of a failed request lists no changes, so it can only be found by href.
- */
-export function byObject(wanted: string): (event: PceEvent) => boolean {
-  const isHref = wanted.startsWith('/')
-  const href = toDraftHref(wanted)
-  const isInside = (other: string) => other === href || other.startsWith(`${href}/`)
-  const pair = splitLabel(wanted)
-  const isMeant = (resource: Named & { key?: string; value?: string }) =>
-    isHref
-      ? resource.href !== undefined && isInside(toDraftHref(resource.href))
-      : [resource.name, resource.hostname, resource.username, resource.value].includes(wanted) ||
-        (pair !== null && resource.key === pair.key && resource.value === pair.value)
-  return ({ resource_changes: changes, action }) => {
-    const { api_endpoint: endpoint } = (action ?? {}) as { api_endpoint?: string | null }
-    if (isHref && isInside(toDraftHref((endpoint ?? '').replace(/^\/api\/v\d+/, '')))) return true
-    return (changes ?? []).some(({ resource }) =>
-      Object.values((resource ?? {}) as Record<string, unknown>).some(
-        (one) => typeof one === 'object' && one !== null && isMeant(one),
-      ),
-    )
+/** Counts events and their types. Each event counts once, because a list that starts over repeats everything. */
+function createTally() {
+  const hrefs = new Set<string>()
+  const types = new Set<string>()
+  return {
+    add(event: PceEvent) {
+      hrefs.add(event.href)
+      types.add(event.event_type ?? '-')
+    },
+    count: () => hrefs.size,
+    describe: (role: string) => (hrefs.size === 0 ? `none is ${role}` : `${hrefs.size} ${role}`),
+    advise: (role: string, argument: string) =>
+      hrefs.size === 0
+        ? ''
+        : `${countOf(hrefs.size, 'event')} ${hrefs.size === 1 ? 'is' : 'are'} ${role} (${shortList(types)}): ask with ${argument}.`,
   }
+}
+
+/**
+ * Describes who caused the events. A similar name is only pointed out, because it may belong to another person: that
+ * somebody caused none of these events does not mean that the name is wrong. If these are not all events, the person may
+ * have caused others, and no name is pointed out.
+ */
+function describeOthers(wanted: string, names: ReadonlySet<string>, areAll: boolean): string {
+  const [near] = !areAll || CREATORS.has(wanted) || wanted.startsWith('/') ? [] : nearPeople(wanted, names, 1)
+  return near === undefined ? `They are by ${shortList(names)}.` : `The most similar name among them is ${near}.`
+}
+
+function shortList(all: ReadonlySet<string>): string {
+  const more = all.size > MOST_NAMED ? ` and ${all.size - MOST_NAMED} others` : ''
+  return `${[...all].sort().slice(0, MOST_NAMED).join(', ')}${more}`
 }
 
 /** The most values that a count lists; all others are summed up in one number. */
@@ -81,10 +154,10 @@ type Counts = Record<string, number>
 
 /** The fields by which events are counted. */
 const COUNTED = {
-  event_type: ({ event_type: type }: PceEvent) => type,
+  event_type: ({ event_type: type }: PceEvent) => type ?? '-',
   created_by: creatorOf,
   status: ({ status }: PceEvent) => status ?? '-',
-  severity: ({ severity }: PceEvent) => severity,
+  severity: ({ severity }: PceEvent) => severity ?? '-',
 }
 type Counted = keyof typeof COUNTED
 

@@ -2,7 +2,7 @@ import { PceApiError } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
-import { nearNames } from '../text/compare-texts.js'
+import { nearPeople } from '../text/compare-texts.js'
 
 /** The authors of rules. */
 export interface Authors {
@@ -59,6 +59,6 @@ function findAuthors(author: string, users: readonly User[] | null): ReadonlySet
   const wanted = author.toLowerCase()
   const found = users.filter((user) => namesOf(user).some((name) => name.toLowerCase() === wanted))
   if (found.length > 0) return new Set(found.map(({ href }) => href))
-  const near = nearNames(author, users.flatMap(namesOf))
+  const near = nearPeople(author, users.flatMap(namesOf))
   throw new ToolError('not_found', `author: no user is called "${author}".`, { argument: 'author', near_names: near })
 }

@@ -58,6 +58,17 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
 }
 
 /**
+ * Like `nearNames` for people. Mail addresses of one organisation always look similar, so the part before the `@` has to
+ * be similar by itself.
+ */
+export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
+  const ownPart = (name: string) => name.toLowerCase().replace(/@.*$/s, '')
+  return nearNames(wanted, candidates, MOST_COMPARED)
+    .filter((name) => isNear(ownPart(wanted), ownPart(name)))
+    .slice(0, limit)
+}
+
+/**
  * Returns true if one text could be a typing error of the other: one letter added, missing or different, or two
  * neighbouring letters swapped.
  */

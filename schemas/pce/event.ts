@@ -12,14 +12,15 @@ import {
   type Read,
 } from './reference.js'
 
-/** Who caused the event; exactly one field is set. */
+/** Who caused the event: usually one field, for a VEN both `agent` and `ven` (P26). */
 const EventActor = Type.Object({
-  user: Type.Optional(Type.Object({ href: Type.String(), username: MaybeText })),
-  agent: Type.Optional(Type.Object({ href: MaybeText, hostname: MaybeText })),
-  ven: Type.Optional(Type.Object({ href: MaybeText, hostname: MaybeText })),
-  container_cluster: Type.Optional(Type.Object({ href: MaybeText, name: MaybeText })),
-  service_account: Type.Optional(Type.Object({ href: MaybeText, name: MaybeText })),
-  system: Type.Optional(AnyFields),
+  user: Maybe(Type.Object({ href: MaybeText, username: MaybeText })),
+  agent: Maybe(Type.Object({ href: MaybeText, hostname: MaybeText })),
+  ven: Maybe(Type.Object({ href: MaybeText, hostname: MaybeText })),
+  workload: Maybe(Type.Object({ href: MaybeText, name: MaybeText, hostname: MaybeText })),
+  container_cluster: Maybe(Type.Object({ href: MaybeText, name: MaybeText })),
+  service_account: Maybe(Type.Object({ href: MaybeText, name: MaybeText })),
+  system: Maybe(AnyFields),
 })
 
 const EventAction = Type.Object({
@@ -35,27 +36,27 @@ const EventAction = Type.Object({
 const ResourceChange = Type.Object({
   uuid: MaybeText,
   /** A single field, named after the object's kind, that contains the object. */
-  resource: AnyFields,
-  /** The changed fields, each with its value before and after. */
+  resource: Maybe(AnyFields),
+  /** The changed fields: `{before, after}`, and `{created, deleted, updated}` for lists (P26). */
   changes: Maybe(AnyFields),
-  change_type: Type.String(),
+  change_type: MaybeText,
 })
 
 const Notification = Type.Object({
   uuid: MaybeText,
   notification_type: MaybeText,
-  severity: Type.Optional(OneOf('err', 'warning', 'info')),
+  severity: Maybe(OneOf('err', 'warning', 'info')),
   info: Maybe(AnyFields),
 })
 
 /** An event of one organisation or of the whole PCE (P26). */
 export const PceEvent = Type.Object({
   href: Type.String(),
-  event_type: Type.String(),
-  timestamp: Type.String(),
-  severity: Type.String(),
+  event_type: Nullable(Type.String()),
+  timestamp: Nullable(Type.String()),
+  severity: Nullable(Type.String()),
   status: Nullable(Type.String()),
-  pce_fqdn: Type.Optional(Type.String()),
+  pce_fqdn: MaybeText,
   event_id: MaybeText,
   org_id: MaybeNumber,
   version: MaybeText,

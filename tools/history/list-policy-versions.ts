@@ -6,7 +6,7 @@ import { defineTool } from '../define.js'
 import { loadVersions } from '../../domain/history/read-versions.js'
 import { readSpan } from '../../domain/history/read-span.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
-import { nearNames } from '../../domain/text/compare-texts.js'
+import { nearPeople } from '../../domain/text/compare-texts.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { answerPage, decodeCursor, pageSize, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -99,8 +99,9 @@ async function filterByAuthor(
   if (unnamed > 0)
     return { found, names, note: `The names of ${countOf(unnamed, 'author')} are not known: an href finds theirs.` }
   if (found.length > 0 || authors.size === 0) return { found, names }
-  const [near] = nearNames(wanted, new Set(names.values()), 1)
+  const [near] = nearPeople(wanted, new Set(names.values()), 1)
   const known = [...new Set(names.values())].sort().slice(0, MOST_NAMED).join(', ')
-  const advice = near === undefined ? `they are by ${known}.` : `did you mean ${near}?`
+  // A person with this name may exist without having provisioned anything, so a similar name is only pointed out.
+  const advice = near === undefined ? `they are by ${known}.` : `the most similar name among them is ${near}.`
   return { found, names, note: `None of these versions is by "${wanted}"; ${advice}` }
 }

@@ -7,6 +7,7 @@ import type { ToolContext } from '../../domain/call.js'
 import {
   type HistoryEntry,
   isFailed,
+  mentions,
   readEvent,
   readVersionSteps,
   touches,
@@ -40,8 +41,13 @@ const Part = Type.Object({
   fields: Type.Array(
     Type.Object({
       field: Type.String({ description: 'Field' }),
-      before: Type.Unknown({ description: 'Before' }),
-      after: Type.Unknown({ description: 'After' }),
+      before: Type.Optional(Type.Unknown({ description: 'Before' })),
+      after: Type.Optional(Type.Unknown({ description: 'After' })),
+      removed: Type.Optional(
+        Type.Array(Type.Unknown(), { description: 'What went from a list, if only that is known' }),
+      ),
+      added: Type.Optional(Type.Array(Type.Unknown(), { description: 'What came' })),
+      updated: Type.Optional(Type.Array(Type.Unknown(), { description: 'What changed within' })),
     }),
     { description: 'What differs' },
   ),
@@ -130,19 +136,24 @@ export default defineTool({
     const target = await findTarget(ctx, filters)
     const versions = await searchVersions(ctx, span)
     const steps = await readVersionSteps(ctx, target, versions.steps)
-    const events = await searchEvents(ctx, span, (event) => touches(target, event))
+    const reports = new Map<string, string>()
+    const events = await searchEvents(ctx, span, (event) => {
+      if (touches(target, event)) return true
+      if (mentions(target, event)) reports.set(event.href, event.event_type ?? 'unknown')
+      return false
+    })
     const edits = events.events.filter((event) => !isFailed(event))
     const failed = events.events.length - edits.length
-    const entries = newestFirst([...(await nameAuthors(ctx, steps)), ...edits.map((event) => readEvent(target, event))])
-    if (entries.length === 0 && target.gone !== undefined) throw target.gone.error
+    const entries = newestFirst(await nameAuthors(ctx, [...steps, ...edits.map((event) => readEvent(target, event))]))
+    if (entries.length === 0 && reports.size === 0 && target.gone !== undefined) throw target.gone.error
     const facts = {
       what: target.what,
-      summary: summarise(target, entries),
+      summary: summarise(target, entries, events, versions),
       by: countBy(entries),
       ...(failed > 0 && { failed_attempts: failed }),
       ...showReach(events, versions),
       covers: target.covers,
-      notes: notesOn(ctx.now(), span, events, versions),
+      notes: [...noteOnReports(reports), ...notesOn(ctx.now(), span, events, versions)],
     }
     const slice = sliceOfList(entries, position, pageSize(maxResults, ctx.limits, fields))
     const names = await loadReferenceNames(
@@ -165,10 +176,11 @@ const withNames = (entry: HistoryEntry, names: ReferenceNames): HistoryEntry => 
 
 /** Sorts entries, newest first. At the same time, a provisioning comes before the edits that it made active. */
 function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
-  return entries.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at) || (b.version ?? 0) - (a.version ?? 0))
+  const timeOf = ({ at }: HistoryEntry) => (at === '' ? -Infinity : Date.parse(at))
+  return entries.toSorted((a, b) => timeOf(b) - timeOf(a) || (b.version ?? 0) - (a.version ?? 0))
 }
 
-/** Replaces hrefs of authors by names. Versions contain hrefs, events contain names. */
+/** Replaces hrefs of authors by names. Versions contain hrefs, events usually names. */
 async function nameAuthors(
   { pce, signal }: ToolContext<true>,
   entries: readonly HistoryEntry[],
@@ -187,10 +199,16 @@ function countBy(entries: readonly HistoryEntry[]): Record<string, number> {
   return Object.fromEntries([...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)))
 }
 
-function summarise({ what }: Target, entries: readonly HistoryEntry[]): string {
+function summarise(
+  { what }: Target,
+  entries: readonly HistoryEntry[],
+  { searched }: EventSearch,
+  { steps }: VersionSearch,
+): string {
   const [last] = entries
   const first = entries.at(-1)
-  if (last === undefined || first === undefined) return `No change of ${what} was found.`
+  if (last === undefined || first === undefined)
+    return `No change of ${what} was found in ${countOf(searched, 'event')} and ${countOf(steps.length, 'policy version')}.`
   const people = Object.keys(countBy(entries))
   const more = people.length > MOST_NAMED ? ` and ${people.length - MOST_NAMED} more` : ''
   const versions = entries.filter(({ version }) => version !== undefined).length
@@ -214,6 +232,16 @@ const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: Ve
   },
   versions: { searched: steps.length, in_time: inSpan, total, complete: isComplete },
 })
+
+/** Notes the events that name the target without changing it; `reports` are their types by href. */
+function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
+  if (reports.size === 0) return []
+  const types = [...new Set(reports.values())].sort()
+  const more = types.length > MOST_NAMED ? ` and ${types.length - MOST_NAMED} more types` : ''
+  return [
+    `${countOf(reports.size, 'event')} only ${reports.size === 1 ? 'mentions' : 'mention'} it (${types.slice(0, MOST_NAMED).join(', ')}${more}); get-events with object lists such events.`,
+  ]
+}
 
 /** Returns notes about what the searches could not see. */
 function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {

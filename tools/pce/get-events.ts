@@ -6,8 +6,7 @@ import { PagingOutput, pagingInput } from '../../schemas/paging.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import { defineTool } from '../define.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
-import { allOf } from '../../domain/inventory/match-exactly.js'
-import { byCreator, byObject, createEventCount } from '../../domain/inventory/search-events.js'
+import { type EventFilter, createEventCount, filterEvents } from '../../domain/inventory/search-events.js'
 import { readTime } from '../../domain/traffic/traffic-window.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize, type Slice } from '../answers/page-list.js'
@@ -22,9 +21,9 @@ const Bound = (description: string) => Type.Optional(Type.String({ description }
 
 const Row = Type.Object({
   href: Type.String(),
-  event_type: Type.String({ description: 'rule_set.update …' }),
-  timestamp: Type.String(),
-  severity: Type.String(),
+  event_type: Nullable(Type.String({ description: 'rule_set.update …' })),
+  timestamp: Nullable(Type.String()),
+  severity: Nullable(Type.String()),
   status: Nullable(Type.String()),
   created_by: Type.Unknown({
     description: '{user|agent|ven|service_account|system: {href, username|hostname|name}}',
@@ -84,9 +83,14 @@ export default defineTool({
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, counts, fields, ...filters } = args
     const select = selectFields(fields, Row)
     const [from, until] = readWindow(filters)
-    const creator = filters.created_by === undefined ? undefined : byCreator(filters.created_by.trim())
-    const object = filters.object === undefined ? undefined : byObject(filters.object.trim())
-    const ownFilter = allOf(creator?.test, object)
+    const asked = [
+      filters.event_type && ` of type ${filters.event_type}`,
+      filters.severity && ` of severity ${filters.severity}`,
+      filters.status && ` of status ${filters.status}`,
+      from && ` from ${from}`,
+      until && ` until ${until}`,
+    ].join('')
+    const filter = filterEvents({ created_by: filters.created_by?.trim(), object: filters.object?.trim() })
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const params = {
       event_type: filters.event_type,
@@ -100,7 +104,7 @@ export default defineTool({
       let counted = createEventCount()
       const read = await scanEvery(query, {
         onBegin: () => void (counted = createEventCount()),
-        onItems: (items) => items.filter((event) => ownFilter?.(event) !== false).forEach(counted.count),
+        onItems: (items) => items.filter((event) => filter.test?.(event) !== false).forEach(counted.count),
       })
       const found = counted.total()
       const totals = {
@@ -108,30 +112,32 @@ export default defineTool({
         pce_total: read.totalCount ?? read.items,
         truncated: !read.isWhole && read.items < PCE_MOST,
       }
-      const seen = { pceTotal: totals.pce_total, seen: read.items }
-      return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, seen, found, creator) }
+      const seen = { pceTotal: totals.pce_total, seen: read.items, isWithheld: !read.isWhole }
+      return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, asked, seen, found, filter) }
     }
-    const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
+    const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), filter.test)
     // The note explains what lies beyond the PCE's limit, so that is not reported as withheld.
     const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
-    const notes = noteOn(filters, slice, slice.totalCount, creator)
+    const notes = noteOn(filters, asked, found, slice.totalCount, filter)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
     const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { events: [], ...notes })
     return { events: rows, ...paging, ...notes }
   },
 })
 
-type Reach = Pick<Slice<PceEvent>, 'pceTotal' | 'seen'>
+type Reach = Pick<Slice<PceEvent>, 'pceTotal' | 'seen' | 'isWithheld'>
 
 /** Notes what the answer leaves out, and why nothing was found. */
 function noteOn(
   filters: object,
+  asked: string,
   reach: Reach,
   found: number,
-  creator: ReturnType<typeof byCreator> | undefined,
+  { explainNone }: EventFilter,
 ): { note?: string } {
+  const isCut = reach.isWithheld === true || reach.seen === PCE_MOST
   const notes = [
-    found === 0 ? (creator?.explainNone() ?? '') : '',
+    found === 0 ? explainNone(reach.seen ?? 0, asked, isCut) : '',
     isOutOfReach(filters, reach, found)
       ? `The PCE gives the newest ${PCE_MOST} at most; go further back with timestamp_lte.`
       : '',
@@ -181,9 +187,9 @@ function showEvent(event: PceEvent, limits: Limits, select: Select) {
   const told = event.notifications ?? []
   const whole = {
     href: event.href,
-    event_type: event.event_type,
-    timestamp: event.timestamp,
-    severity: event.severity,
+    event_type: event.event_type ?? null,
+    timestamp: event.timestamp ?? null,
+    severity: event.severity ?? null,
     status: event.status ?? null,
     created_by: event.created_by ?? null,
     pce_fqdn: event.pce_fqdn ?? null,

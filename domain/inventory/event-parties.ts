@@ -1,0 +1,117 @@
+import type { PceEvent } from '../../schemas/pce/event.js'
+import { splitLabel } from './labels.js'
+import { toDraftHref } from './parse-href.js'
+
+/** Somebody or something that an event names. The PCE may leave out any of these fields, or send null. */
+export interface EventParty {
+  /** The field that contains it: `user`, `agent`, `rule_set` … */
+  kind: string
+  href?: string
+  /** Everything it is called: user name, host name, label value … */
+  names: readonly string[]
+  /** Key and value of a label. */
+  key?: string
+  value?: string
+}
+
+type Fields = Record<string, unknown>
+
+/** The fields that name something. A failed login has only `supplied_username`, which need not be a user of the PCE. */
+const NAMES = ['username', 'supplied_username', 'name', 'hostname', 'full_name', 'value'] as const
+
+/** The fields of a notification that contain a person or an account. */
+const PEOPLE: ReadonlySet<string> = new Set(['user', 'associated_user', 'service_account'])
+/** Creators that act on others. All other creators, such as VENs and clusters, mostly report about themselves. */
+const ACTORS: ReadonlySet<string> = new Set([...PEOPLE, 'system'])
+
+const isFields = (value: unknown): value is Fields =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
+
+function partyOf(kind: string, fields: Fields): EventParty {
+  const { href, key, value } = fields
+  return {
+    kind,
+    names: NAMES.map((field) => fields[field]).filter(isText),
+    ...(isText(href) && { href }),
+    ...(isText(key) && isText(value) && { key, value }),
+  }
+}
+
+/** Returns the parties in the fields of an object, also where a field contains a list of them. */
+const partiesIn = (fields: unknown): EventParty[] =>
+  !isFields(fields)
+    ? []
+    : Object.entries(fields).flatMap(([kind, inner]) =>
+        (Array.isArray(inner) ? (inner as unknown[]) : [inner]).flatMap((one) =>
+          isFields(one) ? [partyOf(kind, one)] : [],
+        ),
+      )
+
+/** Returns what to call a party; undefined if the event gives only its href. */
+export const shownName = ({ key, value, names }: EventParty): string | undefined =>
+  key !== undefined && value !== undefined ? `${key}=${value}` : names[0]
+
+const listOf = <T>(list: readonly (T | null)[] | null | undefined): T[] => (list ?? []).filter((one) => one !== null)
+
+/** Returns the parties that the notifications of an event name: who logged in, which VEN missed its heartbeats … */
+const notified = (event: PceEvent): EventParty[] =>
+  listOf(event.notifications).flatMap(({ info }) => {
+    if (!isFields(info)) return []
+    const own = partyOf('info', info)
+    return [...(own.names.length > 0 || own.href !== undefined ? [own] : []), ...partiesIn(info)]
+  })
+
+/**
+ * Returns who caused an event. An agent and its VEN may stand together. Where the PCE names only itself, as it does for
+ * logins, the people in the notifications caused the event too (P26).
+ */
+export function actorsOf(event: PceEvent): EventParty[] {
+  const creators = partiesIn(event.created_by)
+  if (creators.some(({ kind }) => kind !== 'system')) return creators
+  const people = notified(event)
+    .filter(({ kind }) => PEOPLE.has(kind))
+    .map((one) => (one.kind === 'associated_user' ? { ...one, kind: 'user' } : one))
+  return [...people, ...creators]
+}
+
+/** Returns who caused an event: a name, otherwise an href, otherwise the kind. */
+export function creatorOf(event: PceEvent): string {
+  const actors = actorsOf(event)
+  const named = actors.find(({ names }) => names.length > 0)
+  return named?.names[0] ?? actors.find(({ href }) => href !== undefined)?.href ?? actors[0]?.kind ?? '-'
+}
+
+/** Returns the objects that an event changed, each with the change. */
+export const changedParties = (event: PceEvent) =>
+  listOf(event.resource_changes).flatMap((change) => partiesIn(change.resource).map((party) => ({ party, change })))
+
+/**
+ * Returns what an event names without having changed it: the parties of its notifications, and machines that report
+ * about themselves.
+ */
+export const mentionedParties = (event: PceEvent): EventParty[] => [
+  ...notified(event),
+  ...partiesIn(event.created_by).filter(({ kind }) => !ACTORS.has(kind)),
+]
+
+/** Returns the path of the request that caused an event, without the prefix of the API; '' if there was none. */
+export const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
+
+/**
+ * Builds the test for a party that a caller names: by href, in any version and including what lies inside it, or by
+ * exact name, label value or `key=value`.
+ */
+export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
+  if (wanted.startsWith('/')) {
+    const href = toDraftHref(wanted)
+    return ({ href: given }) => {
+      const other = toDraftHref(given ?? '')
+      return other === href || other.startsWith(`${href}/`)
+    }
+  }
+  const pair = splitLabel(wanted)
+  return ({ names = [], key, value }) =>
+    names.includes(wanted) || (pair !== null && key === pair.key && value === pair.value)
+}
