@@ -70,7 +70,10 @@ export function createWorld(estate: Estate, options: PceSimulatorOptions): World
     singles: new Map(),
     policy: new PolicyStore(),
     versions: [],
-    events: new EventLog({ orgId, pceFqdn: PCE_FQDN, user: () => world.user, ids, now: isoNow }, estate.events),
+    events: new EventLog(
+      { orgId, pceFqdn: PCE_FQDN, user: () => world.user, ids, now: isoNow, reality },
+      estate.events,
+    ),
     jobs: new Map(),
     queries: new Map(),
     lastResult: null,

@@ -43,13 +43,16 @@ function logIn(call: Call): Answer {
   const asBody = typeof username === 'string' && typeof password === 'string'
   const given = asBody ? `${username}:${password}` : readBasic(headers.authorization)
   const found = given === null ? undefined : checkPassword(world, given)
-  if (!found) return refuse(call)
+  if (!found) return refuse(call, given?.slice(0, given.indexOf(':')))
   world.user = callerOf(found)
   const auth_token = issueAuthToken(world, found)
   const json: Json = { auth_token, ...(asBody && openSession(call, found)) }
-  const answer: Answer = { status: UNCERTAIN.loginStatus, json, changes: [] }
-  world.events.recordWrite('user.login', call, { ...answer, changes: [{ resource: describe(found), type: 'update' }] })
-  return answer
+  const status = UNCERTAIN.loginStatus
+  world.events.recordLogin('user.login', call, {
+    status,
+    changes: [{ resource: describe(found), type: 'update' }],
+  })
+  return { status, json, changes: [] }
 }
 
 function exchange(call: Call): Answer {
@@ -82,13 +85,13 @@ function openSession(call: Call, found: PceObject): Json {
     last_login_on: world.now(),
     last_login_ip_address: sourceIp,
   })
-  world.events.recordWrite('user.create_session', call, { status: 200, changes: [change] })
+  world.events.recordLogin('user.create_session', call, { status: 200, changes: [change] })
   return json
 }
 
 /** Refuses a login with 401, without a JSON body (P2). */
-function refuse({ world, path, verb, sourceIp }: Call): Answer {
-  world.events.recordRefusedRequest('request.authentication_failed', `/api/v2${path}`, verb, 401, sourceIp)
+function refuse({ world, path, verb, sourceIp }: Call, username?: string): Answer {
+  world.events.recordRefusedRequest('request.authentication_failed', `/api/v2${path}`, verb, 401, sourceIp, username)
   return {
     status: 401,
     file: { type: 'text/plain', content: '' },

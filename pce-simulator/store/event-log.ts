@@ -1,7 +1,9 @@
 import type { PceEvent } from '../../schemas/pce/event.js'
 import type { Json } from '../model.js'
+import type { Reality } from '../options.js'
 import type { Refusal } from '../refusal.js'
 import type { Ids } from './ids.js'
+import { tellListChanges } from './list-changes.js'
 
 const KEPT = 20_000
 
@@ -11,6 +13,7 @@ interface Context {
   user: () => { href: string; username: string }
   ids: Ids
   now: () => string
+  reality: Reality
 }
 
 /** A write as its event describes it. `path` lacks `/api/v2`. */
@@ -46,7 +49,7 @@ export class EventLog {
     const changes = (answer.changes ?? []).map((change) => ({
       uuid: this.#context.ids.uuid('event-part'),
       resource: change.resource,
-      changes: change.changes ?? {},
+      changes: this.#context.reality === 'lab' ? (change.changes ?? {}) : tellListChanges(change.changes ?? {}),
       change_type: change.type,
     }))
     this.#add(eventType, 'success', 'info', {
@@ -66,13 +69,37 @@ export class EventLog {
     })
   }
 
-  recordRefusedRequest(eventType: string, path: string, method: string, status: number, sourceIp: string): void {
+  /** Records a login. In recorded events the system is its author, and only a notification names the user (P26). */
+  recordLogin(eventType: string, call: Write, answer: { status: number; changes: Change[] }): void {
+    if (this.#context.reality === 'lab') return this.recordWrite(eventType, call, answer)
+    this.#add(eventType, 'success', 'info', {
+      created_by: { system: {} },
+      action: this.#action(`/api/v2${call.path}`, call.verb, answer.status, call.sourceIp, []),
+      resource_changes: [],
+      notifications: this.#notify('user.pce_session_created', { user: this.#context.user() }),
+    })
+  }
+
+  /** @param supplied the user name of a refused login, which need not be that of a user. */
+  recordRefusedRequest(
+    eventType: string,
+    path: string,
+    method: string,
+    status: number,
+    sourceIp: string,
+    supplied?: string,
+  ): void {
+    const isNamed = this.#context.reality !== 'lab' && supplied !== undefined
     this.#add(eventType, 'failure', 'warning', {
       created_by: { system: {} },
       action: this.#action(path, method, status, sourceIp, []),
       resource_changes: [],
-      notifications: [],
+      notifications: isNamed ? this.#notify(eventType, { associated_user: { supplied_username: supplied } }) : [],
     })
+  }
+
+  #notify(type: string, info: Json): Json[] {
+    return [{ uuid: this.#context.ids.uuid('event-part'), notification_type: type, info }]
   }
 
   /** Describes who caused the event. A service account is named by its keys' user name (P26). */
