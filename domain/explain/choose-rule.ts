@@ -1,9 +1,12 @@
 import type { PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
+import type { Workload } from '../../schemas/pce/workload.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
+import { isKubernetes } from '../inventory/kubernetes-workloads.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, portName } from '../inventory/protocols.js'
@@ -12,7 +15,7 @@ import { isInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { compareTexts } from '../text/compare-texts.js'
 import type { AskedService } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
-import { nameOf, type AskedEnd } from './resolve-end.js'
+import { ambiguousAddress, nameOf, type AskedEnd } from './resolve-end.js'
 
 /** One end of a suggested rule: labels that are ANDed, all workloads in the scope, one workload, or an IP list. */
 export type SuggestedEnd =
@@ -62,6 +65,8 @@ const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
  * Chooses the narrowest rule for a flow. It prefers labels to addresses, a service object for exactly this port to a
  * bare port, and an existing rule set with exactly the application's scope to a new one. The application is that of the
  * destination, or of the source if the destination is not a workload.
+ * @throws {ToolError} ambiguous_name if several workloads have the address of an end; invalid_argument if an
+ * end is a Kubernetes workload without labels, because rules name those by labels alone (P106).
  */
 export async function chooseRule(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -70,6 +75,8 @@ export async function chooseRule(
   ends: { source: AskedEnd; destination: AskedEnd },
   service: AskedService,
 ): Promise<SuggestedRule> {
+  for (const end of [ends.source, ends.destination])
+    if (end.kind === 'address' && end.bearers.length > 1) throw ambiguousAddress(end.address, end.bearers)
   const every = { policyVersion: 'draft' as const, params: {}, signal }
   const needsLists = [ends.source, ends.destination].some((end) => end.kind === 'address' && end.workload === null)
   const [services, lists] = await Promise.all([
@@ -145,7 +152,14 @@ function describeEnd(end: AskedEnd, index: LabelIndex, draft: PolicySnapshot, li
   if (workload === null) return { kind: 'ams' }
   const labels = (workload.labels ?? []).flatMap(({ href }) => index.get(href) ?? [])
   if (labels.length > 0) return { kind: 'labels', labels: [...labels].sort(byKey) }
+  if (isKubernetes(workload)) throw unlabelledPod(workload)
   return { kind: 'workload', href: workload.href, name: nameOf(workload) }
+}
+
+function unlabelledPod(workload: Workload): ToolError {
+  const text = `The Kubernetes workload ${nameOf(workload)} has no labels, and rules name Kubernetes workloads by labels alone.`
+  const hint = 'Its labels come from the profile of its namespace: set them with update-container-workload-profile.'
+  return new ToolError('invalid_argument', text, { href: workload.href }, { hint })
 }
 
 const byKey = (a: Label, b: Label) => compareTexts(a.key, b.key)

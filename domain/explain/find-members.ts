@@ -5,6 +5,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { pickEvery } from '../inventory/fetch-every.js'
+import { isKubernetes, readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { isManaged, osType } from '../inventory/workloads.js'
@@ -29,6 +30,13 @@ export interface Member extends End {
   size: number
 }
 
+/**
+ * Returns the host that a member is, which is never both ends of a connection; null for addresses and for Kubernetes
+ * workloads, whose pods connect to each other.
+ */
+export const hostOf = ({ workload, isUnsure }: Member): string | null =>
+  workload === null || isUnsure === true || isKubernetes({ href: workload }) ? null : workload
+
 /** The workloads and addresses that make up an end of the requested flow. */
 export interface Members {
   members: readonly Member[]
@@ -46,7 +54,7 @@ const MOST_PARTS = 2_000
 /**
  * Finds everything that an end of the requested flow stands for. For an IP list these are the workloads with an address
  * in it and its other addresses, grouped so that none of `lists` (those used in rules) distinguishes the addresses of a
- * group.
+ * group. Kubernetes workloads are workloads like others.
  * @throws {ToolError} no_workloads if no workload has the requested labels.
  */
 export async function findMembers(
@@ -58,12 +66,7 @@ export async function findMembers(
 ): Promise<Members> {
   const toMember = (workload: Workload, addresses?: readonly string[]) => describeWorkload(workload, labels, addresses)
   if (asked.kind === 'workload') return { members: [toMember(asked.workload)], isCut: false, notes: [] }
-  if (asked.kind === 'address') {
-    const { address, workload } = asked
-    if (workload === null) return { members: [addressMember(address, 1, address)], isCut: false, notes: [] }
-    const notes = [`${address} is the workload ${nameOf(workload)}.`]
-    return { members: [toMember(workload, [address])], isCut: false, notes }
-  }
+  if (asked.kind === 'address') return membersAt(asked, (workload) => toMember(workload, [asked.address]))
   const found: Member[] = []
   let total = 0
   const take = (member: Member): undefined => {
@@ -71,27 +74,49 @@ export async function findMembers(
     if (found.length < MOST_WORKLOADS) found.push(member)
   }
   if (asked.kind === 'labels') {
-    const params = { labels: [asked.labels.map(({ href }) => href)] }
-    await pickEvery({ api: pce.workloads, params, signal }, (workload: Workload) =>
-      workload.deleted === true ? undefined : take(toMember(workload)),
-    )
-    if (total === 0) throw new ToolError('no_workloads', `No workload has ${asked.name}.`, { labels: asked.name })
-    return { members: found, isCut: total > found.length, notes: cutNote(total, 'workloads') }
+    const hrefs = asked.labels.map(({ href }) => href)
+    const query = { api: pce.workloads, params: { labels: [hrefs] }, signal }
+    await pickEvery(query, (workload: Workload) => (workload.deleted === true ? undefined : take(toMember(workload))))
+    const [first] = hrefs
+    const filters = first === undefined ? {} : { labels: [first] satisfies [string] }
+    const { unread } = await readKubernetesWorkloads({ pce, signal }, filters, (workload) => {
+      const own = new Set((workload.labels ?? []).map(({ href }) => href))
+      return hrefs.every((href) => own.has(href)) ? take(toMember(workload)) : undefined
+    })
+    const notes = tellUnread(unread)
+    if (total === 0) {
+      const text = [`No workload has ${asked.name}.`, ...notes].join(' ')
+      throw new ToolError('no_workloads', text, { labels: asked.name })
+    }
+    return {
+      members: found,
+      isCut: total > found.length || unread !== null,
+      notes: [...cutNote(total, 'workloads'), ...notes],
+    }
   }
   const covers = compileIpList(asked.list)
   const taken = new Set<string>()
-  await pickEvery({ api: pce.workloads, params: {}, signal }, (workload: Workload) => {
+  const takeInside = (workload: Workload): undefined => {
     const inside = addressesOf(workload).filter((ip) => covers({ ip, fqdn: null }) === 'yes')
-    if (workload.deleted !== true) for (const ip of inside) taken.add(ip)
-    return workload.deleted === true || inside.length === 0 ? undefined : take(toMember(workload, inside))
+    if (workload.deleted === true || inside.length === 0) return undefined
+    for (const ip of inside) taken.add(ip)
+    return take(toMember(workload, inside))
+  }
+  await pickEvery({ api: pce.workloads, params: {}, signal }, takeInside)
+  let silent = 0
+  const { unread } = await readKubernetesWorkloads({ pce, signal }, {}, (workload) => {
+    if (workload.interfaces === null) silent += 1
+    return takeInside(workload)
   })
   const rest = divideList(asked.list, lists, taken)
   const names = (asked.list.fqdns ?? []).length
   return {
     members: [...found, ...rest.members],
-    isCut: total > found.length || rest.isCut || rest.isUnread,
+    isCut: total > found.length || rest.isCut || rest.isUnread || unread !== null || silent > 0,
     notes: [
       ...cutNote(total, 'workloads'),
+      ...tellUnread(unread),
+      ...(silent > 0 ? [`The addresses of ${countOf(silent, 'Kubernetes workload')} are not known.`] : []),
       ...(rest.isCut ? [`Only the first ${MOST_PARTS} parts of ${asked.name} were judged.`] : []),
       ...(names > 0
         ? [`The ${countOf(names, 'domain name')} of ${asked.name} ${names === 1 ? 'was' : 'were'} not judged.`]
@@ -99,6 +124,26 @@ export async function findMembers(
       ...(rest.isUnread ? [`Some ranges of ${asked.name} could not be read and were not judged.`] : []),
     ],
   }
+}
+
+/** Finds what an address stands for: the workloads that have it, or a bare address, which may be a pod's. */
+function membersAt(
+  { address, bearers, mayBePod }: AskedEnd & { kind: 'address' },
+  toMember: (workload: Workload) => Member,
+): Members {
+  const named = bearers.map(
+    (workload) => `${isKubernetes(workload) ? 'Kubernetes workload' : 'workload'} ${nameOf(workload)}`,
+  )
+  if (named.length === 1)
+    return { members: bearers.map(toMember), isCut: false, notes: [`${address} is the ${named.join('')}.`] }
+  if (named.length > 1) {
+    const text = `${address} is the ${named.join(' and the ')}; which of them a connection belongs to is not known, so all are judged.`
+    return { members: bearers.map(toMember), isCut: false, notes: [text] }
+  }
+  const member = addressMember(address, 1, address)
+  if (mayBePod === null) return { members: [member], isCut: false, notes: [] }
+  const notes = [`${address} may be that of a Kubernetes workload: ${mayBePod}.`]
+  return { members: [{ ...member, workload: '', isSome: true, isUnsure: true, mode: 'unknown' }], isCut: false, notes }
 }
 
 const cutNote = (total: number, noun: string): string[] =>
@@ -140,7 +185,7 @@ function modeOf(workload: Workload): EndMode {
 }
 
 /** Lists the addresses at which others can reach a workload: all except loopback and link-local ones. */
-function addressesOf({ interfaces }: Workload): string[] {
+export function addressesOf({ interfaces }: Workload): string[] {
   const all = (interfaces ?? []).flatMap(({ address }) =>
     address !== undefined && isAddress(address) ? [address] : [],
   )

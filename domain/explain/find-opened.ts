@@ -7,7 +7,7 @@ import { findByHref } from '../inventory/find-object.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import type { Steps } from '../text/pace-work.js'
 import type { SuggestedEnd, SuggestedRule } from './choose-rule.js'
-import { findMembers, type Member, type Members } from './find-members.js'
+import { findMembers, hostOf, type Member, type Members } from './find-members.js'
 import { MOST_KINDS, classify, countPairs, pairOf, pairsOf } from './judge-members.js'
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
@@ -170,7 +170,8 @@ const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) =>
 
 /** Builds a test that accepts the members the caller asked about: the same workload, or the same addresses. */
 function memberTest(asked: readonly Member[]): (member: Member) => boolean {
-  const idOf = ({ workload, ip, size }: Member) => workload ?? `${ip === null ? '' : spellAddress(ip)} ${size}`
+  const idOf = ({ workload, isUnsure, ip, size }: Member) =>
+    workload !== null && isUnsure !== true ? workload : `${ip === null ? '' : spellAddress(ip)} ${size}`
   const known = new Set(asked.map(idOf))
   return (member) => known.has(idOf(member))
 }
@@ -201,7 +202,7 @@ function addExamples(
   for (const source of sources) {
     for (const destination of destinations) {
       if (examples.length >= most) return
-      if (source.workload !== null && source.workload === destination.workload) continue
+      if (hostOf(source) !== null && hostOf(source) === hostOf(destination)) continue
       examples.push({ source: source.name, destination: destination.name, before, after })
     }
   }

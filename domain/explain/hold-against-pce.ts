@@ -1,5 +1,6 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
+import { isKubernetes } from '../inventory/kubernetes-workloads.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import type { Version } from '../inventory/find-object.js'
 import { pceNameOf, type RuleType } from '../policy/rule-type.js'
@@ -28,8 +29,9 @@ export interface PceCheck {
 
 /**
  * Asks the PCE which rules apply to these pairs, in both versions of the policy, and compares that with the matcher's
- * result. The PCE's answer does not include enforcement boundaries (P93). If the PCE does not support the check or
- * refuses it, the result says that it is unavailable.
+ * result. The PCE's answer does not include enforcement boundaries (P93), and it is not asked about Kubernetes
+ * workloads, because no source says how its check names them (P106). If the PCE does not support the check or refuses
+ * it, the result says that it is unavailable.
  */
 export async function holdAgainstPce(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -39,7 +41,15 @@ export async function holdAgainstPce(
   const differences: Difference[] = []
   const settled = new Map<string, boolean>()
   let checked = 0
-  for (const pair of pairs) {
+  const askable = pairs.filter(({ source, destination }) => canBeAsked(source) && canBeAsked(destination))
+  if (askable.length === 0 && pairs.length > 0)
+    return {
+      checked,
+      differences,
+      settled,
+      unavailable: 'how its policy check names Kubernetes workloads is not documented.',
+    }
+  for (const pair of askable) {
     for (const version of ['active', 'draft'] as const) {
       const params = paramsOf(pair, service)
       const ours = new Map(
@@ -53,6 +63,9 @@ export async function holdAgainstPce(
   }
   return { checked, differences, settled, unavailable: null }
 }
+
+const canBeAsked = ({ workload, isUnsure }: Member): boolean =>
+  isUnsure !== true && (workload === null || !isKubernetes({ href: workload }))
 
 /** Returns the hrefs and types of the rules that apply according to the PCE, or the reason why it does not tell. */
 async function ask(

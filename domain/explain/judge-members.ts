@@ -2,7 +2,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { DECIDING_ORDER } from '../policy/rule-type.js'
 import { anyOf, type Answer } from '../policy/three-valued.js'
 import type { Steps } from '../text/pace-work.js'
-import type { Member } from './find-members.js'
+import { hostOf, type Member } from './find-members.js'
 import type { ApplyingRule, PairJudge, PairVerdict } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 
@@ -36,7 +36,7 @@ export interface FoundRule extends ApplyingRule {
 
 /** The verdict on a flow between all members of its ends. */
 export interface FlowVerdict {
-  /** The number of pairs. A workload with itself is not a pair. */
+  /** The number of pairs. A host with itself is not a pair; a Kubernetes workload is, because it has several pods. */
   pairs: number
   judged: number
   /** True if pairs or whole ends were left out. */
@@ -101,7 +101,7 @@ export function* judgeMembers(
 export function countPairs(from: readonly MemberClass[], to: readonly MemberClass[]): { pairs: number; kinds: number } {
   const sum = (classes: readonly MemberClass[]) => classes.reduce((all, { size }) => all + size, 0)
   const workloadsOf = (classes: readonly MemberClass[]) =>
-    classes.flatMap(({ members }) => members.flatMap(({ workload }) => workload ?? []))
+    classes.flatMap(({ members }) => members.flatMap((member) => hostOf(member) ?? []))
   const alone = (classes: readonly MemberClass[]) => workloadsOf(classes.filter(({ size }) => size === 1))
   const [own, single] = [new Set(workloadsOf(from)), new Set(alone(from))]
   return {
@@ -128,8 +128,8 @@ export function pairOf(
   from: MemberClass,
   to: MemberClass,
 ): { source: Member; destination: Member; count: number } | null {
-  const own = new Set(from.members.flatMap(({ workload }) => workload ?? []))
-  const selves = to.members.filter(({ workload }) => workload !== null && own.has(workload)).length
+  const own = new Set(from.members.flatMap((member) => hostOf(member) ?? []))
+  const selves = to.members.filter((member) => own.has(hostOf(member) ?? '')).length
   const count = from.size * to.size - selves
   if (count <= 0) return null
   const [source, other = source] = from.members as [Member, Member?]
@@ -138,7 +138,7 @@ export function pairOf(
   return { source: other, destination: to.members[0] as Member, count }
 }
 
-const isSame = (a: Member, b: Member) => a.workload !== null && a.workload === b.workload
+const isSame = (a: Member, b: Member) => hostOf(a) !== null && hostOf(a) === hostOf(b)
 
 /** Groups members that all rules treat alike, the largest group first. */
 export function* classify(judges: readonly PairJudge[], members: readonly Member[]): Steps<MemberClass[]> {

@@ -1,10 +1,14 @@
 import type { ToolContext } from '../call.js'
 import type { TrafficSelector } from '../../schemas/pce/traffic.js'
+import type { Workload } from '../../schemas/pce/workload.js'
 import type { LabelIndex } from '../inventory/labels.js'
-import { toActiveHref } from '../inventory/parse-href.js'
+import { isKubernetes } from '../inventory/kubernetes-workloads.js'
+import { parseHref, toActiveHref } from '../inventory/parse-href.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
+import { addressesOf } from './find-members.js'
 import type { AskedService } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
@@ -16,6 +20,19 @@ export interface Observed {
   decisions: Record<string, number>
   /** The names of programs as the reporting end gave them, the busiest first. */
   programs: string[]
+  /**
+   * Workloads that rows name at an address of an end for which no list has a workload. Their kinds of workloads are not
+   * those of `/workloads`, such as pods that the PCE no longer lists.
+   */
+  strangers: readonly Stranger[]
+}
+
+/** A workload that only the traffic names. */
+export interface Stranger {
+  side: 'source' | 'destination'
+  address: string
+  name: string
+  mode: string | null
 }
 
 /** The most rows that are read. The question is what was observed, not how often. */
@@ -39,7 +56,8 @@ export async function observeFlow(
   const { decision, process, windowsService } = encoder.dictionaries
   const decisions: Record<string, number> = {}
   const programs = new Map<string, number>()
-  const side = (end: AskedEnd) => ({ include: [selectorsOf(end)], exclude: [] })
+  const seen = { source: new Set<number>(), destination: new Set<number>() }
+  const side = (end: AskedEnd) => ({ include: selectorsOf(end), exclude: [] })
   const outcome = await read(
     {
       name: `mcp-${name}`,
@@ -53,23 +71,48 @@ export async function observeFlow(
     (row) => {
       const word = decision.value(row.decision) ?? 'unknown'
       decisions[word] = (decisions[word] ?? 0) + row.connections
+      seen.source.add(row.src)
+      seen.destination.add(row.dst)
       const program = windowsService.value(row.windowsService) ?? process.value(row.process)
       if (program !== null) programs.set(program, (programs.get(program) ?? 0) + row.connections)
     },
   )
   const busiest = [...programs].sort(([, a], [, b]) => b - a).slice(0, MOST_PROGRAMS)
-  return { read: outcome, decisions, programs: busiest.map(([program]) => program) }
+  const strangers = (['source', 'destination'] as const).flatMap((at) =>
+    findStranger(
+      at,
+      ends[at],
+      [...seen[at]].map((end) => encoder.ends.end(end)),
+    ),
+  )
+  return { read: outcome, decisions, programs: busiest.map(([program]) => program), strangers }
 }
 
-function selectorsOf(end: AskedEnd): TrafficSelector[] {
+function findStranger(side: Stranger['side'], asked: AskedEnd, seen: readonly FlowEnd[]): Stranger[] {
+  if (asked.kind !== 'address' || asked.bearers.length > 0) return []
+  const found = seen.find(({ workload }) => workload !== null && parseHref(workload)?.kind !== 'workloads')
+  if (found === undefined) return []
+  return [{ side, address: asked.address, name: found.name ?? String(found.workload), mode: found.mode }]
+}
+
+/**
+ * Returns the conditions that select an end; the lists are alternatives. Whether a traffic query finds a Kubernetes
+ * workload by its href is not documented, so it is found by its addresses.
+ */
+function selectorsOf(end: AskedEnd): TrafficSelector[][] {
   switch (end.kind) {
     case 'workload':
-      return [{ workload: { href: end.workload.href } }]
+      return workloadSelectors(end.workload)
     case 'address':
-      return [end.workload === null ? { ip_address: end.address } : { workload: { href: end.workload.href } }]
+      return end.workload === null ? [[{ ip_address: end.address }]] : workloadSelectors(end.workload, [end.address])
     case 'labels':
-      return end.labels.map(({ href }) => ({ label: { href } }))
+      return [end.labels.map(({ href }) => ({ label: { href } }))]
     case 'ip_list':
-      return [{ ip_list: { href: toActiveHref(end.list.href) } }]
+      return [[{ ip_list: { href: toActiveHref(end.list.href) } }]]
   }
+}
+
+function workloadSelectors(workload: Workload, addresses = addressesOf(workload)): TrafficSelector[][] {
+  if (!isKubernetes(workload) || addresses.length === 0) return [[{ workload: { href: workload.href } }]]
+  return addresses.map((address) => [{ ip_address: address }])
 }

@@ -1,10 +1,12 @@
+import ipaddr from 'ipaddr.js'
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { pickEvery } from '../inventory/fetch-every.js'
-import { writeByPrefix, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
+import { findByHref, writeByPrefix, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
+import { readKubernetesWorkloads, tellUnread, toWorkload } from '../inventory/kubernetes-workloads.js'
 import {
   adviseOn,
   describeReference,
@@ -17,6 +19,8 @@ import {
 import { addressFilter } from '../inventory/match-exactly.js'
 import { createAddressTest, isAddress } from '../inventory/parse-addresses.js'
 import { parseHref } from '../inventory/parse-href.js'
+import { classifyAddress } from '../policy/addresses.js'
+import { countOf } from '../text/describe-numbers.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** An end of a flow as callers name it: a workload, an address, one label or several that are ANDed, or an IP list. */
@@ -25,11 +29,22 @@ export type EndReference = LabelReference | readonly LabelReference[]
 /** An end of the flow that a caller asks about. `name` is how answers refer to it. */
 export type AskedEnd =
   | { kind: 'workload'; name: string; workload: Workload }
-  /** `workload` is the workload that has the address, or null. */
-  | { kind: 'address'; name: string; address: string; workload: Workload | null }
+  | ({ kind: 'address'; name: string; address: string } & Bearers)
   | { kind: 'labels'; name: string; labels: readonly Label[] }
   | { kind: 'ip_list'; name: string; list: IpList }
 
+/** Which workloads have an address. */
+export interface Bearers {
+  /** The only workload with the address; null if there is none, or if there are several. */
+  workload: Workload | null
+  /** All of them. Several Kubernetes workloads may have one address, in different clusters or that of their node. */
+  bearers: readonly Workload[]
+  /** Why the address may be that of a Kubernetes workload although none of `bearers` is one; null if it is not. */
+  mayBePod: string | null
+}
+
+/** The most candidates that an ambiguous_name error lists. */
+const MOST_CANDIDATES = 20
 const FORMS =
   'Give a workload (its name or href), an IP address, a label (key=value) or a list of labels, or iplist:NAME.'
 
@@ -49,9 +64,9 @@ export async function resolveEnd(
     if (isList(reference)) return endOfLabels(reference.map((one) => findLabel(lookups, one)))
     const text = textOf(reference)
     if (text !== null && isAddress(text)) {
-      return { kind: 'address', name: text, address: text, workload: await findByAddress(pce, text, signal) }
+      return { kind: 'address', name: text, address: text, ...(await findByAddress(pce, text, signal)) }
     }
-    const object = text === null ? null : await findNamed(lookups, text)
+    const object = text === null ? null : await findNamed({ pce, lookups, signal }, text)
     return object ?? endOfLabels([findLabel(lookups, reference)])
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
@@ -68,22 +83,31 @@ function textOf(reference: LabelReference): string | null {
   return isLabelReference(reference) && reference.key === undefined ? (reference.href ?? null) : null
 }
 
+interface Finder {
+  pce: PceClient
+  lookups: PolicyLookups
+  signal: AbortSignal
+}
+
 /**
  * Finds the object that a text names, or returns null if the text is meant as a label. Text in no other form is the
  * name of a workload.
  */
-async function findNamed(lookups: PolicyLookups, text: string): Promise<AskedEnd | null> {
+async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null> {
+  const { pce, lookups, signal } = finder
   const [, prefix = '', name = ''] = /^(iplist|workload):(.+)$/su.exec(text) ?? []
   if (prefix === 'iplist') return endOfList(await lookups.byName('ip_lists', trimBlanks(name)))
-  if (prefix === 'workload') return endOfWorkload(await lookups.byName('workloads', trimBlanks(name)))
+  if (prefix === 'workload') return endOfWorkload(await findByName(finder, trimBlanks(name)))
   if (looksLikeLabel(text)) return null
   if (!text.startsWith('/')) {
     if (text === '' || /^\d+(?:\.\d+)+\/\d+$|^[\da-f:]+\/\d+$/iu.test(text))
       throw new ToolError('invalid_argument', `"${text}" cannot be an end of a flow. ${FORMS}`)
-    return findWorkload(lookups, text)
+    return findWorkload(finder, text)
   }
   const kind = parseHref(text)?.kind
-  if (kind === 'workloads') return endOfWorkload(await lookups.byHref(kind, text))
+  if (kind === 'workloads') return endOfWorkload((await lookups.byHref(kind, text)) as Workload)
+  if (kind === 'kubernetes_workloads')
+    return endOfWorkload(toWorkload(await findByHref(pce, kind, text, 'draft', signal)))
   if (kind === 'ip_lists') return endOfList(await lookups.byHref(kind, text))
   throw new ToolError('invalid_href', `"${text}" is not the href of a workload, a label or an IP list.`, { href: text })
 }
@@ -92,16 +116,46 @@ async function findNamed(lookups: PolicyLookups, text: string): Promise<AskedEnd
  * Finds a workload by its exact name, which may be any text. If there is none, the error also says what else the text
  * may have been meant as.
  */
-async function findWorkload(lookups: PolicyLookups, text: string): Promise<AskedEnd> {
+async function findWorkload(finder: Finder, text: string): Promise<AskedEnd> {
   try {
-    return endOfWorkload(await lookups.byName('workloads', text))
+    return endOfWorkload(await findByName(finder, text))
   } catch (error) {
     if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
-    const why = await adviseOnForm(lookups, text)
+    const why = await adviseOnForm(finder.lookups, text)
     if (why === '') throw error
-    throw new ToolError(error.code, `${error.message} ${why}`, error.details, { cause: error })
+    throw new ToolError(error.code, `${error.message} ${why}`, error.details, { cause: error, hint: error.hint })
   }
 }
+
+/**
+ * Finds the workload of this name, a Kubernetes workload or another one.
+ * @throws {ToolError} ambiguous_name if several have it; not_found.
+ */
+async function findByName({ pce, lookups, signal }: Finder, name: string): Promise<Workload> {
+  const pods = await readKubernetesWorkloads({ pce, signal }, { name }, (workload, place) =>
+    workload.name === name ? { workload, place } : undefined,
+  )
+  const [pod, ...others] = pods.items
+  let host: Workload | null = null
+  try {
+    host = (await lookups.byName('workloads', name)) as Workload
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
+    if (pod === undefined) throw pods.unread === null ? error : withText(error, tellUnread(pods.unread))
+  }
+  if (pod === undefined) return host as Workload
+  if (host === null && others.length === 0) return pod.workload
+  const candidates = [
+    ...(host === null ? [] : [{ href: host.href, name }]),
+    ...pods.items.map(({ workload: { href }, place }) => ({ href, name, ...place })),
+  ]
+  const text = `${candidates.length} workloads are named "${name}".`
+  const details = { name, candidates: candidates.slice(0, MOST_CANDIDATES) }
+  throw new ToolError('ambiguous_name', text, details, { hint: 'Give the href of one.' })
+}
+
+const withText = ({ code, message, details, hint }: ToolError, more: readonly string[]): ToolError =>
+  new ToolError(code, [message, ...more].join(' '), details, { hint })
 
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   if (text === 'ams') return `All workloads (ams) cannot be an end of a flow. ${FORMS}`
@@ -112,10 +166,7 @@ async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<strin
   return written.length === 0 ? '' : `Did you mean ${written.join(' or ')}?`
 }
 
-function endOfWorkload(found: NamedObject): AskedEnd {
-  const workload = found as Workload
-  return { kind: 'workload', name: nameOf(workload), workload }
-}
+const endOfWorkload = (workload: Workload): AskedEnd => ({ kind: 'workload', name: nameOf(workload), workload })
 
 const endOfList = (found: NamedObject): AskedEnd => ({
   kind: 'ip_list',
@@ -141,23 +192,56 @@ function findLabel({ labels }: PolicyLookups, reference: LabelReference): Label 
 }
 
 /**
- * Finds the workload that has an interface with this address, or null.
- * @throws {ToolError} ambiguous_name if several workloads have it.
+ * Finds the workloads that have an interface with this address, Kubernetes workloads included.
+ * @throws {ToolError} ambiguous_name if several workloads have it and none of them is a Kubernetes workload.
  */
-async function findByAddress(pce: PceClient, address: string, signal: AbortSignal): Promise<Workload | null> {
+async function findByAddress(pce: PceClient, address: string, signal: AbortSignal): Promise<Bearers> {
   const isSame = createAddressTest(address)
+  const has = ({ interfaces }: Workload) =>
+    (interfaces ?? []).some((one) => one.address !== undefined && isSame(one.address))
   const params = { ip_address: addressFilter(true, address) }
-  const found = await pickEvery({ api: pce.workloads, params, signal }, (workload: Workload) =>
-    workload.deleted !== true &&
-    (workload.interfaces ?? []).some((one) => one.address !== undefined && isSame(one.address))
-      ? workload
-      : undefined,
+  const hosts = await pickEvery({ api: pce.workloads, params, signal }, (workload: Workload) =>
+    workload.deleted !== true && has(workload) ? workload : undefined,
   )
-  const [first, ...others] = found
-  if (others.length === 0) return first ?? null
-  const candidates = found.slice(0, 20).map((workload) => ({ href: workload.href, name: nameOf(workload) }))
-  const text = `${found.length} workloads have the address ${address}.`
-  throw new ToolError('ambiguous_name', text, { candidates }, { hint: 'Give the href of one.' })
+  const pods = canBePod(address) ? await findPods({ pce, signal }, has) : NO_PODS
+  const bearers = [...hosts, ...pods.items]
+  if (hosts.length > 1 && pods.items.length === 0) throw ambiguousAddress(address, bearers)
+  const [only = null, ...others] = bearers
+  return { workload: others.length > 0 ? null : only, bearers, mayBePod: bearers.length > 0 ? null : pods.unknown }
+}
+
+interface Pods {
+  items: readonly Workload[]
+  /** Why other Kubernetes workloads may have the address, too; null if none may. */
+  unknown: string | null
+}
+const NO_PODS: Pods = { items: [], unknown: null }
+
+/** Kubernetes workloads are known by private addresses alone (P106), so a public one of IPv4 needs no search. */
+const canBePod = (address: string): boolean =>
+  ipaddr.process(address).kind() === 'ipv6' || classifyAddress(address) === 'private'
+
+async function findPods(
+  source: { pce: PceClient; signal: AbortSignal },
+  has: (workload: Workload) => boolean,
+): Promise<Pods> {
+  let silent = 0
+  const { items, unread } = await readKubernetesWorkloads(source, {}, (workload) => {
+    if (workload.interfaces === null) silent += 1
+    return has(workload) ? workload : undefined
+  })
+  if (unread !== null) return { items, unknown: `Kubernetes workloads could not be read: ${unread}` }
+  return { items, unknown: silent === 0 ? null : `of ${countOf(silent, 'Kubernetes workload')} no address is known` }
+}
+
+/** Creates the error for an address that several workloads have, where only one can be meant. */
+export function ambiguousAddress(address: string, bearers: readonly Workload[]): ToolError {
+  const candidates = bearers.slice(0, MOST_CANDIDATES).map((workload) => ({
+    href: workload.href,
+    name: nameOf(workload),
+  }))
+  const text = `${bearers.length} workloads have the address ${address}.`
+  return new ToolError('ambiguous_name', text, { candidates }, { hint: 'Give the href of one.' })
 }
 
 /** Returns the name by which answers refer to a workload: its name, its host name or its href. */

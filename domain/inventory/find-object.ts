@@ -17,6 +17,7 @@ const KINDS = {
   virtual_services: { api: 'virtualServices', noun: 'virtual service' },
   virtual_servers: { api: 'virtualServers', noun: 'virtual server' },
   container_clusters: { api: 'containerClusters', noun: 'container cluster' },
+  kubernetes_workloads: { api: 'kubernetesWorkloads', noun: 'Kubernetes workload' },
 } as const satisfies Record<string, { api: keyof PceClient; noun: string }>
 export type NamedKind = keyof typeof KINDS
 
@@ -27,6 +28,7 @@ const LISTERS: Partial<Record<NamedKind, string>> = {
   rule_sets: 'get-rulesets',
   workloads: 'get-workloads',
   container_clusters: 'get-container-clusters',
+  kubernetes_workloads: 'get-kubernetes-workloads',
 }
 
 /** The type of object that the client's API for a kind returns. */

@@ -21,6 +21,8 @@ export interface End extends Addressed {
   readonly labels: Readonly<Record<string, string>>
   /** True if the end stands for some workload with these labels, whose other labels and address are unknown. */
   readonly isSome?: boolean
+  /** True if it is not known whether there is a workload at this address at all. */
+  readonly isUnsure?: boolean
 }
 
 /** Creates an end that stands for some workload with these labels, for example of an application. */
@@ -151,14 +153,15 @@ function nameEnd(
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
   }
-  const inScope = end.workload === null ? 'no' : matchLabels(scope, end, objects)
+  const isWorkload: Answer = end.workload === null ? 'no' : end.isUnsure === true ? unknown('pod') : 'yes'
+  const inScope = both(isWorkload, matchLabels(scope, end, objects))
   const lists = actors.map(({ ip_list: list }) => (list === undefined ? 'no' : objects.covers(list.href, end)))
   const bySubnet = rule.use_workload_subnets?.includes(side) === true && actors.some((actor) => !isList(actor))
   return {
     asWorkload: both(inScope, nameWorkload(rule, actors, side, end, objects)),
     asAddress: anyOf([...lists, bySubnet ? unknown('subnets') : 'no']),
     // A scope selects virtual services by their own labels, which are not known here.
-    asVirtual: end.workload !== null && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
+    asVirtual: isWorkload !== 'no' && mayBeVirtual(rule, side) ? unknown('virtual_service') : 'no',
   }
 }
 

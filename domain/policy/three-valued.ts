@@ -22,6 +22,7 @@ export const UNDECIDED = {
   label_group: 'label groups that are empty or could not be read',
   network: 'rules for other networks',
   pending: 'changes that are not provisioned',
+  pod: 'addresses that may be those of Kubernetes workloads',
   port: 'traffic without a port or protocol',
   process: 'rules for certain processes',
   resolution: 'labels that stand for something other than workloads',

@@ -72,8 +72,8 @@ export const Convergence = Type.Object({
   total_pods_count: MaybeNumber,
   success_pods_count: MaybeNumber,
   pending_pods_count: MaybeNumber,
-  errors_count: Type.Integer(),
-  acked_at: Type.String(),
+  errors_count: Maybe(Type.Integer()),
+  acked_at: MaybeText,
   fully_converged_at: MaybeText,
   errors: MaybeList(
     Type.Object({
@@ -88,17 +88,17 @@ export const Convergence = Type.Object({
 /** A deployment or similar resource, as reported by Kubelink (P24). */
 export const KubernetesWorkload = Type.Object({
   ...OBJECT_FIELDS,
-  name: Type.String(),
-  namespace: Type.String(),
-  kind: Type.String(),
+  name: MaybeText,
+  namespace: MaybeText,
+  kind: MaybeText,
   labels: MaybeList(LabelRef),
-  enforcement_mode: Type.Optional(OneOf(...ENFORCEMENT_MODES)),
-  visibility_level: Type.Optional(Type.String()),
+  enforcement_mode: Maybe(OneOf(...ENFORCEMENT_MODES)),
+  visibility_level: MaybeText,
   container_workload_profile: Maybe(ContainerWorkloadProfile),
   container_cluster: Maybe(ContainerCluster),
   container_cluster_service: Maybe(VirtualService),
   security_policy_applied_at: MaybeText,
-  security_policy_sync_state: Type.Optional(Type.String()),
+  security_policy_sync_state: MaybeText,
   metadata: Maybe(
     Type.Object({ labels: Maybe(AnyFields), annotations: Maybe(AnyFields), external_service_uid: MaybeText }),
   ),

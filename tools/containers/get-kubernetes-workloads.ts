@@ -19,9 +19,9 @@ const Text = (description: string) => Nullable(Type.String({ description }))
 
 const Row = Type.Object({
   href: Type.String(),
-  name: Type.String(),
-  kind: Type.String(),
-  namespace: Type.String(),
+  name: Nullable(Type.String()),
+  kind: Nullable(Type.String()),
+  namespace: Nullable(Type.String()),
   labels: LabelsOut(Type.Object({ key: Type.String(), value: Type.String() }), 'key=value'),
   enforcement_mode: Text('Mode'),
   security_policy_sync_state: Text('syncing or applied'),
@@ -91,9 +91,9 @@ function showKubernetesWorkload(
   const cluster = workload.container_cluster
   return {
     href: workload.href,
-    name: workload.name,
-    kind: workload.kind,
-    namespace: workload.namespace,
+    name: workload.name ?? null,
+    kind: workload.kind ?? null,
+    namespace: workload.namespace ?? null,
     labels: (workload.labels ?? []).map((label) => withoutOwnHref(showLabelOf(expand(label), detail))),
     enforcement_mode: workload.enforcement_mode ?? null,
     security_policy_sync_state: workload.security_policy_sync_state ?? null,

@@ -23,7 +23,7 @@ import {
   showNearMiss,
 } from '../answers/explain/show-found-rule.js'
 import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
-import { reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { doubtStrangers, reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'explain-flow'
@@ -116,7 +116,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 52,
+    atMost: 56,
     and: 'one for each workload that the rules name (50 at most), two for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
   },
   input: Type.Object(
@@ -153,7 +153,8 @@ export default defineTool({
     const authors = await loadAuthorNames(ctx.pce, authorsOf(shown), ctx.signal)
     const observed = days === 0 ? null : await observeFlow(ctx, NAME, flow.labels, ends, service, days)
     const rules = shown.map((rule) => showFoundRule(rule, names, authors, check, verdict.judged))
-    const told = tellWhileOffline(tellVerdicts(verdict, versions.draft !== versions.active, names), flow)
+    const byRules = tellWhileOffline(tellVerdicts(verdict, versions.draft !== versions.active, names), flow)
+    const told = doubtStrangers(byRules, observed?.strangers ?? [])
     const answer: Output = {
       flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`,
       ...told,
@@ -186,7 +187,7 @@ function showEnd(
     kind,
     members: members.reduce((sum, { size }) => sum + size, 0),
     modes,
-    ...(only?.workload != null && others.length === 0 && { labels: { ...only.labels } }),
+    ...(only?.workload != null && only.isUnsure !== true && others.length === 0 && { labels: { ...only.labels } }),
     ...(pair !== undefined && { does: tellEnd(side, pair) }),
   }
 }

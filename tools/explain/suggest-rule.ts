@@ -101,7 +101,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 33,
+    atMost: 41,
     and: 'two for each workload that the rules name (100 at most), two for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
   },
   input: Type.Object(FlowInput, { additionalProperties: false }),

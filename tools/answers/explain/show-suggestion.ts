@@ -1,5 +1,6 @@
 import type { SuggestedEnd, SuggestedRule, SuggestedService } from '../../../domain/explain/choose-rule.js'
 import { nameOf, type AskedEnd } from '../../../domain/explain/resolve-end.js'
+import { isKubernetes } from '../../../domain/inventory/kubernetes-workloads.js'
 import { protocolName } from '../../../domain/inventory/protocols.js'
 import { trimBlanks } from '../../../domain/text/escape-text.js'
 import { shortLabel } from '../show-label.js'
@@ -23,7 +24,8 @@ export function narrowToWorkloads(
 
 function narrow(end: SuggestedEnd, asked: AskedEnd): SuggestedEnd {
   const workload = asked.kind === 'workload' || asked.kind === 'address' ? asked.workload : null
-  if (workload === null || (end.kind !== 'labels' && end.kind !== 'ams')) return end
+  // A rule cannot name a Kubernetes workload (P106).
+  if (workload === null || isKubernetes(workload) || (end.kind !== 'labels' && end.kind !== 'ams')) return end
   return { kind: 'workload', href: workload.href, name: nameOf(workload) }
 }
 

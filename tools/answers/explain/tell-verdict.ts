@@ -2,6 +2,7 @@ import type { JudgedDecision } from '../../../schemas/pce/policy-decisions.js'
 import type { Member } from '../../../domain/explain/find-members.js'
 import type { FlowVerdict, JudgedPair } from '../../../domain/explain/judge-members.js'
 import type { ApplyingRule, EndVerdict, PairVerdict } from '../../../domain/explain/judge-pair.js'
+import type { Stranger } from '../../../domain/explain/observe-flow.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import type { RuleType } from '../../../domain/policy/rule-type.js'
@@ -35,6 +36,20 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
   const isSame = draft.verdict === active.verdict && draft.why === active.why
   const same = isPending ? 'The same: nothing that is pending changes it.' : 'The same: nothing is pending.'
   return { active, draft: isSame ? { ...draft, why: same } : draft, isSame }
+}
+
+/**
+ * Makes verdicts uncertain where the traffic names a workload at an address at which none was found: its labels and
+ * mode, not those of nobody, decide.
+ */
+export function doubtStrangers(
+  told: Record<Version, ToldVerdict>,
+  strangers: readonly Stranger[],
+): Record<Version, ToldVerdict> {
+  if (strangers.length === 0) return told
+  const named = strangers.map(({ address, name, mode }) => `${address} as ${name} (${mode ?? 'mode unknown'})`)
+  const why = `The traffic that was seen names ${named.join(' and ')}, but no list has a workload there, so what it enforces today is not known.`
+  return { active: { verdict: 'uncertain', why }, draft: { verdict: 'uncertain', why: 'For the same reason.' } }
 }
 
 /** Describes the verdict of one policy version. If several pairs differ, it gives the counts. */
