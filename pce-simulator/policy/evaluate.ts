@@ -2,7 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { PolicyView } from '../model.js'
 import { compilePolicy, type RuleKind } from './compile-rules.js'
-import { combineVerdicts, judgeEnd, type ApplyingRules, type Verdict } from './judge-end.js'
+import { combineVerdicts, judgeEnd, type ApplyingRules, type SelectiveDefault, type Verdict } from './judge-end.js'
 import type { EndFacts } from './match-actors.js'
 import { describeService, type ServiceFacts } from './match-services.js'
 import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
@@ -35,6 +35,7 @@ export function createEvaluator(
   view: PolicyView,
   workloads: ReadonlyMap<string, Workload>,
   labels: ReadonlyMap<string, Label>,
+  byDefault?: SelectiveDefault,
 ): Evaluator {
   const policy = compilePolicy(view, labels)
   const classes = new Map<string, EndClass>()
@@ -89,8 +90,10 @@ export function createEvaluator(
   }
 
   const judge = (src: EndClass, dst: EndClass, facts: ServiceFacts): Verdict => {
-    const outbound = src.mode === null ? null : judgeEnd(src.mode, applying(src.consumer, dst.provider, facts))
-    const inbound = dst.mode === null ? null : judgeEnd(dst.mode, applying(dst.provider, src.consumer, facts))
+    const outbound =
+      src.mode === null ? null : judgeEnd(src.mode, applying(src.consumer, dst.provider, facts), byDefault)
+    const inbound =
+      dst.mode === null ? null : judgeEnd(dst.mode, applying(dst.provider, src.consumer, facts), byDefault)
     return outbound === null || inbound === null ? (outbound ?? inbound ?? NOBODY) : combineVerdicts(outbound, inbound)
   }
 

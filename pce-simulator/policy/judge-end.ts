@@ -9,6 +9,9 @@ export interface ApplyingRules {
   deny: readonly string[]
 }
 
+/** What the PCE records where no rule is about a connection and selective mode lets it pass (P52). */
+export type SelectiveDefault = 'allowed' | 'potentially_blocked'
+
 /**
  * Judges a connection at one managed workload. The first applicable step decides, in the order essential rules,
  * override deny, allow, deny, default (P21, P50).
@@ -17,13 +20,17 @@ export interface ApplyingRules {
  * |---|---|---|---|---|
  * | essential, allow | unknown | allowed | allowed | allowed |
  * | override deny, deny | unknown | potentially_blocked | blocked | blocked |
- * | default | unknown | potentially_blocked | allowed | blocked |
+ * | default | unknown | potentially_blocked | `byDefault` | blocked |
  *
  * visibility_only reports without dropping anything, so traffic that enforcement would drop is "potentially" blocked.
  * An idle workload has no policy and only reports snapshots, so its verdict is `unknown`, the least severe one. There
  * is no such draft decision (P25), so draft decisions treat an idle workload as visibility_only.
  */
-export function judgeEnd(mode: EnforcementMode, rules: ApplyingRules): Verdict {
+export function judgeEnd(
+  mode: EnforcementMode,
+  rules: ApplyingRules,
+  byDefault: SelectiveDefault = 'allowed',
+): Verdict {
   const enforces = mode === 'full' || mode === 'selective'
   const verdict = (
     decidedBy: NonNullable<Verdict['decidedBy']>,
@@ -50,7 +57,7 @@ export function judgeEnd(mode: EnforcementMode, rules: ApplyingRules): Verdict {
     return verdict('allow', false, rules.deny.length > 0 ? 'allowed_across_boundary' : 'allowed')
   if (rules.deny.length > 0)
     return verdict('deny', true, enforces ? 'blocked_by_boundary' : 'potentially_blocked_by_boundary')
-  if (mode === 'selective') return verdict('default', false, 'allowed')
+  if (mode === 'selective') return { ...verdict('default', false, byDefault), decision: byDefault }
   return verdict('default', true, enforces ? 'blocked' : 'potentially_blocked')
 }
 

@@ -2,6 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { TrafficFlow, TrafficQuery } from '../../schemas/pce/traffic.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { Conversation, PolicyView } from '../model.js'
+import type { Reality } from '../options.js'
 import { boundaryDecision, clientType, createNodeDescriber, describeFlow, type Row } from './describe-flow.js'
 import { createEvaluator } from './evaluate.js'
 import type { Verdict } from './judge-end.js'
@@ -26,6 +27,8 @@ export interface TrafficState {
   rowLimit?: number
   /** Whether rows are aggregated before they are cut to the window (P85). */
   addsUpFirst?: boolean
+  /** The profile of the answers, `lab` by default. */
+  reality?: Reality
 }
 
 /** The body of an asynchronous traffic query. Some clients omit the last two fields. */
@@ -71,7 +74,9 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   const end = Math.min(Date.parse(query.end_date), state.now)
   const resolve = createResolver(state.workloads)
   const selects = compileFilters(query, state.active)
-  const judge = createEvaluator(state.active, state.workloads, state.labels)
+  const byDefault = state.reality === 'core-25.2' ? 'potentially_blocked' : 'allowed'
+  const evaluatorOf = (view: PolicyView) => createEvaluator(view, state.workloads, state.labels, byDefault)
+  const judge = evaluatorOf(state.active)
   const wanted = compileOutcome(query)
   const rows = new Map<string, Row>()
   const { rowLimit = Infinity } = state
@@ -97,7 +102,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   }
 
   const node = createNodeDescriber(state.active, state.labels)
-  const judgeDraft = state.draft === undefined ? null : createEvaluator(state.draft, state.workloads, state.labels)
+  const judgeDraft = state.draft === undefined ? null : evaluatorOf(state.draft)
   const { offset, limit } = state.draftRows ?? { offset: 0, limit: Infinity }
   const kept = [...rows.values()].slice(0, rowLimit)
   const describe = (row: Row, index: number) => {

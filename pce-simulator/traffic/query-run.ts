@@ -140,5 +140,6 @@ export function readTrafficState(world: World): TrafficState {
     now: world.clock(),
     rowLimit: world.options.trafficRows,
     addsUpFirst: world.options.addUpBeforeCutting,
+    reality: world.options.reality,
   }
 }
