@@ -4,6 +4,7 @@ import { isEssential } from '../inventory/protocols.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { matchRules, type PolicyObjects, type RuleMatch } from '../policy/match-rules.js'
 import { compileServices } from '../policy/match-services.js'
+import { onlyReports, stops, type Deciding, type Direction } from '../policy/mode-effects.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from '../policy/three-valued.js'
 import type { Member } from './find-members.js'
@@ -29,6 +30,8 @@ export interface EndVerdict {
   /** What decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
+  /** Whether rules that are written to this end allow the connection, in every mode; 'yes' if the end has no VEN. */
+  byRules: Answer
 }
 
 /** A rule that matches a connection, at the ends the rule is written to. */
@@ -58,15 +61,23 @@ export interface PairJudge {
   readonly rules: readonly HeldRule[]
 }
 
+/** What to judge besides the rules of a version, and how. */
+interface Judging {
+  /** Rules that are judged in addition. */
+  more?: readonly HeldRule[]
+  /** Judge as potentially blocked what passes only because the mode of an end lets it, and not because of a rule. */
+  needsRules?: boolean
+}
+
 /**
- * Creates a judge that uses the rules of one version, and `more` rules in addition. At each end the order is: essential
- * rules, override deny, allow, deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules
- * could not be read, whatever they may decide is undecided.
+ * Creates a judge that uses the rules of one version. At each end the order is: essential rules, override deny, allow,
+ * deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read, whatever
+ * they may decide is undecided.
  */
 export function createPairJudge(
   policy: PolicySnapshot,
   service: AskedService,
-  more: readonly HeldRule[] = [],
+  { more = [], needsRules = false }: Judging = {},
 ): PairJudge {
   const objects = withAddresses(policy)
   const { port, proto } = service
@@ -97,13 +108,15 @@ export function createPairJudge(
   const judge = (source: Member, destination: Member): PairVerdict => {
     const rules = inForce(source, destination)
     const at = (end: 'atSource' | 'atDestination', { mode }: Member) => {
+      const direction = end === 'atSource' ? 'outbound' : 'inbound'
       const says = (type: RuleType) => anyOf(rules.flatMap((one) => (one.held.kind === type ? [one[end]] : [])))
-      return judgeEnd(mode, {
+      const verdict = judgeEnd(mode, direction, {
         essential,
         overridden: anyOf([says('override_deny'), unread]),
         allowed: says('allow'),
         denied: anyOf([says('deny'), unread]),
       })
+      return needsRules ? requireRules(verdict) : verdict
     }
     const [out, into] = [at('atSource', source), at('atDestination', destination)]
     const { decision, possible } = decide(out, into)
@@ -112,6 +125,19 @@ export function createPairJudge(
     return { decision, possible, undecided, source: out, destination: into, rules }
   }
   return Object.assign(judge, { off: compile(speaking.filter(({ off }) => off !== null)), objects, rules: all })
+}
+
+/** Replaces "allowed" by what it is in the eyes of the rules: potentially blocked, unless they allow the connection. */
+function requireRules(verdict: EndVerdict): EndVerdict {
+  const { byRules, possible, undecided } = verdict
+  if (byRules === 'yes' || !possible.includes('allowed')) return verdict
+  const isOpen = isUnknown(byRules)
+  const words = possible.flatMap((word): JudgedDecision[] =>
+    word !== 'allowed' ? [word] : isOpen ? ['allowed', 'potentially_blocked'] : ['potentially_blocked'],
+  )
+  const distinct = JUDGED_DECISIONS.filter((word) => words.includes(word))
+  if (distinct.length === 1) return { ...verdict, possible: distinct, undecided: 'no' }
+  return { ...verdict, possible: distinct, step: null, undecided: anyOf([undecided, byRules].filter(isUnknown)) }
 }
 
 /** Combines the verdicts of both ends. A connection passes only if both permit it. */
@@ -138,25 +164,25 @@ interface RulesAtEnd {
  * Judges what an end in this mode does. If the mode is not known, the verdict is undecided, unless it is the same in
  * every mode.
  */
-export function judgeEnd(mode: EndMode, rules: RulesAtEnd): EndVerdict {
-  if (mode === 'none' || mode === 'idle') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no' }
-  if (mode === 'unknown') {
-    const each = ENFORCEMENT_MODES.map((one) => judgeEnd(one, rules))
-    const possible = JUDGED_DECISIONS.filter((decision) => each.some((one) => one.possible.includes(decision)))
-    if (possible.length === 1) return { mode, possible, step: each.at(-1)?.step ?? null, undecided: 'no' }
-    return {
-      mode,
-      possible,
-      step: null,
-      undecided: anyOf([unknown('enforcement'), ...each.map((one) => one.undecided)]),
-    }
-  }
+export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
+  if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }
   const { essential, overridden, allowed, denied } = rules
-  const byDefault: Answer = mode === 'selective' ? denied : 'yes'
-  const dropped = both(anyOf([overridden, both(not(allowed), byDefault)]), not(essential))
-  const loss: JudgedDecision = mode === 'visibility_only' ? 'potentially_blocked' : 'blocked'
-  if (isUnknown(dropped)) return { mode, possible: ['allowed', loss], step: null, undecided: dropped }
-  return { mode, possible: [dropped === 'yes' ? loss : 'allowed'], step: stepOf(dropped, rules), undecided: 'no' }
+  const byRules = both(anyOf([allowed, essential]), not(overridden))
+  if (mode === 'idle') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules }
+  if (mode === 'unknown') {
+    const each = ENFORCEMENT_MODES.map((one) => judgeEnd(one, direction, rules))
+    const possible = JUDGED_DECISIONS.filter((decision) => each.some((one) => one.possible.includes(decision)))
+    if (possible.length === 1) return { mode, possible, step: each.at(-1)?.step ?? null, undecided: 'no', byRules }
+    const undecided = anyOf([unknown('enforcement'), ...each.map((one) => one.undecided)])
+    return { mode, possible, step: null, undecided, byRules }
+  }
+  const stopped = (by: Deciding, matches: Answer) => both(matches, stops(mode, direction, by))
+  const unlessAllowed = anyOf([stopped('deny', denied), stopped('default', 'yes')])
+  const dropped = both(anyOf([stopped('override_deny', overridden), both(not(allowed), unlessAllowed)]), not(essential))
+  const loss: JudgedDecision = onlyReports(mode, direction) ? 'potentially_blocked' : 'blocked'
+  if (isUnknown(dropped)) return { mode, possible: ['allowed', loss], step: null, undecided: dropped, byRules }
+  const possible: JudgedDecision[] = [dropped === 'yes' ? loss : 'allowed']
+  return { mode, possible, step: stepOf(dropped, rules), undecided: 'no', byRules }
 }
 
 function stepOf(dropped: 'yes' | 'no', { overridden, allowed, denied }: RulesAtEnd): Step {

@@ -1,6 +1,7 @@
-import { mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
+import { mayPassByDefault, passesByDefault, stops } from './mode-effects.js'
 import { anyOf, both, settle, unknown, type Answer } from './three-valued.js'
 
 /** A connection that the PCE reports as allowed. */
@@ -19,27 +20,28 @@ export type JudgeAllowed = (flow: AllowedFlow) => Answer
 
 /**
  * Creates the judge for connections that the PCE reports as allowed. In selective mode that may only mean that no deny
- * rule matched (P52), so the judge looks for an allow rule at each end in that mode. If a deny rule matches, there must
+ * rule matched (P52), so the judge looks for an allow rule at each end in that mode. If a deny rule applies, there must
  * be an allow rule, or the connection would not have been allowed. If the policy is null, whatever depends on it is
  * undecided.
  */
 export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed {
   if (policy === null)
     return ({ sourceMode, destinationMode }) =>
-      mayBeAllowedByDefault(sourceMode, destinationMode) ? unknown('unread_policy') : 'yes'
+      mayPassByDefault(sourceMode, destinationMode) ? unknown('unread_policy') : 'yes'
   const allows = compileByDestination(rulesInForce(policy, 'allow'), policy)
   const denies = compileByDestination(rulesInForce(policy, 'deny'), policy)
   return ({ source, destination, sourceMode, destinationMode, port, proto }) => {
-    if (!mayBeAllowedByDefault(sourceMode, destinationMode)) return 'yes'
+    if (!mayPassByDefault(sourceMode, destinationMode)) return 'yes'
     const judgeAt = (end: 'atSource' | 'atDestination'): Answer => {
       const matches = (rules: typeof allows) =>
         anyOf(rules(destination).map((match) => match[end](source, port, proto)))
       const allowed = matches(allows)
-      return allowed !== 'yes' && matches(denies) === 'yes' ? settle(allowed, 'yes') : allowed
+      const denied = both(matches(denies), stops('selective', end === 'atSource' ? 'outbound' : 'inbound', 'deny'))
+      return allowed !== 'yes' && denied === 'yes' ? settle(allowed, 'yes') : allowed
     }
     return both(
-      destinationMode === 'selective' ? judgeAt('atDestination') : 'yes',
-      sourceMode === 'selective' ? judgeAt('atSource') : 'yes',
+      passesByDefault(destinationMode) ? judgeAt('atDestination') : 'yes',
+      passesByDefault(sourceMode) ? judgeAt('atSource') : 'yes',
     )
   }
 }

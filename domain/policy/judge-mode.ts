@@ -6,6 +6,7 @@ import { compileByDestination } from './judge-allowed.js'
 import { hasIpTablesFor } from './ip-tables.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { End } from './match-rules.js'
+import { reportsWithoutRule, stops, type Deciding } from './mode-effects.js'
 import type { RuleType } from './rule-type.js'
 import { anyOf, both, not, settle, unknown, type Answer } from './three-valued.js'
 
@@ -31,10 +32,10 @@ export type JudgeDropped = (flow: PassingFlow, side: Side) => Answer
 const HIDDEN = unknown('hidden')
 
 /**
- * Creates the judge for what an end drops in another mode, by the active policy (P50): connections matched by an
- * override deny rule, and connections without an allow rule that the mode (full) or a deny rule (selective) denies. The
- * decision of the PCE is used as well if only this end can have made it. If the policy is null, whatever depends on it
- * is undecided, and so is an end that has rules in the words of iptables.
+ * Creates the judge for what an end drops in another mode, by the active policy and by what the mode does in this
+ * direction (`mode-effects.ts`): connections matched by an override deny rule, and connections without an allow rule
+ * that the mode or a deny rule denies. The decision of the PCE is used as well if only this end can have made it. If
+ * the policy is null, whatever depends on it is undecided, and so is an end that has rules in the words of iptables.
  */
 export const createModeJudge = (policy: PolicySnapshot | null, change: ModeChange): JudgeDropped =>
   createModeJudges(policy)(change)
@@ -62,9 +63,11 @@ export function createModeJudges(policy: PolicySnapshot | null): (change: ModeCh
         rules === null ? unread : anyOf(rules[type](destination).map((match) => match[at](source, port, proto)))
       const essential = isEssential(flow) ? unknown('essential') : 'no'
       const allowed = anyOf([settle(toldAllowed(flow, side, from), matches('allow')), essential])
-      const denied = to === 'full' ? 'yes' : anyOf([matches('deny'), unread])
+      const stopped = (by: Deciding, answer: Answer) =>
+        both(answer, stops(to, at === 'atSource' ? 'outbound' : 'inbound', by))
+      const denied = anyOf([stopped('default', 'yes'), stopped('deny', anyOf([matches('deny'), unread]))])
       // The traffic that VENs always allow takes precedence over all rules (P50).
-      const overridden = both(anyOf([matches('override_deny'), unread]), not(essential))
+      const overridden = both(stopped('override_deny', anyOf([matches('override_deny'), unread])), not(essential))
       return anyOf([overridden, both(denied, not(allowed))])
     }
   }
@@ -88,5 +91,5 @@ function compile(policy: PolicySnapshot) {
 function toldAllowed({ source, destination, decision }: PassingFlow, side: Side, from: string | null): Answer {
   const other = side === 'src' ? destination : source
   const isAlone = other.workload === null || !other.managed || other.mode === 'idle'
-  return decision === 'potentially_blocked' && from === 'visibility_only' && isAlone ? 'no' : HIDDEN
+  return decision === 'potentially_blocked' && reportsWithoutRule(from) && isAlone ? 'no' : HIDDEN
 }

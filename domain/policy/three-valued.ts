@@ -27,6 +27,7 @@ export const UNDECIDED = {
   process: 'rules for certain processes',
   resolution: 'labels that stand for something other than workloads',
   selector: 'selectors that are not supported',
+  selective_outbound: 'deny rules at sources in selective mode (unsettled, P51)',
   service: 'services that could not be read',
   size: 'rules that overlap in too many ways to compare them all',
   stateless: 'stateless rules',

@@ -10,13 +10,14 @@ import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
+import { mayPassByDefault } from '../policy/mode-effects.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { percentOf } from '../text/describe-numbers.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { endColumns, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
 import type { DictionaryName, FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import { mayBeAllowedByDefault, type FlowEnd } from '../traffic/flow-ends.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
@@ -118,7 +119,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
     add(row: FlowRow, path: FlowPath): void {
       if (decision.value(decision.code(row)) !== 'allowed') return
       const [src, dst] = [modes.src.value(modes.src.code(row)), modes.dst.value(modes.dst.code(row))]
-      if (mayBeAllowedByDefault(src, dst)) doubtful.add(row)
+      if (mayPassByDefault(src, dst)) doubtful.add(row)
       const [near, far] = path === 'outbound' ? [src, dst] : [dst, src]
       if (judgesNothing(near) && !judgesNothing(far)) elsewhere += row.count
     },

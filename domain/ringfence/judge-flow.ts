@@ -2,6 +2,7 @@ import { isEnforcing, type EndMode } from '../../schemas/pce/enforcement-modes.j
 import { readDecision, type JudgedDecision } from '../../schemas/pce/policy-decisions.js'
 import { isEssential } from '../inventory/protocols.js'
 import { always, anyOf, both, isUnknown, not, settle, unknown, type Answer } from '../policy/three-valued.js'
+import { stops } from '../policy/mode-effects.js'
 import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
@@ -66,7 +67,7 @@ interface Facts {
   pending: boolean
   /** The destination drops the flow: no allow rule lets it in, and its mode or a deny rule therefore blocks it. */
   destinationDrops: Verdict
-  /** The source drops the flow, because the deny rule of the ringfence is written to sources too. */
+  /** The source may drop the flow, because the deny rule of the ringfence is written to sources too. */
   sourceDrops: Verdict
   /** The mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
@@ -109,11 +110,6 @@ export const DECISIONS: readonly Row[] = [
   },
   { when: { today: 'blocked' }, effect: 'possibly_cut', because: 'a pending change may open it' },
   { when: { destinationDrops: 'yes' }, effect: 'cut', because: 'no rule lets it in' },
-  {
-    when: { sourceDrops: 'yes' },
-    effect: 'cut',
-    because: 'no rule lets it out, and the deny rule is written to the source too',
-  },
   { when: { destinationDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it in' },
   { when: { sourceDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it out' },
   { when: { overridden: 'unknown' }, effect: 'possibly_cut', because: 'an override deny may apply' },
@@ -263,8 +259,8 @@ function readTold(
 }
 
 /**
- * Whether the source drops the flow. A deny rule that applies to all workloads is written to every managed source,
- * which then enforces it (P51). In full mode, traffic that leaves today has an allow rule, which takes precedence over
+ * Whether the source drops the flow. A deny rule that applies to all workloads is written to every managed source; it
+ * is not settled whether a source in selective mode enforces it (P51). In full mode, traffic that leaves today has an allow rule, which takes precedence over
  * a deny rule.
  */
 function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
@@ -280,8 +276,7 @@ function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const isByDefault = source === 'selective' && wordOf(said) === 'allowed' && !hasDraftRules && !isEssential(flow)
   const byWord = isByDefault ? 'no' : HIDDEN
   const allowed = inBoth(asked, [HIDDEN, anyOf([own, active, essential])], [byWord, anyOf([own, draft, essential])])
-  const drops = both(denied, not(allowed))
-  return source === 'unknown' ? both(drops, unknown('enforcement')) : drops
+  return both(both(denied, not(allowed)), stops(source, 'outbound', 'deny'))
 }
 
 /** True if pending changes may matter at the source. A draft decision would settle that. */
@@ -297,8 +292,8 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
   const ends = [
     ...(destination === 'none' ? [] : [{ mode: destination, says: rules.atDestination('override_deny') }]),
-    ...(willSourceEnforce(flow) ? [{ mode: source, says: rules.atSource('override_deny') }] : []),
-  ].map(({ mode, says }) => (mode === 'unknown' ? weaken(says) : says))
+    ...(willSourceEnforce(flow) ? [{ mode: source, says: outgoing(flow, asked) }] : []),
+  ].map(({ mode, says }) => (mode === 'unknown' ? weaken(says, unknown('enforcement')) : says))
   if (ends.length === 0) return 'no'
   // Traffic that VENs always keep open takes precedence over every rule (P50).
   const counts = isEssential(flow) ? unknown('essential') : 'yes'
@@ -309,9 +304,16 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   ])
 }
 
-/** Turns the answers for an end whose mode is unknown into doubtful ones. */
-const weaken = ({ own, active, draft }: Versions): Versions => {
-  const [a, b, c] = [own, active, draft].map((answer) => both(answer, unknown('enforcement')))
+/** What override deny rules say at the source, in the mode that it will have. */
+function outgoing({ source, isOwn, rules }: ObservedFlow, { selective }: RingfenceAsked): Versions {
+  const says = rules.atSource('override_deny')
+  const mode = isOwn && source !== 'full' ? (selective ? 'selective' : 'full') : source
+  return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
+}
+
+/** Combines the answers for an end with a doubt about them. */
+const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
+  const [a, b, c] = [own, active, draft].map((answer) => both(answer, doubt))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }
 }
 

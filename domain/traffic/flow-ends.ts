@@ -1,4 +1,3 @@
-import { allowsByRule } from '../../schemas/pce/enforcement-modes.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { FlowNode } from '../../schemas/pce/traffic.js'
@@ -237,10 +236,3 @@ function present(text: string | null | undefined): string | null {
   const trimmed = text?.trim()
   return trimmed === undefined || trimmed === '' ? null : trimmed
 }
-
-/**
- * Returns true if "allowed" between ends in these modes may only mean that no deny rule matched: one end is in
- * selective mode, and the other does not require an allow rule either, because it is idle or has no VEN (null).
- */
-export const mayBeAllowedByDefault = (...modes: readonly (string | null)[]): boolean =>
-  modes.includes('selective') && !modes.some(allowsByRule)

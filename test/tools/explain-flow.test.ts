@@ -142,11 +142,14 @@ t.test('why is this blocked?', async (t) => {
     t.same(answer.source.modes, { none: 1 })
   })
 
-  await t.test('an override deny beats what comes after it, at both ends', async (t) => {
-    const answer = await bench.ok(TOOL, quiet('crm-1', 'log-1'))
-    const rule = 'override deny rule "app=crm to app=log, postgres" in "isolate", which beats every allow rule'
-    t.same(answer.active, { verdict: 'blocked', why: `dropped by crm-1 (selective) and log-1 (selective): ${rule}.` })
-  })
+  await t.test(
+    'an override deny beats what comes after it; whether it reaches a selective source does not matter here',
+    async (t) => {
+      const answer = await bench.ok(TOOL, quiet('crm-1', 'log-1'))
+      const rule = 'override deny rule "app=crm to app=log, postgres" in "isolate", which beats every allow rule'
+      t.same(answer.active, { verdict: 'blocked', why: `dropped by log-1 (selective): ${rule}.` })
+    },
+  )
 
   await t.test('what only enforcement would block', async (t) => {
     const answer = await bench.ok(TOOL, quiet('log-1', 'web-2'))
@@ -204,6 +207,47 @@ t.test('why is this blocked?', async (t) => {
       verdict: 'allowed',
       why: 'Neither end enforces policy: bare-1 (no VEN), idle-1 (idle).',
     })
+  })
+})
+
+t.test('selective mode', async (t) => {
+  const hosts = {
+    'api-1': { ip: '10.0.0.1', labels: 'app=api', mode: 'selective' as const },
+    'sql-1': { ip: '10.0.0.2', labels: 'app=sql', mode: 'selective' as const },
+    'watch-1': { ip: '10.0.0.3', labels: 'app=sql', mode: 'visibility_only' as const },
+    'bare-1': { ip: '10.0.0.9', managed: false },
+  }
+  const allow = [{ from: 'app=api', to: 'app=sql', services: [{ port: 22, proto: 6 }] }]
+  const deny = [{ from: 'app=api', to: 'any', services: [{ port: 25, proto: 6 }] }]
+  const override = [{ from: 'app=api', to: 'any', services: [{ port: 26, proto: 6 }] }]
+  const flows = [
+    { from: 'api-1', to: 'sql-1', port: 5432 },
+    { from: 'api-1', to: 'bare-1', port: 5432 },
+    { from: 'api-1', to: 'sql-1', port: 22 },
+  ]
+  const ruleSets = [{ name: 'all', scope: '', allow, deny, override }]
+  const bench = await startBench(t, { estate: handMade({ hosts, flows, ruleSets }), reality: 'core-25.2' })
+  const ask = (destination: string, port: number) =>
+    bench.ok(TOOL, { source: 'api-1', destination, port, proto: 'tcp' })
+
+  await t.test('what no rule is about passes for now, and the PCE says potentially_blocked', async (t) => {
+    const note =
+      'In selective mode, potentially_blocked means that no rule allows it: it passes for now, and full mode would block it.'
+    const answer = await ask('sql-1', 5432)
+    t.same(answer.active, {
+      verdict: 'allowed',
+      why: 'let through by api-1 (selective) and sql-1 (selective): no rule is about it, so selective mode lets it pass for now.',
+    })
+    t.same([answer.observed.connections, answer.observed.note], [{ potentially_blocked: 1 }, note])
+    t.equal((await ask('bare-1', 5432)).observed.note, note, 'with one VEN as well')
+    const allowed = await ask('sql-1', 22)
+    t.same([allowed.observed.connections, 'note' in allowed.observed], [{ allowed: 1 }, false])
+  })
+
+  await t.test('whether deny rules reach the source is not settled', async (t) => {
+    const why =
+      'allowed or blocked: deny rules at sources in selective mode (unsettled, P51) decide.'
+    for (const port of [25, 26]) t.same((await ask('bare-1', port)).active, { verdict: 'uncertain', why }, `${port}`)
   })
 })
 

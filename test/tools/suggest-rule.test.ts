@@ -6,6 +6,7 @@ import { startBench, type Bench } from './harness.js'
 
 const TOOL = 'suggest-rule'
 const SQL = { port: 5432, proto: 'tcp' }
+const SQL_PORT = { port: 5432, proto: 6 }
 const SETS = '/orgs/1/sec_policy/draft/rule_sets'
 
 const ESTATE: HandMadeEstate = {
@@ -317,6 +318,54 @@ t.test('labels that open more have the workloads themselves as their alternative
   t.same([alone.opens.beyond, 'by_workload' in alone], [0, false])
 })
 
+t.test('a rule is needed where only a mode lets a flow pass', async (t) => {
+  const hosts = {
+    'api-1': { ip: '10.0.0.1', labels: 'app=api env=lab', mode: 'selective' as const },
+    'sql-1': { ip: '10.0.0.2', labels: 'app=sql env=lab', mode: 'selective' as const },
+    'old-1': { ip: '10.0.0.3', labels: 'app=old env=lab', mode: 'visibility_only' as const },
+    'idle-1': { ip: '10.0.0.4', labels: 'app=idle env=lab', mode: 'idle' as const },
+    'full-1': { ip: '10.0.0.5', labels: 'app=full env=lab', mode: 'full' as const },
+    'bare-1': { ip: '10.0.9.1', managed: false },
+    'bare-2': { ip: '10.0.9.2', managed: false },
+  }
+  const ruleSets = [
+    {
+      name: 'all',
+      scope: '',
+      allow: [{ from: 'app=api', to: 'app=sql', services: [{ port: 22, proto: 6 }] }],
+      deny: [{ from: 'app=old', to: 'app=sql', services: [SQL_PORT] }],
+      override: [{ from: 'app=idle', to: 'app=sql', services: [SQL_PORT] }],
+    },
+  ]
+  const bench = await startBench(t, { estate: handMade({ hosts, ruleSets }) })
+  const ask = (source: string, destination: string, port = 5432) =>
+    bench.ok(TOOL, { source, destination, port, proto: 'tcp' })
+  const today = (modes: string) =>
+    `It flows today, because ${modes} mode lets pass what no rule allows; full mode would need the rule. `
+  for (const [source, destination, modes] of [
+    ['api-1', 'sql-1', 'selective'],
+    ['172.16.0.1', 'sql-1', 'selective'],
+    ['api-1', '172.16.0.1', 'selective'],
+    ['bare-1', 'idle-1', 'idle'],
+    ['bare-1', 'old-1', 'visibility_only'],
+    ['api-1', 'old-1', 'selective and visibility_only'],
+  ] as const) {
+    const { status, message, opens } = await ask(source, destination)
+    t.equal(status, 'suggested', `${source} to ${destination}`)
+    t.ok(message.startsWith(today(modes)), message)
+    t.same([opens.asked, opens.pairs], [1, 1])
+  }
+  const written = await ask('api-1', 'sql-1')
+  t.same(written.active.verdict, 'allowed', 'as in explain-flow')
+  t.equal(written.suggestion.create_ruleset.rules.length, 1)
+  for (const destination of ['full-1', 'sql-1'])
+    t.notMatch((await ask('old-1', destination)).message, /It flows today/, 'what is dropped does not flow')
+  t.equal((await ask('api-1', 'sql-1', 22)).status, 'already_allowed', 'by a rule')
+  t.equal((await ask('idle-1', 'sql-1')).status, 'no_rule_helps', 'an override deny')
+  const bare = await ask('bare-1', 'bare-2')
+  t.same([bare.status, bare.message], ['no_rule_helps', 'No end has a VEN, so no rule has an effect on it.'])
+})
+
 t.test('what is refused', async (t) => {
   const bench = await start(t)
   const { message } = await bench.fails(TOOL, { source: 'db-9', destination: 'db-1', ...SQL }, 'not_found')
@@ -332,6 +381,10 @@ t.test('no rule helps an end that is offline', async (t) => {
   t.equal(suggested.status, 'suggested')
   t.equal(suggested.warnings[0], warning)
   const allowed = await bench.ok(TOOL, { source: '172.16.0.1', destination: 'lap-1', ...SQL })
-  t.equal(allowed.status, 'already_allowed')
-  t.same(allowed.warnings, [warning])
+  t.equal(allowed.status, 'suggested')
+  t.match(
+    allowed.message,
+    /^It flows today, because idle mode lets pass what no rule allows; full mode would need the rule\. /,
+  )
+  t.same(allowed.warnings, [warning, LATER])
 })

@@ -7,6 +7,7 @@ import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
 import { listIpTables } from '../../domain/explain/read-versions.js'
 import type { AskedEnd } from '../../domain/explain/resolve-end.js'
+import { passesByDefault } from '../../domain/policy/mode-effects.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
@@ -164,13 +165,21 @@ export default defineTool({
       rules: [],
       rules_total: verdict.rules.length,
       ...(misses.length > 0 && { near_misses: misses.map((miss) => showNearMiss(miss, names)) }),
-      ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict) }),
+      ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict, passesByMode(verdict)) }),
       pce_check: showCheck(check),
       not_judged: [...listOffline(flow), ...listNotJudged(flow)],
     }
     return { ...answer, rules: rules.slice(0, countRowsThatFit(rules, answer, ctx.limits)) }
   },
 })
+
+/** Returns true if some pair passes an end because of its selective mode, and not because a rule allows it for certain. */
+const passesByMode = ({ outcomes }: JudgedFlow['verdict']): boolean =>
+  outcomes.some(({ active: { possible, source, destination } }) =>
+    [source, destination].some(
+      ({ mode, byRules }) => possible.includes('allowed') && passesByDefault(mode) && byRules !== 'yes',
+    ),
+  )
 
 function showEnd(
   side: 'source' | 'destination',
@@ -205,14 +214,25 @@ function showPairs({ verdict }: JudgedFlow): NonNullable<Output['pairs']> {
   }
 }
 
-function showObserved({ read, decisions, programs }: Observed, days: number, verdict: string): Output['observed'] {
+/** `passesByMode`: some of the pairs pass because of the selective mode of an end, and no rule allows them for certain. */
+function showObserved(
+  { read, decisions, programs }: Observed,
+  days: number,
+  verdict: string,
+  passesByMode: boolean,
+): Output['observed'] {
   const { first_detected: first, last_detected: last } = read.totals
   const others = Object.keys(decisions).filter((word) => word !== 'unknown' && word !== verdict)
-  const isOther = others.length > 0 && verdict !== 'split' && verdict !== 'uncertain'
+  const isByMode = others.includes('potentially_blocked') && passesByMode
+  const unexplained = others.filter((word) => !(isByMode && word === 'potentially_blocked'))
+  const isOther = unexplained.length > 0 && verdict !== 'split' && verdict !== 'uncertain'
   const note = [
     coverageNote(read),
+    isByMode
+      ? 'In selective mode, potentially_blocked means that no rule allows it: it passes for now, and full mode would block it.'
+      : '',
     isOther
-      ? `Some was seen as ${others.join(' and ')}, which is not what is judged now: rules, labels or modes may have changed since.`
+      ? `Some was seen as ${unexplained.join(' and ')}, which is not what is judged now: rules, labels or modes may have changed since.`
       : '',
   ]
     .filter(Boolean)

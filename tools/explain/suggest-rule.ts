@@ -4,6 +4,7 @@ import { chooseRule, withListsOf, type SuggestedRule } from '../../domain/explai
 import { findNearMisses } from '../../domain/explain/find-near-misses.js'
 import { findNamed, findOpened, type Opened } from '../../domain/explain/find-opened.js'
 import { createPairJudge, type PairVerdict } from '../../domain/explain/judge-pair.js'
+import { hasNoVen, judgeByRules, modesThatLetPass } from '../../domain/explain/judge-by-rules.js'
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import type { Version } from '../../domain/inventory/find-object.js'
@@ -108,18 +109,26 @@ export default defineTool({
   output,
   example: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp' },
   async handler(args, ctx): Promise<Output> {
-    const flow = await judgeFlow(ctx, args)
+    const today = await judgeFlow(ctx, args)
+    const flow = await judgeByRules(today, ctx.signal)
     const names = await nameReferences(
       ctx,
       flow.versions,
       flow.verdict.rules.map(({ held }) => held),
     )
-    const told = tellVerdicts(flow.verdict, flow.versions.draft !== flow.versions.active, names)
-    const { active, draft } = tellWhileOffline(told, flow)
+    const told = tellVerdicts(today.verdict, flow.versions.draft !== flow.versions.active, names)
+    const { active, draft } = tellWhileOffline(told, today)
     const offline = warnOfOffline(flow)
     const { ends, service } = flow
     const facts = { flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`, active, draft }
     const isAllowed = (version: Version) => flow.verdict.outcomes.every((one) => one[version].decision === 'allowed')
+    if (hasNoVen(flow))
+      return {
+        status: 'no_rule_helps',
+        message: NO_VEN,
+        ...facts,
+        warnings: [...flow.sources.notes, ...flow.destinations.notes],
+      }
     if (isAllowed('draft')) return { ...alreadyAllowed(flow, isAllowed('active')), ...facts, warnings: offline }
 
     const rule = await chooseRule(ctx, flow.versions.draft, flow.labels, ends, service)
@@ -136,7 +145,7 @@ export default defineTool({
     }
     const answer: Output & Pick<Required<Output>, 'opens'> = {
       status: 'suggested',
-      message: `${tellPlace(rule)} ${tellOpened(opened)} Nothing was written.`,
+      message: `${tellToday(today)}${tellPlace(rule)} ${tellOpened(opened)} Nothing was written.`,
       ...facts,
       suggestion: {
         rule: tellRule(rule),
@@ -152,6 +161,16 @@ export default defineTool({
     return { ...answer, opens: { ...answer.opens, examples } }
   },
 })
+
+const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
+
+/** Says in a sentence that the flow passes today although no rule allows it; empty if that is not so. */
+function tellToday(flow: JudgedFlow): string {
+  const modes = modesThatLetPass(flow)
+  return modes.length === 0
+    ? ''
+    : `It flows today, because ${modes.join(' and ')} mode lets pass what no rule allows; full mode would need the rule. `
+}
 
 function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
   // Pairs that were not judged may still need a rule.
@@ -170,7 +189,10 @@ async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: Suggested
   const { service, versions, ends, labels, lists } = flow
   const named = await findNamed(ctx, rule, ends, labels, lists)
   const draft = withListsOf(versions.draft, rule)
-  const judges = [createPairJudge(draft, service), createPairJudge(draft, service, [rule.held])] as const
+  const judges = [
+    createPairJudge(draft, service, { needsRules: true }),
+    createPairJudge(draft, service, { needsRules: true, more: [rule.held] }),
+  ] as const
   return workInTurns(findOpened(...judges, named, flow, MOST_EXAMPLES), ctx.signal)
 }
 

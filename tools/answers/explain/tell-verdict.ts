@@ -6,6 +6,7 @@ import type { Stranger } from '../../../domain/explain/observe-flow.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import type { RuleType } from '../../../domain/policy/rule-type.js'
+import { passesByDefault } from '../../../domain/policy/mode-effects.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
@@ -125,7 +126,7 @@ function causeOf(
 ): string {
   if (step === null || step === 'not_enforced') return 'undecided'
   if (step === 'default')
-    return mode === 'selective' ? 'no rule denies it, and only what is denied is dropped' : 'no rule allows it'
+    return passesByDefault(mode) ? `no rule is about it, so ${mode} mode lets it pass for now` : 'no rule allows it'
   const found = rules.filter((rule) => rule.held.kind === step && rule[at] === 'yes')
   const [first] = found
   const rest = found.length > 1 ? ` and ${found.length - 1} more` : ''

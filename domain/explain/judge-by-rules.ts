@@ -1,0 +1,41 @@
+import { isMode, type EndMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import { workInTurns } from '../text/pace-work.js'
+import { judgeMembers } from './judge-members.js'
+import { createPairJudge } from './judge-pair.js'
+import type { JudgedFlow } from './prepare-flow.js'
+
+/** The modes whose verdict is by rules already. */
+const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
+
+/**
+ * Judges a flow once more, but by what rules allow: what passes only because of an enforcement mode is potentially
+ * blocked. The answer is what full mode would need.
+ */
+export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promise<JudgedFlow> {
+  const { versions, service, sources, destinations } = flow
+  if ([...sources.members, ...destinations.members].every(({ mode }) => BY_RULES.includes(mode))) return flow
+  const active = createPairJudge(versions.active, service, { needsRules: true })
+  const draft =
+    versions.draft === versions.active ? active : createPairJudge(versions.draft, service, { needsRules: true })
+  const judges = { active, draft }
+  const judged = await workInTurns(judgeMembers(judges, sources.members, destinations.members), signal)
+  return { ...flow, judges, verdict: { ...judged, isPartial: flow.verdict.isPartial } }
+}
+
+/**
+ * Lists the modes that let a flow pass today although no rule allows it for certain; empty if rules decide alone, or if
+ * the flow does not pass for certain.
+ */
+export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
+  const modes = verdict.outcomes.flatMap(({ active }) =>
+    [active.source, active.destination].flatMap(({ mode, byRules, possible }) =>
+      byRules !== 'yes' && isMode(mode) && !possible.includes('blocked') ? [mode] : [],
+    ),
+  )
+  const passes = verdict.outcomes.every(({ active }) => !active.possible.includes('blocked'))
+  return passes ? [...new Set(modes)] : []
+}
+
+/** Returns true if no end of the flow has a VEN, so that rules have no effect on it. */
+export const hasNoVen = ({ sources, destinations }: JudgedFlow): boolean =>
+  [...sources.members, ...destinations.members].every(({ mode }) => mode === 'none')

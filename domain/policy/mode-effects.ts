@@ -1,0 +1,68 @@
+import { allowsByRule, isMode, type EndMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import type { RuleType } from './rule-type.js'
+import { unknown, type Answer } from './three-valued.js'
+
+/** The direction of a connection as its end sees it: the source sends outbound, the destination receives inbound. */
+export type Direction = 'inbound' | 'outbound'
+
+/** What decides about a connection at one end: a rule of some type, or the default of the mode if no rule matches. */
+export type Deciding = RuleType | 'default'
+
+/**
+ * What an end does with a connection: it lets it pass, drops it, or lets it pass and reports that an enforcing end
+ * would drop it. `unsettled` means that sources contradict each other.
+ */
+type Effect = 'passes' | 'reports' | 'drops' | 'unsettled'
+type Effects = Readonly<Record<Deciding, Effect>>
+
+const NOTHING: Effects = { override_deny: 'passes', allow: 'passes', deny: 'passes', default: 'passes' }
+const REPORTS: Effects = { override_deny: 'reports', allow: 'passes', deny: 'reports', default: 'reports' }
+const ALL: Effects = { override_deny: 'drops', allow: 'passes', deny: 'drops', default: 'drops' }
+
+/**
+ * What each enforcement mode does in each direction (P50). This is the only place that knows it; every judge asks it. A
+ * deny rule in selective mode drops inbound connections; whether it also reaches the source is not settled (P51).
+ */
+const TABLE: Readonly<Record<EnforcementMode, Readonly<Record<Direction, Effects>>>> = {
+  idle: { inbound: NOTHING, outbound: NOTHING },
+  visibility_only: { inbound: REPORTS, outbound: REPORTS },
+  selective: {
+    inbound: { override_deny: 'drops', allow: 'passes', deny: 'drops', default: 'passes' },
+    outbound: { override_deny: 'unsettled', allow: 'passes', deny: 'unsettled', default: 'passes' },
+  },
+  full: { inbound: ALL, outbound: ALL },
+}
+
+const STOPS: Readonly<Record<Effect, Answer>> = {
+  passes: 'no',
+  reports: 'yes',
+  drops: 'yes',
+  unsettled: unknown('selective_outbound'),
+}
+
+/**
+ * Tells whether an end in this mode drops, or would drop once it enforces, what is decided in this way. An end without
+ * a VEN stops nothing.
+ */
+export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
+  if (mode === 'none') return 'no'
+  return mode === 'unknown' ? unknown('enforcement') : STOPS[TABLE[mode][direction][by]]
+}
+
+/** Returns true if the end only reports what it would drop. */
+export const onlyReports = (mode: EnforcementMode, direction: Direction): boolean =>
+  TABLE[mode][direction].default === 'reports'
+
+/** Returns true if an end in this mode reports as potentially blocked what no rule allows (P52). */
+export const reportsWithoutRule = (mode: string | null): boolean => mode === 'visibility_only' || mode === 'selective'
+
+/** Returns true if an end in this mode enforces rules, but lets pass what no rule is about. */
+export const passesByDefault = (mode: string | null): boolean =>
+  isMode(mode) && TABLE[mode].inbound.default === 'passes' && TABLE[mode].inbound.deny === 'drops'
+
+/**
+ * Returns true if "allowed" between ends in these modes may only mean that no deny rule matched (P52): one end lets pass
+ * what no rule is about, and the other does not require an allow rule either, because it is idle or has no VEN (null).
+ */
+export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
+  modes.some(passesByDefault) && !modes.some(allowsByRule)
