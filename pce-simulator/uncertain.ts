@@ -21,6 +21,8 @@ export const UNCERTAIN = {
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
   /** P31: the token for a second object with the same external_data_set and external_data_reference. */
   duplicateExternalDataToken: 'input_validation_error',
+  /** P51: whether deny rules reach a source in selective mode. */
+  denyRulesReachSelectiveSources: true,
   /** P8: whether filters on part of a text ignore case. */
   filtersIgnoreCase: true,
   /** P8: whether flags may be written `True` and `False`, as clients in some languages do. */

@@ -4,6 +4,7 @@ import type { PolicyView } from '../model.js'
 import { compilePolicy, type RuleKind } from './compile-rules.js'
 import { combineVerdicts, judgeEnd, type ApplyingRules, type SelectiveDefault, type Verdict } from './judge-end.js'
 import type { EndFacts } from './match-actors.js'
+import { UNCERTAIN } from '../uncertain.js'
 import { describeService, type ServiceFacts } from './match-services.js'
 import { createResolver, isManaged, osType, type End, type Observation, type Resolved } from './resolve-observations.js'
 
@@ -90,8 +91,10 @@ export function createEvaluator(
   }
 
   const judge = (src: EndClass, dst: EndClass, facts: ServiceFacts): Verdict => {
-    const outbound =
-      src.mode === null ? null : judgeEnd(src.mode, applying(src.consumer, dst.provider, facts), byDefault)
+    const leaving = applying(src.consumer, dst.provider, facts)
+    const isSpared = src.mode === 'selective' && !UNCERTAIN.denyRulesReachSelectiveSources
+    const outgoing = isSpared ? { ...leaving, overrideDeny: [], deny: [] } : leaving
+    const outbound = src.mode === null ? null : judgeEnd(src.mode, outgoing, byDefault)
     const inbound =
       dst.mode === null ? null : judgeEnd(dst.mode, applying(dst.provider, src.consumer, facts), byDefault)
     return outbound === null || inbound === null ? (outbound ?? inbound ?? NOBODY) : combineVerdicts(outbound, inbound)

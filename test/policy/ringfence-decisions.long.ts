@@ -305,6 +305,8 @@ const EXCUSES: Partial<Record<Reason, RegExp>> = {
   icmp_type: /services\/4"/,
   pending: /"update_type":"(create|delete)"/,
   essential: /"port":67/,
+  // The mode of the source, or the one that the ringfence asks for.
+  selective_outbound: /"selective",(true|false)\]$|,true\]$/,
 }
 
 t.test('calls a loss possible only where rules or pending changes leave it open', (t) => {
@@ -312,7 +314,7 @@ t.test('calls a loss possible only where rules or pending changes leave it open'
     fc.property(cases, (one) => {
       const { undecided } = judge(one).verdict
       const reasons = isUnknown(undecided) ? undecided.unknown : []
-      const told = JSON.stringify([one.active, draftOf(one), one.own, one.ends.flow])
+      const told = JSON.stringify([one.active, draftOf(one), one.own, one.ends.flow, one.sourceMode, one.selective])
       if (reasons.length > 0 && !reasons.some((reason) => EXCUSES[reason]?.test(told) === true))
         throw new Error(`undecided because of ${reasons.map((reason) => UNDECIDED[reason]).join(', ')}`)
     }),
