@@ -2,7 +2,7 @@ import { isEnforcing, type EndMode } from '../../schemas/pce/enforcement-modes.j
 import { readDecision, type JudgedDecision } from '../../schemas/pce/policy-decisions.js'
 import { isEssential } from '../inventory/protocols.js'
 import { always, anyOf, both, isUnknown, not, settle, unknown, type Answer } from '../policy/three-valued.js'
-import { stops } from '../policy/mode-effects.js'
+import { reportsWithoutRule, stops } from '../policy/mode-effects.js'
 import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
@@ -254,14 +254,14 @@ function readTold(
   if (told === 'by rules') return byRules
   if (told === 'nothing') return HIDDEN
   const mayBeOfSource =
-    source === 'unknown' || (decision === 'blocked' ? isEnforcing(source) : source === 'visibility_only')
+    source === 'unknown' || (decision === 'blocked' ? isEnforcing(source) : reportsWithoutRule(source))
   return mayBeOfSource && byAddress() !== 'no' ? HIDDEN : 'no'
 }
 
 /**
  * Whether the source drops the flow. A deny rule that applies to all workloads is written to every managed source; it
- * is not settled whether a source in selective mode enforces it (P51). In full mode, traffic that leaves today has an allow rule, which takes precedence over
- * a deny rule.
+ * is not settled whether a source in selective mode enforces it (P51). In full mode, traffic that leaves today has an
+ * allow rule, which takes precedence over a deny rule.
  */
 function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { source, draft: said, hasDraftRules, rules } = flow
