@@ -245,8 +245,7 @@ t.test('selective mode', async (t) => {
   })
 
   await t.test('whether deny rules reach the source is not settled', async (t) => {
-    const why =
-      'allowed or blocked: deny rules at sources in selective mode (unsettled, P51) decide.'
+    const why = 'allowed or blocked: deny rules at sources in selective mode (unsettled, P51) decide.'
     for (const port of [25, 26]) t.same((await ask('bare-1', port)).active, { verdict: 'uncertain', why }, `${port}`)
   })
 })

@@ -37,12 +37,18 @@ export function viewOf(bench: Bench, version: 'draft' | 'active'): PolicyView {
   }
 }
 
-/** The evaluator of a policy. Programs run at the destination, whose VEN reports. */
-export function evaluatorOf(bench: Bench, view: PolicyView): Evaluate {
-  const workloads = new Map(list<Workload>(bench, '/orgs/1/workloads').map((one) => [one.href, one]))
+/**
+ * The evaluator of a policy. Programs run at the destination, whose VEN reports. With `needsRules`, ends that let pass
+ * what no rule allows count as ends that report it: in selective mode the PCE records it so, and idle ends are judged as
+ * if they were in visibility_only.
+ */
+export function evaluatorOf(bench: Bench, view: PolicyView, { needsRules = false } = {}): Evaluate {
+  const asJudged = (one: Workload): Workload =>
+    needsRules && one.enforcement_mode === 'idle' ? { ...one, enforcement_mode: 'visibility_only' } : one
+  const workloads = new Map(list<Workload>(bench, '/orgs/1/workloads').map((one) => [one.href, asJudged(one)]))
   const labels = new Map(list<Label>(bench, '/orgs/1/labels').map((one) => [one.href, one]))
   const byName = new Map([...workloads.values()].map((one) => [one.name ?? '', one]))
-  const evaluate = createEvaluator(view, workloads, labels)
+  const evaluate = createEvaluator(view, workloads, labels, needsRules ? 'potentially_blocked' : 'allowed')
   const endOf = (name: string) => {
     const host = byName.get(name)
     return host === undefined ? { ip: name } : { workload: host.href, ip: host.interfaces![0]!.address! }

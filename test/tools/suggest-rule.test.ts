@@ -341,14 +341,14 @@ t.test('a rule is needed where only a mode lets a flow pass', async (t) => {
   const ask = (source: string, destination: string, port = 5432) =>
     bench.ok(TOOL, { source, destination, port, proto: 'tcp' })
   const today = (modes: string) =>
-    `It flows today, because ${modes} mode lets pass what no rule allows; full mode would need the rule. `
+    `It flows today, because ${modes} pass what no rule allows; full mode would need the rule. `
   for (const [source, destination, modes] of [
-    ['api-1', 'sql-1', 'selective'],
-    ['172.16.0.1', 'sql-1', 'selective'],
-    ['api-1', '172.16.0.1', 'selective'],
-    ['bare-1', 'idle-1', 'idle'],
-    ['bare-1', 'old-1', 'visibility_only'],
-    ['api-1', 'old-1', 'selective and visibility_only'],
+    ['api-1', 'sql-1', 'selective mode lets'],
+    ['172.16.0.1', 'sql-1', 'selective mode lets'],
+    ['api-1', '172.16.0.1', 'selective mode lets'],
+    ['bare-1', 'idle-1', 'idle mode lets'],
+    ['bare-1', 'old-1', 'visibility_only mode lets'],
+    ['api-1', 'old-1', 'selective and visibility_only modes let'],
   ] as const) {
     const { status, message, opens } = await ask(source, destination)
     t.equal(status, 'suggested', `${source} to ${destination}`)

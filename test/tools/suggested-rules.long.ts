@@ -24,6 +24,8 @@ import { ALL_SERVICES, AMS, ANY_LIST } from './hand-made.js'
 import type { Bench, Json } from './harness.js'
 
 const SUGGESTIONS = 200
+/** A rule is suggested for what passes only because of a mode, too. */
+const BY_RULES = { needsRules: true }
 
 /** Writes a suggestion as its arguments say; without the tool for single rules, as create-ruleset resolves its rule. */
 async function writeSuggestion(bench: Bench, { create_iplist: list, create_service: service, ...rest }: Json) {
@@ -67,7 +69,15 @@ const EVERYTHING = {
 const withEverything = (view: PolicyView): PolicyView => ({ ...view, ruleSets: [...view.ruleSets, EVERYTHING] })
 
 t.test('a suggested rule allows its flow, and nothing that was not named', async (t) => {
-  const counts: Record<string, number> = { suggested: 0, beyond: 0, existing: 0, new: 0, lists: 0, no_rule_helps: 0 }
+  const counts: Record<string, number> = {
+    suggested: 0,
+    beyond: 0,
+    existing: 0,
+    new: 0,
+    lists: 0,
+    no_rule_helps: 0,
+    no_ven: 0,
+  }
   const add = (name: string, count = 1) => (counts[name] = (counts[name] ?? 0) + count)
   for (let at = 0; counts.suggested! < SUGGESTIONS && at < 200; at++) {
     const [one] = casesOf(1, SEED + 1_000 + at)
@@ -78,7 +88,7 @@ t.test('a suggested rule allows its flow, and nothing that was not named', async
         if (counts.suggested! >= SUGGESTIONS) return
         const { process: _process, service: _service, ...on } = all
         const view = viewOf(bench, 'draft')
-        const truth = evaluatorOf(bench, view)
+        const truth = evaluatorOf(bench, view, BY_RULES)
         const answer = await bench.ok('suggest-rule', flowArguments(from, to, on))
         const shown = `${at} ${from} > ${to} ${JSON.stringify(on)}: ${JSON.stringify(answer)}`
         const before = decideAll(truth, ends, on)
@@ -89,11 +99,16 @@ t.test('a suggested rule allows its flow, and nothing that was not named', async
           continue
         }
         if (answer.status === 'no_rule_helps') {
+          if (answer.message === 'No end has a VEN, so no rule has an effect on it.') {
+            t.equal(truth(from, to, on).decision, 'unknown', shown)
+            add('no_ven')
+            continue
+          }
           add('no_rule_helps')
           if (answer.message.includes('override deny'))
             t.ok(before.get(asked) !== 'allowed' || answer.draft.verdict === 'uncertain', shown)
           if (answer.draft.verdict !== 'uncertain') {
-            const anyway = decisionOf(evaluatorOf(bench, withEverything(view))(from, to, on))
+            const anyway = decisionOf(evaluatorOf(bench, withEverything(view), BY_RULES)(from, to, on))
             t.not(anyway, 'allowed', `no allow rule helps: ${shown}`)
           }
           continue
@@ -105,7 +120,7 @@ t.test('a suggested rule allows its flow, and nothing that was not named', async
         if (pending.length > 0) await bench.pce.provisionPolicyChanges('so far', pending)
         await writeSuggestion(bench, answer.suggestion)
         await bench.pce.provisionPolicyChanges('suggested', bench.simulator.state.pendingHrefs())
-        const evaluate = evaluatorOf(bench, viewOf(bench, 'active'))
+        const evaluate = evaluatorOf(bench, viewOf(bench, 'active'), BY_RULES)
         const after = decideAll(evaluate, ends, on)
         t.equal(after.get(asked), 'allowed', `it is allowed: ${shown}`)
         checkChanges(t, { changed: changesOf(before, after), asked, hosts: hostsOf(one!), answer, shown })
@@ -114,6 +129,7 @@ t.test('a suggested rule allows its flow, and nothing that was not named', async
           t.same(changed, [], `nothing on another port: ${shown}`)
         }
         add('suggested')
+        add('by_mode', answer.message.startsWith('It flows today') ? 1 : 0)
         add('beyond', answer.opens.beyond > 0 ? 1 : 0)
         add(answer.suggestion.create_rule === undefined ? 'new' : 'existing')
         add('lists', JSON.stringify(answer.suggestion).includes('iplist:') ? 1 : 0)
@@ -122,7 +138,8 @@ t.test('a suggested rule allows its flow, and nothing that was not named', async
   }
   t.pass(JSON.stringify(counts))
   t.ok(counts.suggested! >= SUGGESTIONS, 'as many as promised')
-  for (const word of ['beyond', 'existing', 'new', 'lists', 'no_rule_helps']) t.ok(counts[word]! > 5, word)
+  for (const word of ['beyond', 'existing', 'new', 'lists', 'no_ven', 'by_mode']) t.ok(counts[word]! > 5, word)
+  t.ok(counts.no_rule_helps! > 1, 'an override deny, which few of these estates have between two hosts')
 })
 
 /** What changed is what was named: between hosts exactly, of addresses those of a named range. */

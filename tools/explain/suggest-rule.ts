@@ -169,7 +169,7 @@ function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
     ? ''
-    : `It flows today, because ${modes.join(' and ')} mode lets pass what no rule allows; full mode would need the rule. `
+    : `It flows today, because ${modes.join(' and ')} ${modes.length === 1 ? 'mode lets' : 'modes let'} pass what no rule allows; full mode would need the rule. `
 }
 
 function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
