@@ -31,13 +31,13 @@ export const IpListOut = Type.Object({
   description: Nullable(Type.String()),
   ip_ranges: Type.Array(
     Type.Object({
-      from_ip: Type.String(),
+      from_ip: Type.Optional(Type.String()),
       to_ip: Type.Optional(Type.String()),
       exclusion: Type.Boolean(),
       description: Type.Optional(Type.String()),
     }),
   ),
-  fqdns: Type.Array(Type.Object({ fqdn: Type.String(), description: Type.Optional(Type.String()) })),
+  fqdns: Type.Array(Type.Object({ fqdn: Type.Optional(Type.String()), description: Type.Optional(Type.String()) })),
   update_type: Type.Optional(Type.String({ description: 'Pending change' })),
   omitted: Type.Optional(Type.String({ description: 'What was cut' })),
   created_at: Type.Optional(Type.String()),
@@ -50,7 +50,7 @@ export const IpListWrittenOut = Type.Object({
   ...Type.Pick(IpListOut, ['href', 'name', 'description', 'update_type', 'omitted']).properties,
   ip_ranges: Type.Array(
     Type.Object({
-      from_ip: Type.String(),
+      from_ip: Type.Optional(Type.String()),
       to_ip: Type.Optional(Type.String()),
       exclusion: Type.Optional(Type.Boolean()),
       description: Type.Optional(Type.String()),

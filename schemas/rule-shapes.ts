@@ -54,7 +54,7 @@ export const WideningOut = Type.Optional(
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
   href: Type.String(),
-  enabled: Type.Boolean(),
+  enabled: Type.Optional(Type.Boolean()),
   description: Nullable(Type.String()),
   resolve_labels_as: Type.Optional(Type.Object({}, { description: 'Absent: workloads on both sides' })),
   consumers: Type.Array(WrittenOut),

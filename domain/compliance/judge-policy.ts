@@ -80,9 +80,10 @@ function stateOf(labels: readonly Label[], active: PolicySnapshot, drafts: reado
   const wanted = ringfenceName(labels)
   const named = active.ruleSets.filter(({ name }) => name === wanted)
   const scoped = named.filter((ruleSet) => hasExactScope(ruleSet, labels))
-  if (scoped.some((ruleSet) => ruleSet.enabled && isFilled(ruleSet))) return 'in force'
-  if (scoped.some(({ enabled, href }) => enabled && active.unread.has(toDraftHref(href)))) return UNREAD
-  if (scoped.some(({ enabled }) => enabled)) return 'without an enabled rule'
+  const enabled = scoped.filter((ruleSet) => ruleSet.enabled !== false)
+  if (enabled.some(isFilled)) return 'in force'
+  if (enabled.some(({ href }) => active.unread.has(toDraftHref(href)))) return UNREAD
+  if (enabled.length > 0) return 'without an enabled rule'
   if (scoped.length > 0) return 'disabled'
   if (named.length > 0) return 'has a different scope'
   return drafts.some((ruleSet) => ruleSet.name === wanted && hasExactScope(ruleSet, labels))

@@ -36,11 +36,11 @@ export function warnOfRepetition(
   if (ruleSet.update_type === 'delete') return []
   if (typeof siblings === 'string') return [`Whether the rule set already has this rule is unknown: ${siblings}`]
   const same = siblings.filter((rule) => rule.href !== own && rule.update_type !== 'delete' && saysTheSame(body, rule))
-  const known = same.find(({ enabled }) => enabled) ?? same[0]
+  const known = same.find(({ enabled }) => enabled !== false) ?? same[0]
   if (known === undefined) return []
   const href = toDraftHref(known.href)
   return [
-    known.enabled
+    known.enabled !== false
       ? `The rule set already has this rule, ${href}: a second one changes nothing.`
       : `The rule set already has this rule, but disabled: ${href}. Enable it instead of adding a second one.`,
   ]

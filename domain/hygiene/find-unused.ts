@@ -228,9 +228,10 @@ function findIdle({ ruleSets }: PolicyUsers): IdleRules {
     if (ruleSet.update_type === 'delete') continue
     const rules = [...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].filter(isStaying)
     const isEmpty = rules.length === 0 && (ruleSet.ip_tables_rules ?? []).filter(isStaying).length === 0
-    const why = [...(isEmpty ? ['empty' as const] : []), ...(ruleSet.enabled ? [] : ['disabled' as const])]
+    const why = [...(isEmpty ? ['empty' as const] : []), ...(ruleSet.enabled === false ? ['disabled' as const] : [])]
     if (why.length > 0) idle.ruleSets.push({ ruleSet, why, rules: rules.length })
-    if (ruleSet.enabled) for (const rule of rules) if (!rule.enabled) idle.rules.push({ rule, ruleSet })
+    if (ruleSet.enabled !== false)
+      for (const rule of rules) if (rule.enabled === false) idle.rules.push({ rule, ruleSet })
   }
   return idle
 }

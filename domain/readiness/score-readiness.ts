@@ -1,3 +1,4 @@
+import { isInForce } from '../policy/load-snapshot.js'
 import type { RingfenceFound } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import type { Remotes } from './collect-readiness.js'
@@ -26,12 +27,10 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
     name: draft.name,
     ...(ruleSet !== null && {
       href: ruleSet.href,
-      enabled: ruleSet.enabled,
-      rules: [...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].filter(
-        (rule) => rule.enabled && rule.update_type !== 'delete',
-      ).length,
+      enabled: ruleSet.enabled !== false,
+      rules: [...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].filter(isInForce).length,
     }),
-    provisioned: active.ruleSet?.enabled === true,
+    provisioned: active.ruleSet !== null && active.ruleSet.enabled !== false,
     pending_changes: typeof ruleSet?.update_type === 'string',
     conflicts: draft.conflicts.map(({ ruleSet: { href }, why }) => ({ href, why })),
   }

@@ -76,7 +76,7 @@ export async function findOwnRuleSet(
     if (conflict !== undefined) throw inTheWay(conflict.ruleSet, conflict.why, CONFLICTS[conflict.why])
     return null
   }
-  if (!ruleSet.enabled)
+  if (ruleSet.enabled === false)
     throw inTheWay(ruleSet, 'disabled', 'is disabled; enable it, or choose another ruleset_name', ENABLE)
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined) {
@@ -163,7 +163,7 @@ export function readExisting(ruleSet: Pick<RuleSet, 'rules' | 'deny_rules'> | nu
 
 /** Returns why an allow rule permits less than a ringfence rule for the same consumers; null if it permits as much. */
 function narrownessOf(rule: Rule, known: Known): string | null {
-  if (!rule.enabled) return 'it is disabled'
+  if (rule.enabled === false) return 'it is disabled'
   if (rule.update_type === 'delete') return 'its deletion is pending'
   if (coversEveryService(rule.ingress_services, known) !== 'yes') return 'it covers some services only'
   if (!rule.providers.some(({ actors }) => actors === 'ams')) return 'its providers are not all workloads of the scope'

@@ -197,7 +197,7 @@ async function readAgain(
     if (why === undefined) return none('the rule set was deleted or renamed')
     return none(why === 'other_scope' ? 'its scope is different' : 'its deletion is pending')
   }
-  if (!ruleSet.enabled) return none('the rule set was disabled')
+  if (ruleSet.enabled === false) return none('the rule set was disabled')
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined)
     throw new ToolError('pce_error', `The deny rules of ${name} could not be read again.`)

@@ -251,7 +251,8 @@ function testPlainly(
   const tests: ((placed: PlacedRule) => boolean)[] = []
   if (types !== undefined) tests.push(({ type }) => types.includes(type))
   const wantsEnabled = enabled ?? (appliesTo === undefined ? undefined : true)
-  if (wantsEnabled !== undefined) tests.push(({ rule, holder }) => (rule.enabled && holder.enabled) === wantsEnabled)
+  if (wantsEnabled !== undefined)
+    tests.push(({ rule, holder }) => (rule.enabled !== false && holder.enabled !== false) === wantsEnabled)
   if (pending !== undefined) tests.push(({ rule }) => isPendingAs(rule.update_type ?? null, pending))
   else if (appliesTo !== undefined) tests.push(({ rule }) => rule.update_type !== 'delete')
   if (isAuthor !== undefined) tests.push(({ rule }) => isAuthor(rule))

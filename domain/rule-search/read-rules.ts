@@ -87,11 +87,24 @@ export async function readBoundaries({ pce, signal }: Context, version: PolicyVe
 }
 
 function rulesOf(ruleSet: RuleSet): PlacedRule[] {
-  const place = (type: RuleType, rule: AnyRule): PlacedRule => ({ type, rule, holder: ruleSet, isBoundary: false })
+  const holder = ruleSet.scopes == null ? { ...ruleSet, scopes: [] } : ruleSet
+  const place = (type: RuleType, rule: AnyRule): PlacedRule => ({
+    type,
+    rule: withEnds(rule),
+    holder,
+    isBoundary: false,
+  })
   return [
     ...(ruleSet.rules ?? []).map((rule) => place('allow', rule)),
     ...(ruleSet.deny_rules ?? []).map((rule) => place(denyType(rule), rule)),
   ]
+}
+
+/** Any list of a rule may be null or missing (P43), which names nobody and no service. */
+function withEnds<T extends AnyRule>(rule: T): T {
+  const { providers, consumers, ingress_services: services } = rule as Partial<AnyRule>
+  if (providers != null && consumers != null && services != null) return rule
+  return { ...rule, providers: providers ?? [], consumers: consumers ?? [], ingress_services: services ?? [] }
 }
 
 /** Number of items at which the PCE may have truncated a list silently (P8). */

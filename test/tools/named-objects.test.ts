@@ -320,6 +320,14 @@ t.test('get-services', async (t) => {
     for (const port of [-1, 65_536]) await bench.fails('get-services', { port }, 'invalid_argument')
   })
 
+  await t.test('shows the risk of ransomware that the PCE sees in a service', async (t) => {
+    const ransomware = { category: 'admin', severity: 'high', os_platforms: ['windows'] }
+    const risky = { name: 'risky', service_ports: [{ port: 3390, proto: 6 }], risk_details: { ransomware } }
+    await bench.pce.services.create(risky as Json)
+    t.same((await bench.ok('get-services', { name: 'risky' })).services[0].ransomware, ransomware)
+    t.notOk('ransomware' in (await bench.ok('get-services', { name: 'S-HTTPS' })).services[0])
+  })
+
   await t.test('finds port 0, for which the PCE cannot be asked, alone and in a range', async (t) => {
     const ports = (service_ports: object[]) => ({ service_ports }) as Json
     await bench.pce.services.create({ name: 'zero', ...ports([{ port: 0, proto: 6 }]) })

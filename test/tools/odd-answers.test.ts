@@ -2,50 +2,10 @@
  * A PCE that answers something else than it should. Before a write that stops the call with a clear error; after it, what is
  * certain is reported. The relay passes everything to a simulator and may replace what comes back.
  */
-import http from 'node:http'
-import t, { type Test } from 'tap'
-import { listen } from '../pce-client/support.js'
+import t from 'tap'
 import { partial } from '../partial.js'
-import { benchOf, startBench, type Bench, type Json } from './harness.js'
-
-interface Answer {
-  status: number
-  body: string
-}
-
-/** What comes back in place of the simulator's answer; undefined leaves it. Called when the simulator has done its work. */
-type Twist = (request: { method: string; path: string }, answer: Answer) => Answer | undefined
-
-/** A bench whose PCE is a simulator behind a relay with a twist. */
-async function startTwisted(t: Test): Promise<Bench & { twist: (twist?: Twist) => void; direct: Bench }> {
-  const direct = await startBench(t)
-  const { simulator } = direct
-  let twisted: Twist | undefined
-  const relay = http.createServer((request, response) => {
-    const pieces: Buffer[] = []
-    request.on('data', (piece: Buffer) => pieces.push(piece))
-    request.on('end', () => {
-      const { method = '', url = '' } = request
-      const { 'accept-encoding': _packed, ...headers } = request.headers
-      const upstream = http.request(`${simulator.url}${url}`, { method, headers }, (answer) => {
-        const back: Buffer[] = []
-        answer.on('data', (piece: Buffer) => back.push(piece))
-        answer.on('end', () => {
-          const real = { status: answer.statusCode ?? 0, body: Buffer.concat(back).toString() }
-          const path = url.replace(/^\/api\/v2/, '').replace(/\?.*/, '')
-          const shown = twisted?.({ method, path }, real) ?? real
-          const { 'content-length': _length, ...kept } = answer.headers
-          const type = shown === real ? {} : { 'content-type': 'application/json' }
-          response.writeHead(shown.status, { ...kept, ...type }).end(shown.body)
-        })
-      })
-      upstream.on('error', () => response.destroy())
-      upstream.end(Buffer.concat(pieces))
-    })
-  })
-  const bench = benchOf(t, simulator, `http://127.0.0.1:${await listen(t, relay)}`)
-  return { ...bench, direct, twist: (twist) => (twisted = twist) }
-}
+import type { Json } from './harness.js'
+import { startTwisted, type Answer, type Twist } from './twisted.js'
 
 const json = (status: number, body: unknown): Answer => ({ status, body: JSON.stringify(body) })
 /** Replaces the answers of one kind of request. */
@@ -313,4 +273,27 @@ t.test('an answer that is too large says so by its own code, and which bound', a
   bench.twist(on('POST', /\/labels$/, (real) => ({ ...real, body: large })))
   await bench.fails('create-label', { key: 'app', value: 'large' }, 'outcome_unknown')
   t.equal((await bench.direct.ok('get-labels', { key: 'app', value: 'large' })).total_count, 1, 'it was carried out')
+})
+
+t.test('a rule whose state the PCE leaves out is not called disabled', async (t) => {
+  const bench = await startTwisted(t)
+  const state = async () => {
+    const unused = await bench.ok('find-unused', { kinds: ['rule_sets', 'rules'] })
+    const { rules } = await bench.ok('find-rules', { enabled: true })
+    const { rulesets } = await bench.ok('get-rulesets', { enabled: true, fields: ['name'] })
+    return { unused, hrefs: rules.map(({ href }: Json) => href), rulesets }
+  }
+  const expected = await state()
+  bench.twist(
+    on('GET', /\/rule_sets$/, ({ body }) => {
+      const untold = (object: Json) => ({ ...object, ...(object.enabled === true && { enabled: null }) })
+      const all = (objects: Json[] | undefined) => objects?.map(untold)
+      const ruleSets = JSON.parse(body) as Json[]
+      return json(
+        200,
+        ruleSets.map((one) => ({ ...untold(one), rules: all(one.rules), deny_rules: all(one.deny_rules) })),
+      )
+    }),
+  )
+  t.same(await state(), expected)
 })

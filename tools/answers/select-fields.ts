@@ -1,26 +1,35 @@
-import type { TProperties } from '@sinclair/typebox'
+import type { TProperties, TSchema } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 
 /** Fields that tell what is missing from a row. They are always shown. */
 const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
 
-/** Reduces a row to the requested fields, or leaves it unchanged if none were named (D131). */
+/** Reduces a row to the requested fields, or to those that the PCE told if none were named (D131). */
 export type Select = <T extends object>(row: T) => Partial<T>
 
 /**
  * Creates the function that reduces rows to the argument `fields` of a list tool. `row` is the schema of a row in the
- * answer. Throws invalid_argument for a field that does not exist; the error lists those that do.
+ * answer. Any text of a PCE may be null (P43): where the schema of a field has no null, such a field is left out, so that
+ * it costs its own cell and not the answer. Throws invalid_argument for a field that does not exist; the error lists
+ * those that do.
  */
 export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
-  if (fields === undefined) return (whole) => whole
+  const nullable = new Set(Object.keys(row.properties).filter((name) => takesNull(row.properties[name] as TSchema)))
+  const isTold = ([name, value]: [string, unknown]) => value !== null || nullable.has(name)
+  if (fields === undefined) {
+    return (whole) => (Object.entries(whole).every(isTold) ? whole : pick(whole, isTold))
+  }
   requireFields(fields, Object.keys(row.properties))
   const wanted = new Set(fields)
-  return (whole) =>
-    Object.fromEntries(Object.entries(whole).filter(([name]) => wanted.has(name) || ALWAYS.has(name))) as Partial<
-      typeof whole
-    >
+  return (whole) => pick(whole, (field) => (wanted.has(field[0]) || ALWAYS.has(field[0])) && isTold(field))
 }
+
+const pick = <T extends object>(whole: T, isWanted: (field: [string, unknown]) => boolean) =>
+  Object.fromEntries(Object.entries(whole).filter(isWanted)) as Partial<T>
+
+const takesNull = ({ type, anyOf }: TSchema): boolean =>
+  type === 'null' || (Array.isArray(anyOf) && anyOf.some((one: TSchema) => takesNull(one)))
 
 /** Throws invalid_argument if there are no fields, or if some are not `known`; the error lists the known ones. */
 export function requireFields(fields: readonly string[], known: readonly string[]): void {

@@ -10,13 +10,13 @@ export function showIpList(list: IpList): IpListOut {
     name: list.name,
     description: list.description ?? null,
     ip_ranges: (list.ip_ranges ?? []).map(({ from_ip: from, to_ip: to, exclusion, description }) => ({
-      from_ip: from,
+      ...(from != null && { from_ip: from }),
       ...(to != null && { to_ip: to }),
       exclusion: exclusion === true,
       ...(description != null && description !== '' && { description }),
     })),
     fqdns: (list.fqdns ?? []).map(({ fqdn, description }) => ({
-      fqdn,
+      ...(fqdn != null && { fqdn }),
       ...(description != null && description !== '' && { description }),
     })),
     ...(list.update_type != null && { update_type: list.update_type }),

@@ -80,7 +80,7 @@ function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   return {
     rule_type: type,
     href: rule.href,
-    enabled: rule.enabled,
+    ...(rule.enabled != null && { enabled: rule.enabled }),
     description: rule.description ?? null,
     consumers: showActors(rule.consumers, names),
     providers: showActors(rule.providers, names),

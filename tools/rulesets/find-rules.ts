@@ -189,7 +189,7 @@ function showFound(
     enabled: rule.enabled,
     rule_set: isBoundary ? `enforcement boundary ${holder.name}` : holder.name,
     rule_set_href: asVersion(holder.href, version),
-    ...(!holder.enabled && { rule_set_enabled: false }),
+    ...(holder.enabled === false && { rule_set_enabled: false }),
     scope: nameScopes(holder.scopes, names),
     ...(rule.unscoped_consumers === true && !isBoundary && { unscoped_consumers: true }),
     ...(rule.description && { description: rule.description }),

@@ -217,7 +217,7 @@ async function findRuleSets(
   const labels = await resolveLabels(ctx.pce, parseLabelList(asked), ctx, unresolvedFilter)
   const params = { ...filters, labels: labels.length > 0 ? [labels.map(({ href }) => href)] : undefined }
   const ownFilter = allOf<RuleSet>(
-    enabled === undefined ? undefined : (ruleSet) => ruleSet.enabled === enabled,
+    enabled === undefined ? undefined : (ruleSet) => (ruleSet.enabled !== false) === enabled,
     matchExactly(exact, filters, {
       name: (ruleSet) => [ruleSet.name],
       description: (ruleSet) => [ruleSet.description],

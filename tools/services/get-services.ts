@@ -11,12 +11,17 @@ import { selectFields } from '../answers/select-fields.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { parseProtocol } from '../../domain/inventory/protocols.js'
-import { showService } from '../answers/show-policy-objects.js'
+import { showService, withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-services'
 
+const Row = Type.Object({
+  ...ServiceOut.properties,
+  ransomware: Type.Optional(Type.Object({}, { description: 'Category, severity, os_platforms' })),
+})
+
 const output = Type.Object({
-  services: Type.Array(Type.Partial(ServiceOut), { description: 'This page' }),
+  services: Type.Array(Type.Partial(Row), { description: 'This page' }),
   ...PagingOutput,
 })
 
@@ -53,7 +58,7 @@ export default defineTool({
     const { cursor, max_results: maxResults, fields, policy_version: asked, ...given } = args
     const policyVersion = readPolicyVersion(asked)
     const question = { ...given, ...versionInCursor(policyVersion) }
-    const select = selectFields(fields, ServiceOut)
+    const select = selectFields(fields, Row)
     const { exact, ...filters } = given
     const position = await decodeCursor(ctx, NAME, question, cursor)
     await requirePolicyVersion(pce, policyVersion, signal)
@@ -75,11 +80,15 @@ export default defineTool({
     const params = { name, description, port: port || undefined, proto }
     const query = { api: pce.services, policyVersion, params, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
-    const shown = slice.items.map((item) => fitRow(select(showService(item)), limits))
+    const shown = slice.items.map((item) => fitRow(select({ ...showService(item), ...showRisk(item) }), limits))
     const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { services: [] })
     return { services: rows, ...paging }
   },
 })
+
+/** The risk of ransomware that the PCE sees in a service, where it sees one. */
+const showRisk = ({ risk_details: risk }: Service) =>
+  risk?.ransomware != null && { ransomware: withoutNulls(risk.ransomware) }
 
 const listeners = (service: Service) => [service, ...(service.windows_services ?? [])].map(programOf)
 const connecting = (service: Service) => (service.windows_egress_services ?? []).map(programOf)
