@@ -79,7 +79,8 @@ export function agentHealthOf(status: unknown): VenCondition[] | null {
   if (listed === null && lists.length === 0) return null
   const named = (list: unknown, severity: 'error' | 'warning') =>
     (Array.isArray(list) ? list : []).flatMap((one) => {
-      const condition = textOf(one) ?? textOf(fieldsOf(one)['type'])
+      const isObject = typeof one === 'object' && one !== null
+      const condition = textOf(one) ?? (isObject ? (textOf(fieldsOf(one)['type']) ?? 'unknown') : null)
       return condition === null ? [] : [{ condition, means: meaningOf(condition), severity, since: null }]
     })
   const typed = (listed ?? []).flatMap((one) => named([one], isError(one['severity']) ? 'error' : 'warning'))

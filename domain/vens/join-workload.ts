@@ -54,8 +54,8 @@ export interface Machine extends Told {
   health: VenHealth | null
   /** True if everything was read that may name a condition. */
   isHealthWhole: boolean
-  /** True if its workload was found in the list of workloads. */
-  hasWork: boolean
+  /** True if one of the lists says under which address others see it. */
+  isAddressKnown: boolean
 }
 
 /** Reduces a workload to what it says about its VEN. */
@@ -83,13 +83,24 @@ export function readWork(workload: Workload): Work {
   }
 }
 
-/** Returns the workload that a VEN names first, which on a Kubernetes node is the host; null if it names none. */
-export const workloadOf = ({ workloads }: Pick<Ven, 'workloads'>): string | null =>
-  textOf(objectsOf(workloads)?.[0]?.['href'])
+/** Returns the workload of a VEN; null if it names none. */
+export const workloadOf = (ven: Pick<Ven, 'href' | 'workloads'>): string | null => textOf(ownWorkload(ven)['href'])
+
+/**
+ * Returns what a VEN says about the machine on which it runs: of several workloads the one that has its id, otherwise
+ * the first (P24). Empty if it names none.
+ */
+function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Record<string, unknown> {
+  const named = objectsOf(workloads) ?? []
+  const id = idOf(href)
+  return named.find((one) => idOf(textOf(one['href'])) === id) ?? named[0] ?? {}
+}
+
+const idOf = (href: string | null): string | undefined => href?.split('/').at(-1)
 
 /** Joins a VEN with its workload. Where both say something, the VEN's own word counts. */
 export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
-  const own = objectsOf(ven.workloads)?.[0] ?? {}
+  const own = ownWorkload(ven)
   const interfaces = objectsOf(ven.interfaces)
   const conditions = conditionsOf(ven)
   const found = joinConditions([...(conditions ?? []), ...(work?.conditions ?? [])])
@@ -111,13 +122,13 @@ export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
     appliedAt: textOf(own['security_policy_applied_at']) ?? work?.appliedAt ?? null,
     heartbeatAt: textOf(ven.last_heartbeat_at) ?? work?.heartbeatAt ?? null,
     labels: labelsOf(ven.labels) ?? work?.labels ?? [],
-    workAddresses: work?.addresses ?? [],
+    workAddresses: [...(work?.addresses ?? []), ...addressesOf([{ address: own['public_ip'] }])],
     addresses: interfaces === null ? (work?.addresses ?? []) : addressesOf(interfaces),
     upgradeTo: textOf(ven.upgrade_target_version),
     conditions: found,
     health: found.length > 0 ? worstOf(found) : isHealthWhole ? 'healthy' : null,
     isHealthWhole,
-    hasWork: work !== undefined,
+    isAddressKnown: work !== undefined || own['public_ip'] !== undefined,
   }
 }
 

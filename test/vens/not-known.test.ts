@@ -110,6 +110,24 @@ t.test('what is wrong stands on the workload, and is joined with what the VEN sa
   )
 })
 
+t.test('of several workloads the one with the id of the VEN is its machine', async (t) => {
+  const bench = await start(t)
+  const workloads = [{ href: `${WORKLOADS}/${id(9)}` }, { href: `${WORKLOADS}/${id(1)}` }]
+  answer(bench, [ven(1, { workloads })], [workload(9, { enforcement_mode: 'idle', ven: null }), workload(1)])
+  const [row] = (await bench.ok('get-vens')).vens
+  t.same([row.workload_href, row.enforcement_mode], [`${WORKLOADS}/${id(1)}`, 'full'])
+})
+
+t.test('a condition without a word is one, too', async (t) => {
+  const bench = await start(t)
+  answer(bench, [ven(1)], [workload(1, { status: { agent_health: [{ type: null, severity: 'error' }, null] } })])
+  const [row] = (await bench.ok('get-vens')).vens
+  t.same(
+    [row.health, row.conditions],
+    ['error', [{ condition: 'unknown', means: 'unknown', severity: 'error', since: null }]],
+  )
+})
+
 t.test('a warning alone needs attention, too', async (t) => {
   const bench = await start(t)
   const health = [{ type: 'agent.tampering', severity: 'warning' }]

@@ -26,7 +26,6 @@ import {
   nameOfMachine,
   type Machine,
 } from '../../domain/vens/join-workload.js'
-import { objectsOf } from '../../domain/vens/read-fields.js'
 import { FEW_VENS, readWorks, type Works } from '../../domain/vens/read-works.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
@@ -174,7 +173,7 @@ export default defineTool({
       const machine = joinWorkload(ven, works?.of(ven))
       const { version } = machine
       const isOfRelease = !isPart || (version === null ? null : isUpTo(version, last))
-      const verdict = allTrue([passes(machine, question), hasAddress(ven, machine, address), isOfRelease])
+      const verdict = allTrue([passes(machine, question), hasAddress(machine, address), isOfRelease])
       if (verdict === null) undecided.set(ven.href, nameOfMachine(machine))
       return verdict === true
     }
@@ -234,17 +233,10 @@ async function readForFilters(
 }
 
 /** Decides whether a VEN has exactly this address; null if only its workload could tell, and that is not known. */
-function hasAddress(
-  ven: Ven,
-  { addresses, hasWork, workAddresses }: Machine,
-  wanted: string | undefined,
-): boolean | null {
+function hasAddress({ addresses, workAddresses, isAddressKnown }: Machine, wanted: string | undefined): boolean | null {
   if (wanted === undefined) return true
-  const isWanted = createAddressTest(wanted)
-  const own = objectsOf(ven.workloads)?.[0]?.['public_ip']
-  if ([...addresses, ...workAddresses, own].some((address) => typeof address === 'string' && isWanted(address)))
-    return true
-  return hasWork || own !== undefined ? false : null
+  if ([...addresses, ...workAddresses].some(createAddressTest(wanted))) return true
+  return isAddressKnown ? false : null
 }
 
 /** The most VENs that a remark names. */
