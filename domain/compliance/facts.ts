@@ -18,10 +18,12 @@ export interface AssessedWorkload {
   href: string
   name: string
   managed: boolean
-  online: boolean
-  /** Enforcement mode; null for unmanaged workloads, where the field means nothing. */
+  /** Null if the PCE does not tell. */
+  online: boolean | null
+  /** Enforcement mode, `unknown` if the PCE does not tell; null for unmanaged workloads, where the field means nothing. */
   mode: string | null
-  reportsFlows: boolean
+  /** Null if the PCE does not tell. */
+  reportsFlows: boolean | null
   labels: Readonly<Record<string, string>>
   /** The app and env labels of the workload; null unless it has both. */
   application: readonly [app: Label, env: Label] | null

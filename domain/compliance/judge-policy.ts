@@ -1,4 +1,4 @@
-import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
+import { isEnforcing, isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
@@ -13,7 +13,7 @@ import { hasExactScope, ringfenceName } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import { isBroad } from './exposure.js'
 import type { Assessment, AssessedWorkload } from './facts.js'
-import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
+import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluator } from './verdict.js'
 
 /**
  * Checks that the application's ringfence is in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped
@@ -110,8 +110,9 @@ export const isolation: Evaluator = evaluator(
   },
   ({ workloads, policy, drafts }, { assessment }) => {
     const managed = workloads.filter((workload) => workload.managed)
-    const lagging = managed.filter(({ mode }) => !isEnforcing(mode))
-    const enforcing = managed.length - lagging.length
+    const lagging = managed.filter(({ mode }) => isMode(mode) && !isEnforcing(mode))
+    const untold = managed.filter(({ mode }) => !isMode(mode))
+    const enforcing = managed.length - lagging.length - untold.length
     const overrides = rulesAbout(rulesInForce(policy, 'override_deny'), ['providers', 'consumers'], assessment, policy)
     const emergency = [
       ...new Set([...policy.ruleSets, ...drafts].filter((one) => isEmergency(one, assessment)).map(({ name }) => name)),
@@ -120,26 +121,37 @@ export const isolation: Evaluator = evaluator(
       counts: {
         managed: managed.length,
         enforcing,
+        ...(untold.length > 0 && { mode_not_known: untold.length }),
         override_deny_rules: overrides.length,
         emergency_rule_sets: emergency.length,
         rule_sets_without_readable_deny_rules: policy.unread.size,
       },
       ...(emergency.length > 0 && { rule_sets: emergency.slice(0, MOST_EVIDENCE) }),
       ...(overrides.length > 0 && { rules: overrides.slice(0, MOST_EVIDENCE).map(({ href }) => href) }),
-      ...(lagging.length > 0 && { workloads: lagging.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
+      ...(lagging.length + untold.length > 0 && {
+        workloads: [...lagging, ...untold].slice(0, MOST_EVIDENCE).map(({ name }) => name),
+      }),
     }
     if (managed.length === 0) return notAssessed('No managed workload.', evidence)
     const prepared = overrides.length + emergency.length > 0
     const text = [
-      `${enforcing} of ${countOf(managed.length, 'managed workload')} enforce${lagging.length > 0 ? '; on the others a deny rule blocks nothing' : ''}.`,
+      `${enforcing} of ${countOf(managed.length, 'managed workload')} enforce${lagging.length === 0 ? '' : `; on ${untold.length === 0 ? 'the others' : lagging.length} a deny rule blocks nothing`}.`,
+      found(untold.length, 'workload', 'in a mode that the PCE does not tell').trim(),
       found(overrides.length, 'override deny rule', 'in force').trim(),
       found(emergency.length, 'emergency rule set', 'prepared').trim(),
       describeUndecided(overrides).trim(),
       found(policy.unread.size, 'rule set', 'with deny rules that could not be read').trim(),
     ]
     // A prepared isolation covers one application only, so it proves nothing about a whole estate.
-    const isReady = lagging.length === 0 || (prepared && enforcing > 0 && assessment.app !== null)
-    const status = isReady ? 'PASS' : prepared || enforcing > 0 ? 'WARNING' : 'FAIL'
+    const isReady = prepared && enforcing > 0 && assessment.app !== null
+    const isPartly = prepared || enforcing > 0 || untold.length > 0
+    const status = isReady
+      ? 'PASS'
+      : lagging.length === 0
+        ? unprovenBy(untold.length, managed.length)
+        : isPartly
+          ? 'WARNING'
+          : 'FAIL'
     return { status, detail: text.filter(Boolean).join(' '), evidence }
   },
 )

@@ -1,8 +1,8 @@
-import { isEnforcing } from '../../schemas/pce/enforcement-modes.js'
+import { isEnforcing, isMode } from '../../schemas/pce/enforcement-modes.js'
 import { countOf, percentOf } from '../text/describe-numbers.js'
 import { isProduction } from './exposure.js'
 import type { AssessedWorkload } from './facts.js'
-import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type Evidence } from './verdict.js'
+import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluator, type Evidence } from './verdict.js'
 
 const LOOKED_AT = 'enforcement modes of managed workloads'
 
@@ -13,11 +13,11 @@ const LOOKED_AT = 'enforcement modes of managed workloads'
 export const enforcementStage: Evaluator = evaluator(
   { name: 'enforcement stage', lookedAt: LOOKED_AT, needs: ['workloads'] },
   ({ workloads }) => {
-    const { idle, reporting, all, evidence } = countEnforcement(workloads)
+    const { idle, reporting, untold, all, evidence } = countEnforcement(workloads)
     if (all === 0) return notAssessed('No managed workloads.')
     const productive = reporting.filter(({ labels }) => isProduction(labels.env))
-    const text = `${found(idle.length, 'workload', 'idle, so without any policy')}${found(productive.length, 'production workload', 'not enforcing, only reporting')}${found(reporting.length - productive.length, 'other workload', 'not enforcing, only reporting')}`
-    const status = idle.length > 0 ? 'FAIL' : productive.length > 0 ? 'WARNING' : 'PASS'
+    const text = `${found(idle.length, 'workload', 'idle, so without any policy')}${found(productive.length, 'production workload', 'not enforcing, only reporting')}${found(reporting.length - productive.length, 'other workload', 'not enforcing, only reporting')}${tellUntold(untold)}`
+    const status = idle.length > 0 ? 'FAIL' : productive.length > 0 ? 'WARNING' : unprovenBy(untold.length, all)
     return { status, detail: text.trim() || `All ${countOf(all, 'managed workload')} enforce policy.`, evidence }
   },
 )
@@ -29,11 +29,12 @@ export const enforcementStage: Evaluator = evaluator(
 export const flowEnforcement: Evaluator = evaluator(
   { name: 'flow enforcement', lookedAt: LOOKED_AT, needs: ['workloads'] },
   ({ workloads }) => {
-    const { idle, reporting, all, enforcing, evidence } = countEnforcement(workloads)
+    const { idle, reporting, untold, all, evidence } = countEnforcement(workloads)
     if (all === 0) return notAssessed('No managed workloads.')
     const selective = workloads.filter(({ mode }) => mode === 'selective').length
-    const text = `${found(idle.length, 'workload', 'idle')}${found(reporting.length, 'workload', 'not enforcing, only reporting')}${found(selective, 'workload', 'selective, where only traffic that a deny rule names is blocked')}`
-    const status = idle.length > 0 || enforcing === 0 ? 'FAIL' : enforcing < all ? 'WARNING' : 'PASS'
+    const text = `${found(idle.length, 'workload', 'idle')}${found(reporting.length, 'workload', 'not enforcing, only reporting')}${found(selective, 'workload', 'selective, where only traffic that a deny rule names is blocked')}${tellUntold(untold)}`
+    const isUncontrolled = idle.length > 0 || reporting.length === all
+    const status = isUncontrolled ? 'FAIL' : reporting.length > 0 ? 'WARNING' : unprovenBy(untold.length, all)
     return {
       status,
       detail: text.trim() || `All ${countOf(all, 'managed workload')} are in full enforcement.`,
@@ -46,8 +47,9 @@ function countEnforcement(workloads: readonly AssessedWorkload[]) {
   const managed = workloads.filter((workload) => workload.managed)
   const idle = managed.filter(({ mode }) => mode === 'idle')
   const enforcing = managed.filter(({ mode }) => isEnforcing(mode))
-  const reporting = managed.filter(({ mode }) => mode !== 'idle' && !isEnforcing(mode))
-  const offending = [...idle, ...reporting].map(({ name }) => name)
+  const reporting = managed.filter(({ mode }) => isMode(mode) && mode !== 'idle' && !isEnforcing(mode))
+  const untold = managed.filter(({ mode }) => !isMode(mode))
+  const offending = [...idle, ...reporting, ...untold].map(({ name }) => name)
   const evidence: Evidence = {
     counts: {
       managed: managed.length,
@@ -55,11 +57,15 @@ function countEnforcement(workloads: readonly AssessedWorkload[]) {
       enforcing: enforcing.length,
       idle: idle.length,
       reporting_only: reporting.length,
+      ...(untold.length > 0 && { mode_not_known: untold.length }),
     },
     ...(offending.length > 0 && { workloads: offending.slice(0, MOST_EVIDENCE) }),
   }
-  return { idle, reporting, all: managed.length, enforcing: enforcing.length, evidence }
+  return { idle, reporting, untold, all: managed.length, evidence }
 }
+
+const tellUntold = (untold: readonly AssessedWorkload[]): string =>
+  found(untold.length, 'workload', 'in a mode that the PCE does not tell')
 
 /** Checks that managed workloads are online and report their flows. A WARNING if some do not, a FAIL if none does. */
 export const watchedWorkloads: Evaluator = evaluator(
@@ -70,22 +76,30 @@ export const watchedWorkloads: Evaluator = evaluator(
   },
   ({ workloads }) => {
     const managed = workloads.filter((workload) => workload.managed)
-    const blind = managed.filter(({ online, reportsFlows }) => !online || !reportsFlows)
+    const blind = managed.filter(({ online, reportsFlows }) => online === false || reportsFlows === false)
+    const untold = managed.filter((one) => !blind.includes(one) && (one.online === null || one.reportsFlows === null))
+    const named = [...blind, ...untold].map(({ name }) => name)
     const evidence = {
       counts: {
         managed: managed.length,
         unmanaged: workloads.length - managed.length,
-        offline: managed.filter(({ online }) => !online).length,
-        not_reporting_flows: managed.filter(({ reportsFlows }) => !reportsFlows).length,
+        offline: managed.filter(({ online }) => online === false).length,
+        not_reporting_flows: managed.filter(({ reportsFlows }) => reportsFlows === false).length,
+        ...(untold.length > 0 && { not_known: untold.length }),
       },
-      ...(blind.length > 0 && { workloads: blind.slice(0, MOST_EVIDENCE).map(({ name }) => name) }),
+      ...(named.length > 0 && { workloads: named.slice(0, MOST_EVIDENCE) }),
     }
     if (managed.length === 0) return notAssessed('No managed workloads.', evidence)
-    const text = found(blind.length, 'workload', `of ${managed.length} offline or not reporting flows`).trim()
-    const status = blind.length === 0 ? 'PASS' : blind.length === managed.length ? 'FAIL' : 'WARNING'
+    const text = `${found(blind.length, 'workload', `of ${managed.length} offline or not reporting flows`)}${found(untold.length, 'workload', `of ${managed.length} of which the PCE does not tell both`)}`
+    const status =
+      blind.length === managed.length
+        ? 'FAIL'
+        : blind.length > 0
+          ? 'WARNING'
+          : unprovenBy(untold.length, managed.length)
     return {
       status,
-      detail: text || `All ${countOf(managed.length, 'managed workload')} are online and report flows.`,
+      detail: text.trim() || `All ${countOf(managed.length, 'managed workload')} are online and report flows.`,
       evidence,
     }
   },

@@ -1,4 +1,5 @@
 import { PceError } from '../../pce-client/index.js'
+import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
@@ -92,9 +93,9 @@ async function loadWorkloads(ctx: Context, { app, env }: Assessment): Promise<As
       href: workload.href,
       name: workload.hostname ?? workload.name ?? workload.href,
       managed,
-      online: workload.online !== false,
+      online: workload.online ?? null,
       mode: managed ? (workload.enforcement_mode ?? 'unknown') : null,
-      reportsFlows: workload.visibility_level !== 'flow_off',
+      reportsFlows: workload.visibility_level == null ? null : workload.visibility_level !== 'flow_off',
       labels: Object.fromEntries(expanded.map(({ key, value }) => [key, value])),
       application: appLabel === undefined || envLabel === undefined ? null : [appLabel, envLabel],
       addresses: (workload.interfaces ?? []).flatMap(({ address }) => address ?? []),
@@ -140,7 +141,8 @@ export async function readExposure(
   const encoder = createFlowEncoder(labels)
   const wanted = [assessment.app, assessment.env].filter((label) => label !== null)
   const lists = valueOf(sources.ipLists) ?? []
-  const modes = new Map((valueOf(sources.workloads) ?? []).map(({ href, mode }) => [href, mode]))
+  const known = (valueOf(sources.workloads) ?? []).filter(({ mode }) => isMode(mode))
+  const modes = new Map(known.map(({ href, mode }) => [href, mode]))
   const facts: EndFacts = {
     isAssessed: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
     broadLists: findBroadLists(lists),

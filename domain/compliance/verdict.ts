@@ -129,6 +129,13 @@ export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome =
   ...(evidence !== undefined && { evidence }),
 })
 
+/**
+ * Status of a check that found nothing wrong: a PASS, unless the PCE does not tell enough about some of the objects. Then
+ * it is unproven, and without any object that is known nothing was judged.
+ */
+export const unprovenBy = (unknown: number, all: number): Status =>
+  unknown === 0 ? 'PASS' : unknown < all ? 'INFO' : 'NOT_ASSESSED'
+
 /** Verdict for an evaluator that was not run, with the reason. */
 export const unassessed = ({ lookedAt }: Evaluator, detail: string): CheckVerdict => ({
   ...notAssessed(detail),

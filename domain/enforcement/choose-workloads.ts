@@ -12,13 +12,14 @@ import { compareTexts } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/** Reasons why a VEN does not enforce a mode now, whichever mode it is. */
+/** Reasons why a VEN does not, or may not, enforce a mode now, whichever mode it is. */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
   ven_stopped: 'the VEN is stopped: it takes the mode up when it runs again',
   ven_uninstalled: 'the VEN was uninstalled, so no mode is enforced',
   offline: 'the VEN does not reach the PCE: it goes on in the mode it had, and takes the new one up when it is back',
+  not_known: 'the PCE does not tell whether the VEN is online, so when it takes the mode up is not known',
 } as const
 export type Obstacle = keyof typeof OBSTACLES
 
@@ -165,7 +166,7 @@ function obstacleOf(workload: Workload): Obstacle | null {
   if (status === 'suspended') return 'ven_suspended'
   if (status === 'stopped') return 'ven_stopped'
   if (status === 'uninstalled') return 'ven_uninstalled'
-  return workload.online === false ? 'offline' : null
+  return workload.online === true ? null : workload.online === false ? 'offline' : 'not_known'
 }
 
 const sortOnce = (workloads: readonly ChosenWorkload[]): ChosenWorkload[] =>

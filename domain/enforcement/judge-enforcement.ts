@@ -48,11 +48,15 @@ export interface EnforcementTraffic {
   undecided: string
 }
 
-/** How a workload's mode changes. `already`: it is in the wanted mode; `none`: it is unmanaged and so has no mode. */
-export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'already' | 'none'
+/**
+ * How a workload's mode changes. `already`: it is in the wanted mode; `not_known`: the PCE does not tell the present
+ * one; `none`: it is unmanaged and so has no mode.
+ */
+export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'not_known' | 'already' | 'none'
 
 export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: EnforcementMode): ChangeOfMode {
   if (!isManaged) return 'none'
+  if (mode === null) return 'not_known'
   if (mode === to) return 'already'
   const direction = directionOf({ from: mode, to })
   return direction === 'same' ? 'same_traffic' : direction
@@ -126,7 +130,9 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
       // A virtual service carries the application's labels but is no machine: it may stand for any of its workloads.
       if (end.workload === null) return bears(end) ? vague : null
       const known = byHref.get(end.workload)
-      return known === undefined || !known.isManaged || known.mode === to ? null : { from: known.mode, to }
+      return known === undefined || !known.isManaged || known.mode === to
+        ? null
+        : { from: known.mode, to, ...(known.mode === null && { isUntold: true as const }) }
     },
   }
 }

@@ -27,8 +27,8 @@ export interface ModeGroup {
   /** The modes of the workloads that have a VEN; absent if all of them do. */
   managed_modes?: Modes
   /**
-   * True if the workloads with a VEN have more than one mode. Workloads without a VEN do not count, because a mode has
-   * no effect on them.
+   * True if the workloads with a VEN are known to have more than one mode. Workloads without a VEN do not count, because
+   * a mode has no effect on them.
    */
   is_mixed: boolean
 }
@@ -46,7 +46,7 @@ export function createModeCount() {
   const managed: Modes = {}
   const groups = new Map<string, Required<ModeGroup>>()
   let total = 0
-  let offline = 0
+  let [offline, onlineUnknown] = [0, 0]
 
   function count(workload: Workload, expand: (label: LabelRef) => LabelRef): void {
     const mode = workload.enforcement_mode ?? UNKNOWN
@@ -56,6 +56,7 @@ export function createModeCount() {
     if (hasAgent) {
       add(managed, mode)
       if (workload.online === false) offline += 1
+      else if (workload.online !== true) onlineUnknown += 1
     }
     const labels = (workload.labels ?? []).map(expand)
     const [app, env] = [valueOf(labels, 'app'), valueOf(labels, 'env')]
@@ -67,7 +68,7 @@ export function createModeCount() {
     add(group.enforcement_modes, mode)
     if (hasAgent) add(group.managed_modes, mode)
     else group.unmanaged_count += 1
-    group.is_mixed = Object.keys(group.managed_modes).length > 1
+    group.is_mixed = Object.keys(group.managed_modes).filter((one) => one !== UNKNOWN).length > 1
   }
 
   function totals() {
@@ -81,6 +82,7 @@ export function createModeCount() {
       global_enforcement_modes: all,
       managed_only: { total: sum(managed), enforcement_modes: managed },
       offline,
+      ...(onlineUnknown > 0 && { online_not_known: onlineUnknown }),
       groups: sorted,
     }
   }

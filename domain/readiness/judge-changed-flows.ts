@@ -19,10 +19,11 @@ import { readPolicyInForce } from './tally-decisions.js'
 
 /**
  * The change of mode at one end. `isVague` marks an end, such as a virtual service, that stands for workloads which are
- * not known individually.
+ * not known individually; `isUntold` marks a workload whose present mode the PCE does not tell.
  */
 export interface EndChange extends ModeChange {
   isVague?: true
+  isUntold?: true
 }
 
 /**
@@ -170,6 +171,7 @@ function createFateJudge(
   const drops = (keys: Keys, { side, change }: ChangingEnd): Answer => {
     if (change === null || directionOf(change) !== 'stricter') return 'no'
     const dropped = judge(change)(keys, side)
+    if (change.isUntold === true) return both(dropped, unknown('enforcement'))
     return change.isVague === true ? both(dropped, unknown('virtual_service')) : dropped
   }
 
@@ -179,7 +181,7 @@ function createFateJudge(
    */
   const blocks = (keys: Keys, { end, side, change }: ChangingEnd, when: 'now' | 'after'): Answer => {
     const mode = change === null ? modeOf(end) : when === 'now' ? change.from : change.to
-    if (mode === 'unknown') return unknown('enforcement')
+    if (mode === 'unknown' || (when === 'now' && change?.isUntold === true)) return unknown('enforcement')
     const blocked = mode === null ? 'no' : judge({ from: null, to: mode })(keys, side)
     // The workloads behind a vague end may be in any mode now, and some of them may keep it.
     if (change?.isVague === true)
@@ -210,10 +212,13 @@ function createFateJudge(
       // The PCE saw it blocked, but nothing blocks it now, so modes or rules have changed since.
       return { effect: 'possibly_cut', by: of('stricter'), undecided: unknown('contradiction') }
     }
-    const looser = of('looser')
+    const untold = ends.filter(({ change }) => change?.isUntold === true).map(({ end }) => end)
+    const looser = [...new Set([...of('looser'), ...untold])]
     if (after === 'yes' || looser.length === 0) return STAYS_BLOCKED
     if (now === 'no') return { effect: 'possibly_opened', by: looser, undecided: unknown('contradiction') }
     if (isUnknown(after)) return { effect: 'possibly_opened', by: looser, undecided: after }
+    if (looser.length === untold.length)
+      return { effect: 'possibly_opened', by: looser, undecided: unknown('enforcement') }
     return { effect: 'opened', by: looser, undecided: 'no' }
   }
 }

@@ -1,3 +1,4 @@
+import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import { protocolName } from '../inventory/protocols.js'
 import { countOf } from '../text/describe-numbers.js'
 import type { Application } from '../traffic/applications.js'
@@ -69,6 +70,8 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
   const { fleet, decisions, outbound, intra, remotes, ringfence } = facts
   const stopped = remotes.unlabelled.filter((end) => end.uncovered_flows > 0)
   const { modes } = fleet
+  const untold = Object.entries(modes).reduce((sum, [mode, many]) => (isMode(mode) ? sum : sum + many), 0)
+  const lenient = fleet.managed - (modes.full ?? 0) - untold
   const unmanaged = fleet.total - fleet.managed
   return [
     unscored === undefined ? '' : `No score: ${unscored}${hintUnscored(facts)}`,
@@ -92,18 +95,24 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
     (modes.idle ?? 0) > 0
       ? `${countOf(modes.idle ?? 0, 'workload')} in idle mode, where nothing is enforced: move to visibility_only first.`
       : '',
+    untold > 0
+      ? `The PCE does not tell the mode of ${countOf(untold, 'workload')}: whether ${untold === 1 ? 'it enforces' : 'they enforce'} policy is not known.`
+      : '',
     unmanaged > 0 && fleet.managed > 0
       ? `${countOf(unmanaged, 'workload')} without a VEN: nothing can be enforced there, and only policy at the other end protects them.`
       : '',
     fleet.offline > 0
       ? `${countOf(fleet.offline, 'workload')} offline: their recent traffic is missing here, and policy reaches them only once they are back.`
       : '',
+    fleet.onlineUnknown > 0
+      ? `Whether ${countOf(fleet.onlineUnknown, 'workload')} ${fleet.onlineUnknown === 1 ? 'is' : 'are'} online is not known: recent traffic may be missing here.`
+      : '',
     ...describeWeaklyAllowed(facts.weaklyAllowed, ', so full enforcement could block them'),
     score !== null && obstacles.length > 0
       ? `${score} of 100, but a stricter mode could block what is allowed now: ${obstacles.join('; ')}. Add allow rules first.`
       : '',
-    level === 'ready' && (modes.full ?? 0) < fleet.managed
-      ? `${score} of 100: the next step is a stricter mode for the ${countOf(fleet.managed - (modes.full ?? 0), 'workload')} not in full enforcement.`
+    level === 'ready' && lenient > 0
+      ? `${score} of 100: the next step is a stricter mode for the ${countOf(lenient, 'workload')} not in full enforcement.`
       : '',
   ].filter(Boolean)
 }

@@ -45,6 +45,8 @@ interface Fleet {
   managed: number
   modes: Readonly<Record<string, number>>
   offline: number
+  /** Number of managed workloads of which the PCE does not tell whether they are online. */
+  onlineUnknown: number
 }
 
 export interface ReadinessFacts {

@@ -80,11 +80,11 @@ export interface WeaklyAllowed {
  */
 export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Workload[]) {
   const own = new Map(
-    workloads.map((one) => [one.href, isManaged(one) ? (one.enforcement_mode ?? null) : null] as const),
+    workloads.map((one) => [one.href, isManaged(one) ? (one.enforcement_mode ?? 'unknown') : null] as const),
   )
   const modeOf = ({ workload, managed, mode }: FlowEnd) => {
     const known = workload === null ? undefined : own.get(workload)
-    return known === undefined ? (managed ? mode : null) : known
+    return known === undefined ? (managed ? (mode ?? 'unknown') : null) : known
   }
   const modes = endColumns(encoder, modeOf)
   const decision = textColumn(encoder, 'decision')

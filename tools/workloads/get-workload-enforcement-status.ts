@@ -22,7 +22,7 @@ const Row = Type.Object({
   managed_modes: Type.Optional(
     Type.Record(Type.String(), Type.Integer(), { description: 'Of those with a VEN, where not all have one' }),
   ),
-  is_mixed: Type.Boolean({ description: 'More than one mode among those with a VEN' }),
+  is_mixed: Type.Boolean({ description: 'More than one known mode with a VEN' }),
 })
 
 const output = Type.Object({
@@ -33,6 +33,7 @@ const output = Type.Object({
     { description: 'Without unmanaged workloads, whose mode means nothing' },
   ),
   offline: Type.Integer({ description: 'Managed and offline' }),
+  online_not_known: Type.Optional(Type.Integer({ description: 'Managed, maybe offline' })),
   app_groups: Type.Array(Type.Partial(Row), { description: 'By app and env' }),
   app_groups_total: Type.Integer({ description: 'Groups there are' }),
   mixed_enforcement_apps: Type.Array(Type.Object({ app: Value('app'), env: Value('env'), modes: Modes }), {

@@ -15,7 +15,7 @@ import { joinEffects } from '../policy-words.js'
 /** Maximum number of peers and ports that are named for each kind of traffic change. */
 const MOST_TRAFFIC = 100
 
-const EFFECTS = { stricter: 'narrowing', looser: 'widening', same_traffic: 'neutral' } as const
+const EFFECTS = { stricter: 'narrowing', looser: 'widening', same_traffic: 'neutral', not_known: 'undecided' } as const
 
 /**
  * Returns everything that a person sees before modes are set: each workload with its modes, and the traffic that is cut
@@ -41,7 +41,7 @@ export function showModeChangesForApproval(enforcement: Enforcement): NonNullabl
 function showWorkload(workload: ChosenWorkload, { to, traffic }: Enforcement): ShownObject {
   const { href, name, mode, obstacle } = workload
   const change = changeOfMode(workload, to)
-  const effect: ShownEffect = change === 'stricter' || change === 'looser' ? EFFECTS[change] : EFFECTS.same_traffic
+  const effect: ShownEffect = change === 'already' || change === 'none' ? 'neutral' : EFFECTS[change]
   const counts = typeof traffic === 'string' ? undefined : traffic.byWorkload.get(href)
   const fields = Object.entries(counts ?? {}).flatMap(([kind, connections]): ShownField[] =>
     connections > 0 ? [{ path: `connections.${kind}`, after: connections }] : [],

@@ -24,13 +24,13 @@ export interface Enforcement {
 
 /** Counts workloads by how their mode would change. */
 export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode): Record<ChangeOfMode, number> {
-  const counts = { stricter: 0, looser: 0, same_traffic: 0, already: 0, none: 0 }
+  const counts = { stricter: 0, looser: 0, same_traffic: 0, not_known: 0, already: 0, none: 0 }
   for (const workload of workloads) counts[changeOfMode(workload, to)] += 1
   return counts
 }
 
-export const countChanging = ({ stricter, looser, same_traffic: same }: Record<ChangeOfMode, number>): number =>
-  stricter + looser + same
+export const countChanging = (counts: Record<ChangeOfMode, number>): number =>
+  counts.stricter + counts.looser + counts.same_traffic + counts.not_known
 
 /** Counts managed workloads by current mode, most frequent mode first. */
 export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<string, number> {
@@ -117,6 +117,7 @@ export function describeEffect({ chosen, to, days, traffic }: Enforcement): stri
         ? 'nothing is blocked now that would pass'
         : '',
   ].filter((text) => text !== '')
+  if (parts.length === 0 && counts.not_known > 0) return `Of ${seen}, nothing is known to change.`
   if (parts.length === 0) return `Of ${seen}, nothing changes: neither mode blocks anything.`
   return `Of ${seen}, ${parts.join('; ')}.`
 }
@@ -165,14 +166,21 @@ const MOST_NAMED = 10
 /** Returns sentences about what deserves attention first. */
 export function warnOfEnforcement(enforcement: Enforcement): string[] {
   const { chosen, traffic } = enforcement
-  const absent = chosen.workloads.filter(({ obstacle }) => obstacle !== null && obstacle !== 'unmanaged')
+  const { workloads } = chosen
+  const untold = workloads.filter(({ obstacle }) => obstacle === 'not_known').length
+  const absent = workloads.filter(({ obstacle }) => obstacle !== null && obstacle !== 'unmanaged').length - untold
+  const modeless = countChanges(chosen, enforcement.to).not_known
   return [
     typeof traffic === 'string' && countChanging(countChanges(chosen, enforcement.to)) > 0 ? traffic : '',
     typeof traffic !== 'string' && isCut(traffic)
       ? 'Not all of the traffic was read: more may be cut or opened than is said here.'
       : '',
-    absent.length > 0
-      ? `The mode is not enforced, or not yet, on ${countOf(absent.length, 'workload')} whose VEN is offline or not active.`
+    absent > 0
+      ? `The mode is not enforced, or not yet, on ${countOf(absent, 'workload')} whose VEN is offline or not active.`
+      : '',
+    untold > 0 ? `Whether the VEN of ${countOf(untold, 'workload')} is online is not known.` : '',
+    modeless > 0
+      ? `The PCE does not tell the present mode of ${countOf(modeless, 'workload')}: whether the new one is stricter or looser there is not known.`
       : '',
   ].filter((text) => text !== '')
 }

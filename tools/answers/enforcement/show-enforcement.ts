@@ -74,12 +74,12 @@ export const SelectionOut = Type.Object(
 
 export const NotEnforcedOut = Type.Array(
   Type.Object({
-    reason: Text('unmanaged, ven_suspended, ven_stopped, ven_uninstalled or offline'),
+    reason: Text('unmanaged, ven_suspended, ven_stopped, ven_uninstalled, offline or not_known'),
     meaning: Text('What it comes to'),
     workloads_total: Total,
     workloads: Type.Array(Type.String(), { description: 'The first of them' }),
   }),
-  { description: 'Workloads on which no mode is enforced, or not yet' },
+  { description: 'Workloads on which no mode is enforced, or not yet, or maybe not' },
 )
 
 /** Output fields about traffic changes that both enforcement tools share. */

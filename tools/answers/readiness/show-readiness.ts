@@ -147,8 +147,8 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
   const { application, counts, ringfence, reads } = findings
   const { uncovered, ...judgedTraffic } = findings.traffic
   const { decisions, remotes, weaklyAllowed } = judgedTraffic
-  const { total_workloads: total, managed_only: managed, offline } = counts
-  const fleet = { total, managed: managed.total, modes: managed.enforcement_modes, offline }
+  const { total_workloads: total, managed_only: managed, offline, online_not_known: onlineUnknown = 0 } = counts
+  const fleet = { total, managed: managed.total, modes: managed.enforcement_modes, offline, onlineUnknown }
   const facts = { ...judgedTraffic, fleet, ringfence }
   const readiness = scoreReadiness(facts)
   const envelope = {

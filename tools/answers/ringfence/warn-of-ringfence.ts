@@ -7,6 +7,7 @@ import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence
 import { portName } from '../../../domain/inventory/protocols.js'
 import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
@@ -160,10 +161,14 @@ function describeLosses({ deny }: Prepared, cut: readonly CutSource[]): string {
 function describeEnforcement({ workloads, deny }: Prepared): string {
   const { selective = 0, full = 0 } = workloads.enforcement_modes
   const of = `of ${countOf(workloads.managed, 'managed workload')}`
+  const modes = Object.entries(workloads.enforcement_modes)
+  const untold = modes.reduce((sum, [mode, many]) => (isMode(mode) ? sum : sum + many), 0)
   if (deny !== null && selective > 0)
     return `${selective} ${of} are already in selective mode, where the deny rule takes effect as soon as it is provisioned.`
   if (full > 0)
     return `${full} ${of} are already in full enforcement, where anything no rule allows is already dropped.`
+  if (untold > 0)
+    return `The PCE does not tell the mode of ${untold} ${of}: whether they drop anything yet is not known.`
   return `None ${of} enforces this yet: nothing is dropped until their mode changes.`
 }
 
