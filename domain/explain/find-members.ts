@@ -20,9 +20,9 @@ export interface Member extends End {
   mode: EndMode
   /**
    * True if the PCE has lost contact with its VEN. The PCE then removes its addresses from the policy of other
-   * workloads (P78).
+   * workloads (P78). Null if the PCE does not tell.
    */
-  isOffline: boolean
+  isOffline: boolean | null
   os: string | null
   /** Every address it may use; null if they are not known. */
   addresses: readonly string[]
@@ -170,10 +170,16 @@ export function describeWorkload(
     fqdn: null,
     addresses,
     mode: modeOf(workload),
-    isOffline: isManaged(workload) && workload.online === false,
+    isOffline: isOffline(workload),
     os: osType(workload),
     size: 1,
   }
+}
+
+/** Kubernetes workloads have no VEN of their own, and none that could be offline. */
+function isOffline(workload: Workload): boolean | null {
+  if (!isManaged(workload) || isKubernetes(workload)) return false
+  return workload.online == null ? null : !workload.online
 }
 
 function modeOf(workload: Workload): EndMode {

@@ -2,7 +2,7 @@ import type { Member } from './find-members.js'
 import { decide, type PairJudge, type PairVerdict } from './judge-pair.js'
 
 /**
- * Judges a connection for the time in which an end of it is offline; returns null if both are online. The PCE removes
+ * Judges a connection for the time in which an end of it is offline; returns null if neither is known to be. The PCE removes
  * the addresses of an offline workload from the policy of others, so the other end treats it as an address without a
  * workload. The offline end itself continues to enforce the policy it received last (P78).
  */
@@ -11,10 +11,10 @@ export function judgeWhileOffline(
   source: Member,
   destination: Member,
 ): Pick<PairVerdict, 'decision' | 'possible'> | null {
-  if (!source.isOffline && !destination.isOffline) return null
+  if (source.isOffline !== true && destination.isOffline !== true) return null
   return decide(
-    judge(source, destination.isOffline ? asAddress(destination) : destination).source,
-    judge(source.isOffline ? asAddress(source) : source, destination).destination,
+    judge(source, destination.isOffline === true ? asAddress(destination) : destination).source,
+    judge(source.isOffline === true ? asAddress(source) : source, destination).destination,
   )
 }
 

@@ -28,42 +28,62 @@ function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
   const { source, destination } = pair
   const meanwhile = judgeWhileOffline(judges[version], source, destination)
   if (meanwhile === null || meanwhile.decision === pair[version].decision) return ''
-  const who = [source, destination].flatMap(({ isOffline, name }) => (isOffline ? [name] : []))
+  const who = [source, destination].flatMap(({ isOffline, name }) => (isOffline === true ? [name] : []))
   const [is, its] = who.length === 1 ? ['is', 'its'] : ['are', 'their']
   return ` But ${who.join(' and ')} ${is} offline: until that changes it is ${meanwhile.possible.join(' or ')}, since the PCE leaves ${its} ${LEFT_OUT}.`
 }
 
-/**
- * Names the offline ends in an unfinished sentence, such as `3 of 5 sources are offline (web-1, web-2 …), so …`;
- * undefined if there are none.
- */
-function nameOffline({ sources, destinations }: Flow): { text: string; count: number } | undefined {
+/** Names the ends in this state, such as `3 of 5 sources (web-1, web-2 …)`; undefined if there are none. */
+function nameEnds(
+  { sources, destinations }: Flow,
+  isOffline: boolean | null,
+): { who: string; count: number } | undefined {
   const sides = [
     { noun: 'source', members: sources.members },
     { noun: 'destination', members: destinations.members },
   ].flatMap(({ noun, members }) => {
-    const offline = members.filter(({ isOffline }) => isOffline)
-    const [first] = offline
+    const found = members.filter((member) => member.isOffline === isOffline)
+    const [first] = found
     if (first === undefined) return []
     if (members.length === 1) return [{ text: first.name, count: 1 }]
-    const named = offline.slice(0, MOST_NAMED).map(({ name }) => name)
-    const more = offline.length > MOST_NAMED ? ' …' : ''
-    const text = `${offline.length} of ${countOf(members.length, noun)} (${named.join(', ')}${more})`
-    return [{ text, count: offline.length }]
+    const named = found.slice(0, MOST_NAMED).map(({ name }) => name)
+    const more = found.length > MOST_NAMED ? ' …' : ''
+    const text = `${found.length} of ${countOf(members.length, noun)} (${named.join(', ')}${more})`
+    return [{ text, count: found.length }]
   })
   const count = sides.reduce((sum, side) => sum + side.count, 0)
-  if (count === 0) return undefined
+  return count === 0 ? undefined : { who: sides.map(({ text }) => text).join(' and '), count }
+}
+
+/**
+ * Names the offline ends in an unfinished sentence, such as `3 of 5 sources (web-1, web-2 …) are offline, so …`;
+ * undefined if there are none.
+ */
+function nameOffline(flow: Flow): { text: string; count: number } | undefined {
+  const named = nameEnds(flow, true)
+  if (named === undefined) return undefined
+  const { who, count } = named
   const [is, its] = count === 1 ? ['is', 'its'] : ['are', 'their']
-  const who = sides.map(({ text }) => text).join(' and ')
   return { text: `${who} ${is} offline, so the PCE leaves ${its} ${LEFT_OUT}`, count }
 }
 
-/** Says that the verdicts do not take offline ends into account. */
+/** Says that the verdicts do not take into account ends that are offline, or may be. */
 export function listOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
-  if (offline === undefined) return []
-  const they = offline.count === 1 ? 'it' : 'they'
-  return [`${offline.text}. The verdicts, and the PCE's own check, are by the rules as if ${they} were online.`]
+  const untold = nameEnds(flow, null)
+  const they = (count: number) => (count === 1 ? 'it' : 'they')
+  return [
+    ...(offline === undefined
+      ? []
+      : [
+          `${offline.text}. The verdicts, and the PCE's own check, are by the rules as if ${they(offline.count)} were online.`,
+        ]),
+    ...(untold === undefined
+      ? []
+      : [
+          `Whether ${untold.who} ${untold.count === 1 ? 'is' : 'are'} online is not known. The verdicts are by the rules as if ${they(untold.count)} were.`,
+        ]),
+  ]
 }
 
 /** Warns that a rule will not help as long as ends are offline. */
