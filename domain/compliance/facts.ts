@@ -18,6 +18,8 @@ export interface AssessedWorkload {
   href: string
   name: string
   managed: boolean
+  /** True for a Kubernetes workload, which has no VEN that could be offline. */
+  isKubernetes: boolean
   /** Null if the PCE does not tell. */
   online: boolean | null
   /** Enforcement mode, `unknown` if the PCE does not tell; null for unmanaged workloads, where the field means nothing. */
@@ -54,8 +56,8 @@ export interface Loaded {
 }
 export type SourceName = keyof Loaded
 
-/** A fact that was read, or the reason why it could not be. */
-export type Source<T> = { value: T } | { unavailable: string }
+/** A fact that was read, or the reason why it could not be. `partly` says what of it could not be read. */
+export type Source<T> = { value: T; partly?: string } | { unavailable: string }
 export interface ComplianceFacts {
   assessment: Assessment
   sources: { readonly [K in SourceName]?: Source<Loaded[K]> }
@@ -76,10 +78,11 @@ export function whyNothingKnown(
   const named = [app, env].flatMap((label) => (label === null ? [] : `${label.key}=${label.value}`))
   const rows = traffic !== undefined && 'value' in traffic ? traffic.value.rows : 0
   const known = workloads !== undefined && 'value' in workloads ? workloads.value.length : null
+  const isPartial = workloads !== undefined && 'value' in workloads && workloads.partly !== undefined
   if (named.length === 0 || rows > 0 || (known !== null && known > 0)) return null
   const machines =
     known === null
       ? 'the workloads could not be read'
-      : `no workload has ${named.length > 1 ? 'these labels' : 'this label'}`
+      : `no workload ${isPartial ? 'that could be read ' : ''}has ${named.length > 1 ? 'these labels' : 'this label'}`
   return `Nothing is known about ${named.join(' ')}: ${machines}, and there is no traffic in the window.`
 }

@@ -67,7 +67,10 @@ function countEnforcement(workloads: readonly AssessedWorkload[]) {
 const tellUntold = (untold: readonly AssessedWorkload[]): string =>
   found(untold.length, 'workload', 'in a mode that the PCE does not tell')
 
-/** Checks that managed workloads are online and report their flows. A WARNING if some do not, a FAIL if none does. */
+/**
+ * Checks that managed workloads are online and report their flows. A WARNING if some do not, a FAIL if none does.
+ * Kubernetes workloads have no VEN to be online, and are counted as left out.
+ */
 export const watchedWorkloads: Evaluator = evaluator(
   {
     name: 'watched workloads',
@@ -75,14 +78,16 @@ export const watchedWorkloads: Evaluator = evaluator(
     needs: ['workloads'],
   },
   ({ workloads }) => {
-    const managed = workloads.filter((workload) => workload.managed)
+    const pods = workloads.filter((workload) => workload.isKubernetes).length
+    const managed = workloads.filter((workload) => workload.managed && !workload.isKubernetes)
     const blind = managed.filter(({ online, reportsFlows }) => online === false || reportsFlows === false)
     const untold = managed.filter((one) => !blind.includes(one) && (one.online === null || one.reportsFlows === null))
     const named = [...blind, ...untold].map(({ name }) => name)
     const evidence = {
       counts: {
         managed: managed.length,
-        unmanaged: workloads.length - managed.length,
+        unmanaged: workloads.length - managed.length - pods,
+        ...(pods > 0 && { kubernetes_left_out: pods }),
         offline: managed.filter(({ online }) => online === false).length,
         not_reporting_flows: managed.filter(({ reportsFlows }) => reportsFlows === false).length,
         ...(untold.length > 0 && { not_known: untold.length }),

@@ -3,6 +3,7 @@ import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchWorkloads, isKubernetes, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { isManaged } from '../inventory/workloads.js'
 import { labelExpander, loadLabels } from '../inventory/labels.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
@@ -40,8 +41,13 @@ export async function loadFacts(
   const every = { params: {}, signal }
   const read = <K extends SourceName>(name: K, work: () => Promise<Loaded[K]>) =>
     needs.has(name) ? attempt(work, signal) : undefined
+  let unread: string | null = null
   const [workloads, policy, drafts, ipLists, events, scans] = await Promise.all([
-    read('workloads', () => loadWorkloads(ctx, assessment)),
+    read('workloads', async () => {
+      const loaded = await loadWorkloads(ctx, assessment)
+      unread = loaded.unread
+      return loaded.workloads
+    }),
     read('policy', async () => {
       const snapshot = await loadSnapshot(ctx, 'active', await loadLabels(pce, ctx))
       return withDenyRules(ctx, snapshot)
@@ -52,7 +58,7 @@ export async function loadFacts(
     read('scans', async () => (await fetchEvery({ api: pce.vulnerabilityReports, ...every })).items),
   ])
   return {
-    ...(workloads && { workloads }),
+    ...(workloads && { workloads: { ...workloads, ...(unread !== null && { partly: tellUnread(unread).join('') }) } }),
     ...(policy && { policy }),
     ...(drafts && { drafts }),
     ...(ipLists && { ipLists }),
@@ -70,20 +76,18 @@ async function attempt<T>(work: () => Promise<T>, signal: AbortSignal): Promise<
   }
 }
 
-async function loadWorkloads(ctx: Context, { app, env }: Assessment): Promise<AssessedWorkload[]> {
-  const wanted = [app, env].flatMap((label) => label?.href ?? [])
-  const labels = wanted.length === 0 ? undefined : [wanted]
-  const { items } = await fetchEvery({
-    api: ctx.pce.workloads,
-    params: { labels, include: 'labels' },
-    signal: ctx.signal,
-  })
+async function loadWorkloads(
+  ctx: Context,
+  { app, env }: Assessment,
+): Promise<{ workloads: AssessedWorkload[]; unread: string | null }> {
+  const wanted = [app, env].flatMap((label) => label ?? [])
+  const { items, unread } = await fetchWorkloads(ctx, wanted)
   const expand = await labelExpander(
     ctx.pce,
     items.flatMap((workload) => workload.labels ?? []),
     ctx,
   )
-  return items.map((workload) => {
+  const workloads = items.map((workload): AssessedWorkload => {
     const managed = isManaged(workload)
     const expanded = (workload.labels ?? [])
       .map(expand)
@@ -93,6 +97,7 @@ async function loadWorkloads(ctx: Context, { app, env }: Assessment): Promise<As
       href: workload.href,
       name: workload.hostname ?? workload.name ?? workload.href,
       managed,
+      isKubernetes: isKubernetes(workload),
       online: workload.online ?? null,
       mode: managed ? (workload.enforcement_mode ?? 'unknown') : null,
       reportsFlows: workload.visibility_level == null ? null : workload.visibility_level !== 'flow_off',
@@ -101,6 +106,7 @@ async function loadWorkloads(ctx: Context, { app, env }: Assessment): Promise<As
       addresses: (workload.interfaces ?? []).flatMap(({ address }) => address ?? []),
     }
   })
+  return { workloads, unread }
 }
 
 async function loadEvents({ pce, signal }: Context, since: string): Promise<EventLog> {

@@ -50,7 +50,8 @@ export const MOST_EVIDENCE = 10
 
 /**
  * Creates an evaluator that judges only if all required facts were read; otherwise the check is NOT_ASSESSED and says
- * what is missing. A PASS on traffic that was cut at the row limit is unproven, so it becomes INFO.
+ * what is missing. A PASS on traffic that was cut at the row limit, or on workloads of which some could not be read, is
+ * unproven, so it becomes INFO.
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
@@ -74,13 +75,15 @@ export function evaluator<N extends SourceName>(
       ) as unknown as Pick<Loaded, N>
       const { traffic } = loaded as { traffic?: TrafficExposure }
       const outcome = judge(loaded, facts)
-      const unproven = outcome.status === 'PASS' && traffic?.truncated === true
+      const gaps = [
+        ...(traffic?.truncated === true ? ['the row limit was reached, so some traffic was not read.'] : []),
+        ...needs.flatMap((need) => (facts.sources[need] as { partly?: string }).partly ?? []),
+      ]
       return {
         ...outcome,
-        ...(unproven && {
-          status: 'INFO' as const,
-          detail: `${outcome.detail} Not proven: the row limit was reached, so some traffic was not read.`,
-        }),
+        ...(outcome.status === 'PASS' &&
+          gaps.length > 0 && { status: 'INFO' as const, detail: `${outcome.detail} Not proven: ${gaps.join(' ')}` }),
+        ...(outcome.status === 'NOT_ASSESSED' && { detail: [outcome.detail, ...gaps].join(' ') }),
         looked_at: lookedAt,
       }
     },

@@ -77,12 +77,9 @@ export async function findMembers(
     const hrefs = asked.labels.map(({ href }) => href)
     const query = { api: pce.workloads, params: { labels: [hrefs] }, signal }
     await pickEvery(query, (workload: Workload) => (workload.deleted === true ? undefined : take(toMember(workload))))
-    const [first] = hrefs
-    const filters = first === undefined ? {} : { labels: [first] satisfies [string] }
-    const { unread } = await readKubernetesWorkloads({ pce, signal }, filters, (workload) => {
-      const own = new Set((workload.labels ?? []).map(({ href }) => href))
-      return hrefs.every((href) => own.has(href)) ? take(toMember(workload)) : undefined
-    })
+    const { unread } = await readKubernetesWorkloads({ pce, signal }, { labels: hrefs }, (workload) =>
+      take(toMember(workload)),
+    )
     const notes = tellUnread(unread)
     if (total === 0) {
       const text = [`No workload has ${asked.name}.`, ...notes].join(' ')

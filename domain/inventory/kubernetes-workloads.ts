@@ -1,7 +1,7 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { pickEvery } from './fetch-every.js'
+import { fetchEvery, IncompleteListError, pickEvery } from './fetch-every.js'
 import { parseHref } from './parse-href.js'
 
 /**
@@ -13,10 +13,10 @@ export interface KubernetesRead<R> {
   unread: string | null
 }
 
-/** The PCE's own filters. `labels` takes one label: how it joins several is not documented. */
+/** Filters: a part of the name, or hrefs of labels of which a workload has all. */
 interface Filters {
   name?: string
-  labels?: [href: string]
+  labels?: readonly string[]
 }
 interface Source {
   pce: Pick<PceClient, 'kubernetesWorkloads' | 'containerClusters'>
@@ -32,22 +32,26 @@ export interface KubernetesPlace {
 /**
  * Reads the Kubernetes workloads as members of one population with the other workloads: each is passed on in the form
  * of a workload with a VEN (P106). Only what `pick` returns is kept. It is one request where the organisation has none
- * or the release does not know them. An account that may not read them gets the reason instead of an error, because
- * most of an answer may not depend on them.
- * @throws whatever the PCE client throws, except for a refusal; IncompleteListError if only part of the list arrived.
+ * or the release does not know them. Where an account may not read them, or only part of the list arrives, the result
+ * has the reason instead of an error, because most of an answer may not depend on them.
+ * @throws whatever the PCE client throws, except for a refusal.
  */
 export async function readKubernetesWorkloads<R>(
   { pce, signal }: Source,
-  filters: Filters,
+  { name, labels = [] }: Filters,
   pick: (workload: Workload, place: KubernetesPlace) => R | undefined,
 ): Promise<KubernetesRead<R>> {
   try {
-    const query = { api: pce.kubernetesWorkloads, params: { ...filters }, signal }
-    const items = await pickEvery(query, (one: KubernetesWorkload) =>
-      pick(toWorkload(one), { namespace: one.namespace ?? null, cluster: one.container_cluster?.name ?? null }),
-    )
+    // The PCE gets one label: how it joins several is not documented.
+    const params = { name, labels: labels.length === 0 ? undefined : labels.slice(0, 1) }
+    const items = await pickEvery({ api: pce.kubernetesWorkloads, params, signal }, (one: KubernetesWorkload) => {
+      const own = new Set(one.labels?.map(({ href }) => href))
+      if (!labels.every((href) => own.has(href))) return undefined
+      return pick(toWorkload(one), { namespace: one.namespace ?? null, cluster: one.container_cluster?.name ?? null })
+    })
     return { items, unread: null }
   } catch (error) {
+    if (error instanceof IncompleteListError) return { items: [], unread: error.message }
     const refusal = refusalOf(error)
     return { items: [], unread: refusal.status === 404 ? await clustersWithoutList(pce, signal) : refusal.message }
   }
@@ -70,8 +74,49 @@ async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Pro
   }
 }
 
+/** Hosts, and Kubernetes workloads in the form of hosts. */
+export interface Workloads {
+  items: Workload[]
+  /** How many of the items are Kubernetes workloads. */
+  kubernetes: number
+  /** Why Kubernetes workloads could not be read; see `KubernetesRead`. */
+  unread: string | null
+}
+
+/** Reads every workload with all of these labels, of both kinds. Rejects like `readKubernetesWorkloads`. */
+export async function fetchWorkloads(
+  { pce, signal }: Source & { pce: Pick<PceClient, 'workloads'> },
+  labels: readonly { href: string }[],
+): Promise<Workloads> {
+  const hrefs = labels.map(({ href }) => href)
+  const params = { labels: hrefs.length === 0 ? undefined : [hrefs], include: 'labels' }
+  const [hosts, pods] = await Promise.all([
+    fetchEvery({ api: pce.workloads, params, signal }),
+    readKubernetesWorkloads({ pce, signal }, { labels: hrefs }, (workload) => workload),
+  ])
+  return { items: [...hosts.items, ...pods.items], kubernetes: pods.items.length, unread: pods.unread }
+}
+
 /** Returns true if the href is that of a Kubernetes workload. */
 export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(href)?.kind === 'kubernetes_workloads'
+
+/** What the PCE does not let callers do to a Kubernetes workload (P106). */
+export const KUBERNETES_LIMITS =
+  'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
+
+/** Says how many Kubernetes workloads a change leaves out, and where that is not known; nothing if there are none. */
+export function tellLeftOut({ left, unread }: LeftOut): string[] {
+  if (left === 0) return tellUnread(unread)
+  const who = left === 1 ? '1 Kubernetes workload is' : `${left} Kubernetes workloads are`
+  const theirs = left === 1 ? 'its mode and labels come' : 'their modes and labels come'
+  return [`${who} left out: ${theirs} from the container workload profiles of namespaces.`, ...tellUnread(unread)]
+}
+
+/** How many Kubernetes workloads a change of workloads leaves out, and why they could not be read. */
+export interface LeftOut {
+  left: number
+  unread: string | null
+}
 
 /** Says in a sentence that Kubernetes workloads are unknown to an answer; none if they were read. */
 export const tellUnread = (unread: string | null): string[] =>

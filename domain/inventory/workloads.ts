@@ -1,5 +1,6 @@
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import { isKubernetes } from './kubernetes-workloads.js'
 
 /** Returns true if the workload has a VEN. Unmanaged workloads have an `agent` object too, but it has no href (P16). */
 export function isManaged(workload: Workload): boolean {
@@ -55,8 +56,9 @@ export function createModeCount() {
     add(all, mode)
     if (hasAgent) {
       add(managed, mode)
+      // A Kubernetes workload has no VEN that could be offline.
       if (workload.online === false) offline += 1
-      else if (workload.online !== true) onlineUnknown += 1
+      else if (workload.online !== true && !isKubernetes(workload)) onlineUnknown += 1
     }
     const labels = (workload.labels ?? []).map(expand)
     const [app, env] = [valueOf(labels, 'app'), valueOf(labels, 'env')]

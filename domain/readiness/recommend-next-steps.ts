@@ -101,6 +101,9 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
     unmanaged > 0 && fleet.managed > 0
       ? `${countOf(unmanaged, 'workload')} without a VEN: nothing can be enforced there, and only policy at the other end protects them.`
       : '',
+    fleet.kubernetes > 0
+      ? `${countOf(fleet.kubernetes, 'Kubernetes workload')} of ${fleet.total}: their mode is that of the container workload profile of their namespace, and is changed there.`
+      : '',
     fleet.offline > 0
       ? `${countOf(fleet.offline, 'workload')} offline: their recent traffic is missing here, and policy reaches them only once they are back.`
       : '',

@@ -1,3 +1,4 @@
+import { tellUnread } from '../inventory/kubernetes-workloads.js'
 import { isInForce } from '../policy/load-snapshot.js'
 import type { RingfenceFound } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -47,6 +48,9 @@ interface Fleet {
   offline: number
   /** Number of managed workloads of which the PCE does not tell whether they are online. */
   onlineUnknown: number
+  /** How many of all are Kubernetes workloads, and why those could not be read; null if they were. */
+  kubernetes: number
+  unread: string | null
 }
 
 export interface ReadinessFacts {
@@ -102,8 +106,11 @@ export function scoreReadiness(facts: ReadinessFacts): Readiness {
 }
 
 function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
-  if (fleet.total === 0) return 'No workload has these two labels.'
-  if (fleet.managed === 0) return `None of ${countOf(fleet.total, 'workload')} has a VEN, so nothing can be enforced.`
+  const none =
+    fleet.total === 0
+      ? 'No workload has these two labels.'
+      : `None of ${countOf(fleet.total, 'workload')} has a VEN, so nothing can be enforced.`
+  if (fleet.managed === 0) return [none, ...tellUnread(fleet.unread)].join(' ')
   if (judged(decisions.flows) > 0) return null
   const unknown = decisions.flows.unknown
   return unknown > 0
@@ -112,10 +119,14 @@ function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
 }
 
 function findObstacles({
+  fleet,
   weaklyAllowed: { byDefault, undecided },
   ringfence: { name, enabled, rules },
 }: ReadinessFacts): string[] {
   return [
+    fleet.unread === null
+      ? ''
+      : `Kubernetes workloads could not be read, so their modes are not known: ${fleet.unread}`,
     byDefault > 0
       ? `${countOf(byDefault, 'row')} may be allowed only by default${undecided === '' ? '' : ` (${undecided})`}`
       : '',
@@ -145,14 +156,19 @@ function ringfenceFactor({ ringfence }: ReadinessFacts): Factor {
   return { ...factor, points: 0, reason: `${name} ${why}` }
 }
 
-function modeFactor({ fleet: { modes, managed } }: ReadinessFacts): Factor {
+function modeFactor({ fleet: { modes, managed, kubernetes } }: ReadinessFacts): Factor {
   const { full = 0, selective = 0, visibility_only: visibility = 0 } = modes
   const points = full === managed ? 20 : selective > 0 ? 10 : visibility > 0 ? 5 : 0
   const reason = Object.entries(modes)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([mode, count]) => `${count} ${mode}`)
     .join(', ')
-  return { factor: 'enforcement_mode', points, max: 20, reason: `${reason} of ${managed} with a VEN` }
+  return {
+    factor: 'enforcement_mode',
+    points,
+    max: 20,
+    reason: `${reason} of ${managed} with a VEN${kubernetes > 0 ? ' or in Kubernetes' : ''}`,
+  }
 }
 
 function blockedFactor({ decisions: { flows, connections } }: ReadinessFacts): Factor {

@@ -7,7 +7,7 @@ import type { ToolContext } from '../call.js'
 import { planRules, type PlannedRule } from '../drafts/plan-rules.js'
 import { resolveIngressServices, toWireServices, type ServiceReferences } from '../drafts/resolve-services.js'
 import { countModes } from '../inventory/workloads.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchWorkloads, tellUnread, type Workloads } from '../inventory/kubernetes-workloads.js'
 import { forgetLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
@@ -56,6 +56,8 @@ export interface Prepared {
   choice: SourceChoice
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
+  /** How many of the workloads are Kubernetes workloads, and why those could not be read; null if they were. */
+  pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
   existing: Existing
   deny: DenyAsked | null
@@ -94,11 +96,11 @@ export async function prepareRingfence(
   const lookups = createPolicyLookups(pce, labels, 'draft', signal)
   const { selective, deny_service: denyService } = options
   const asked = selective === true && denyService !== undefined ? await resolveDenyServices(lookups, denyService) : null
-  const { workloads, modes } = await readWorkloads(ctx, application)
+  const { workloads, pods, modes } = await readWorkloads(ctx, application)
   if (workloads.total === 0 && !isDryRun) {
     const [app, env] = application
     const text = `No workload has the labels app=${app.value} and env=${env.value}, so a ringfence would hold nothing. Nothing was written.`
-    throw new ToolError('no_workloads', text)
+    throw new ToolError('no_workloads', [text, ...tellUnread(pods.unread)].join(' '))
   }
   const policy = await shared.policy()
   const { draft, allServices } = policy
@@ -116,7 +118,7 @@ export async function prepareRingfence(
     planned && { providers: [{ actors: 'ams' }], consumers: planned.consumers, ingress_services: planned.services },
   )
   // In selective mode, "allowed" does not show what still passes in full enforcement, so the rules must be read too.
-  const needsRules = selective !== true && [...modes.values()].includes('selective')
+  const needsRules = selective !== true && (pods.unread !== null || [...modes.values()].includes('selective'))
   const discovery = await discoverFlows(ctx, labels, application, shared, modes, needsRules)
   refuseRenamedSources(ctx.pce, discovery.inbound, labels)
   const complete = planRingfence({
@@ -140,6 +142,7 @@ export async function prepareRingfence(
     choice: shared.choice,
     name,
     workloads,
+    pods,
     ruleSet,
     existing,
     deny,
@@ -158,12 +161,12 @@ export async function prepareRingfence(
   }
 }
 
-async function readWorkloads({ pce, signal }: Context, application: readonly Label[]) {
-  const params = { labels: [application.map(({ href }) => href)], include: 'labels' }
-  const { items } = await fetchEvery({ api: pce.workloads, params, signal })
+async function readWorkloads(ctx: Context, application: readonly Label[]) {
+  const { items, kubernetes, unread } = await fetchWorkloads(ctx, application)
   const { total_workloads: total, managed_only: managed } = countModes(items, (label) => label)
   return {
     workloads: { total, managed: managed.total, enforcement_modes: managed.enforcement_modes },
+    pods: { kubernetes, unread },
     modes: new Map(items.map(({ href, enforcement_mode: mode }) => [href, mode ?? null])),
   }
 }

@@ -5,11 +5,11 @@ import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
 export interface ListedPce {
   /** By path below the organisation; rule sets and the like by `sec_policy/…` without a version. Others are empty. */
-  lists: Record<string, Json[]>
+  lists: Readonly<Record<string, readonly Json[]>>
   /** Rows of every traffic query. */
-  rows?: Json[]
+  rows?: readonly Json[]
   /** Statuses with which the PCE refuses a list. */
-  refused?: Record<string, number>
+  refused?: Readonly<Record<string, number>>
 }
 
 export interface ListedBench extends Bench {

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { countModes } from '../../domain/inventory/workloads.js'
-import { fetchEvery } from '../../domain/inventory/fetch-every.js'
+import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
@@ -42,9 +42,9 @@ export default defineTool({
     const { pce, signal } = ctx
     const days = args.lookback_days ?? DEFAULT_DAYS
     const labels = await resolveApplication(ctx, args)
-    const [index, { items: workloads }, draft, active] = await Promise.all([
+    const [index, { items: workloads, ...pods }, draft, active] = await Promise.all([
       loadLabels(pce, ctx),
-      fetchEvery({ api: pce.workloads, params: { labels: [labels.map(({ href }) => href)] }, signal }),
+      fetchWorkloads(ctx, labels),
       findRingfence(pce, labels, 'draft', signal),
       findRingfence(pce, labels, 'active', signal),
     ])
@@ -57,6 +57,7 @@ export default defineTool({
       application: applicationOfLabels(labels),
       days,
       counts: countModes(workloads, (label) => label),
+      pods,
       ringfence: describeRingfence(draft, active),
       traffic: await traffic.result(ctx, index),
       reads,

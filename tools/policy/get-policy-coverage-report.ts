@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel } from '../../schemas/common.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
-import { fetchEvery } from '../../domain/inventory/fetch-every.js'
+import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
@@ -38,13 +38,10 @@ export default defineTool({
   output: CoverageOutput,
   example: { app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof CoverageOutput>> {
-    const { pce, signal } = ctx
+    const { pce } = ctx
     const days = args.lookback_days ?? DEFAULT_DAYS
     const labels = await resolveApplication(ctx, args)
-    const [index, { items: workloads }] = await Promise.all([
-      loadLabels(pce, ctx),
-      fetchEvery({ api: pce.workloads, params: { labels: [labels.map(({ href }) => href)] }, signal }),
-    ])
+    const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
     const weakly = countWeaklyAllowed(encoder, workloads)

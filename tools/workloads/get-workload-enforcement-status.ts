@@ -4,6 +4,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { defineTool } from '../define.js'
 import { createModeCount, type ModeGroup } from '../../domain/inventory/workloads.js'
 import { createLabelExpander } from '../../domain/inventory/labels.js'
+import { readKubernetesWorkloads, tellUnread } from '../../domain/inventory/kubernetes-workloads.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
@@ -17,19 +18,21 @@ const Row = Type.Object({
   app: Value('app'),
   env: Value('env'),
   workload_count: Type.Integer({ description: 'Workloads' }),
-  unmanaged_count: Type.Optional(Type.Integer({ description: 'Of these without a VEN; absent: none' })),
+  unmanaged_count: Type.Optional(Type.Integer({ description: 'Of these unmanaged; absent: none' })),
   enforcement_modes: Modes,
   managed_modes: Type.Optional(
-    Type.Record(Type.String(), Type.Integer(), { description: 'Of those with a VEN, where not all have one' }),
+    Type.Record(Type.String(), Type.Integer(), { description: 'Of the managed, where not all are' }),
   ),
-  is_mixed: Type.Boolean({ description: 'More than one known mode with a VEN' }),
+  is_mixed: Type.Boolean({ description: 'More than one known mode among the managed' }),
 })
 
 const output = Type.Object({
   total_workloads: Type.Integer({ description: 'Workloads counted' }),
+  kubernetes_workloads: Type.Optional(Type.Integer({ description: 'Of these; absent: none' })),
+  note: Type.Optional(Type.String()),
   global_enforcement_modes: Modes,
   managed_only: Type.Object(
-    { total: Type.Integer({ description: 'With a VEN' }), enforcement_modes: Modes },
+    { total: Type.Integer({ description: 'With a VEN or in Kubernetes' }), enforcement_modes: Modes },
     { description: 'Without unmanaged workloads, whose mode means nothing' },
   ),
   offline: Type.Integer({ description: 'Managed and offline' }),
@@ -37,7 +40,7 @@ const output = Type.Object({
   app_groups: Type.Array(Type.Partial(Row), { description: 'By app and env' }),
   app_groups_total: Type.Integer({ description: 'Groups there are' }),
   mixed_enforcement_apps: Type.Array(Type.Object({ app: Value('app'), env: Value('env'), modes: Modes }), {
-    description: 'Groups that are mixed, and the modes with a VEN',
+    description: 'Groups that are mixed, and their managed modes',
   }),
   mixed_count: Type.Integer({ description: 'Groups with more than one mode' }),
   truncated: Type.Boolean({ description: 'Workloads or groups are left out; name an app or env' }),
@@ -75,6 +78,9 @@ export default defineTool({
       for (const workload of items) counted.count(workload, expand)
     }
     const { isWhole } = await scanEvery(query, { onBegin, onItems })
+    const hrefs = wanted.map(({ href }) => href)
+    const pods = await readKubernetesWorkloads(ctx, { labels: hrefs }, (workload) => workload)
+    if (pods.items.length > 0) await onItems(pods.items)
     const { groups, ...totals } = counted.totals()
     const mixed = groups.filter(({ is_mixed: isMixed }) => isMixed)
     const mixedRows = mixed.map(({ app, env, enforcement_modes: all, managed_modes: modes = all }) => ({
@@ -82,7 +88,13 @@ export default defineTool({
       env,
       modes,
     }))
-    const facts = { ...totals, app_groups_total: groups.length, mixed_count: mixed.length }
+    const facts = {
+      ...totals,
+      ...(pods.items.length > 0 && { kubernetes_workloads: pods.items.length }),
+      ...(pods.unread !== null && { note: tellUnread(pods.unread).join('') }),
+      app_groups_total: groups.length,
+      mixed_count: mixed.length,
+    }
     const shown = groups.map(fields === undefined ? withoutNone : select)
     const keptMixed = countRowsThatFit(mixedRows, facts, ctx.limits)
     const kept = countRowsThatFit(shown, [facts, mixedRows.slice(0, keptMixed), ' '.repeat(200)], ctx.limits)

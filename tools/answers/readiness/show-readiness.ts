@@ -3,6 +3,7 @@ import type { Limits } from '../../../schemas/config.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
 import type { countModes } from '../../../domain/inventory/workloads.js'
 import type { ReadinessTraffic } from '../../../domain/readiness/collect-readiness.js'
+import type { Workloads } from '../../../domain/inventory/kubernetes-workloads.js'
 import { recommendReadiness } from '../../../domain/readiness/recommend-next-steps.js'
 import { scoreReadiness, type RingfenceState } from '../../../domain/readiness/score-readiness.js'
 import { coverage, judged } from '../../../domain/readiness/tally-decisions.js'
@@ -39,8 +40,8 @@ export const ReadinessOutput = Type.Object({
       total: Count('Managed or not'),
       enforcement_modes: Counts('All of them by mode'),
       managed_only: Type.Object(
-        { total: Count('Workloads with a VEN'), enforcement_modes: Counts('These by mode') },
-        { description: 'Those with a VEN' },
+        { total: Count('With a VEN or in Kubernetes'), enforcement_modes: Counts('These by mode') },
+        { description: 'Without unmanaged ones' },
       ),
       offline: Count('Whose VEN is offline'),
       not_enforceable: Count('Idle or without a VEN'),
@@ -133,6 +134,8 @@ interface Findings {
   days: number
   /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
+  /** How many of them are Kubernetes workloads, and why those could not be read. */
+  pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
   traffic: ReadinessTraffic
   reads: BothWays
@@ -148,7 +151,14 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
   const { uncovered, ...judgedTraffic } = findings.traffic
   const { decisions, remotes, weaklyAllowed } = judgedTraffic
   const { total_workloads: total, managed_only: managed, offline, online_not_known: onlineUnknown = 0 } = counts
-  const fleet = { total, managed: managed.total, modes: managed.enforcement_modes, offline, onlineUnknown }
+  const fleet = {
+    total,
+    managed: managed.total,
+    modes: managed.enforcement_modes,
+    offline,
+    onlineUnknown,
+    ...findings.pods,
+  }
   const facts = { ...judgedTraffic, fleet, ringfence }
   const readiness = scoreReadiness(facts)
   const envelope = {

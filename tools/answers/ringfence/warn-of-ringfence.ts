@@ -1,3 +1,4 @@
+import { tellUnread } from '../../../domain/inventory/kubernetes-workloads.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { isSameApplication } from '../../../domain/ringfence/discover-peers.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
@@ -107,6 +108,7 @@ export function warnOfPlan(
     workloads.total === 0
       ? `no_workloads: no workload has the labels app=${app.value} and env=${env.value}; a real call would refuse.`
       : '',
+    ...tellUnread(prepared.pods.unread),
     isFallback(prepared) ? fallback(prepared) : '',
     describeLosses(prepared, cut),
     cut.length > 0 ? describeEnforcement(prepared) : '',
@@ -158,7 +160,7 @@ function describeLosses({ deny }: Prepared, cut: readonly CutSource[]): string {
 }
 
 /** Says whether traffic is lost when provisioning, or only when the enforcement mode changes. */
-function describeEnforcement({ workloads, deny }: Prepared): string {
+function describeEnforcement({ workloads, pods, deny }: Prepared): string {
   const { selective = 0, full = 0 } = workloads.enforcement_modes
   const of = `of ${countOf(workloads.managed, 'managed workload')}`
   const modes = Object.entries(workloads.enforcement_modes)
@@ -169,6 +171,7 @@ function describeEnforcement({ workloads, deny }: Prepared): string {
     return `${full} ${of} are already in full enforcement, where anything no rule allows is already dropped.`
   if (untold > 0)
     return `The PCE does not tell the mode of ${untold} ${of}: whether they drop anything yet is not known.`
+  if (pods.unread !== null) return `None ${of} enforces this yet; what Kubernetes workloads drop is not known.`
   return `None ${of} enforces this yet: nothing is dropped until their mode changes.`
 }
 

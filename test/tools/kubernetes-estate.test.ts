@@ -1,0 +1,183 @@
+/** Kubernetes workloads among the workloads of every tool that counts or judges, in the forms that real PCEs answer. */
+import t, { type Test } from 'tap'
+import type { Json } from './harness.js'
+import { startListed, type ListedPce } from './listed-pce.js'
+
+const label = (id: number, key: string, value: string) => ({ href: `/orgs/1/labels/${id}`, key, value })
+const CART = label(1, 'app', 'cart')
+const PROD = label(2, 'env', 'prod')
+const SHOP = label(3, 'app', 'shop')
+const LABELS = [CART, PROD, SHOP]
+
+const pod = (name: string, mode: string | null, labels: Json[], ip: string): Json => ({
+  href: `/orgs/1/kubernetes_workloads/${name}`,
+  name,
+  namespace: 'shop',
+  kind: 'Deployment',
+  // Kubernetes workloads name their labels by href alone in some releases.
+  labels: labels.map(({ href }) => ({ href })),
+  enforcement_mode: mode,
+  visibility_level: 'flow_summary',
+  container_cluster: { href: '/orgs/1/container_clusters/c', name: 'k1' },
+  private_ip_addresses: [ip],
+})
+const host = (name: string, mode: string, labels: Json[], ip: string): Json => ({
+  href: `/orgs/1/workloads/${name}`,
+  name,
+  hostname: name,
+  managed: true,
+  online: true,
+  enforcement_mode: mode,
+  visibility_level: 'flow_summary',
+  labels,
+  interfaces: [{ name: 'eth0', address: ip }],
+  ven: { href: `/orgs/1/vens/${name}`, hostname: name, status: 'active' },
+})
+const PODS = [
+  pod('basket', 'full', [CART, PROD], '10.85.0.9'),
+  pod('driver', 'visibility_only', [CART, PROD], '10.85.0.7'),
+  pod('front', 'full', [SHOP, PROD], '10.85.0.20'),
+]
+const DB = host('db-1', 'full', [CART, PROD], '10.1.0.1')
+
+/** A row between two of these. */
+function row(from: Json, to: Json, decision: string, connections = 10): Json {
+  const end = ({ interfaces, private_ip_addresses: ips, hostname = null, ...one }: Json) => ({
+    ip: ips?.[0] ?? interfaces[0].address,
+    workload: { ...one, hostname, managed: true, os_type: 'unknown' },
+  })
+  return {
+    src: end(from),
+    dst: end(to),
+    service: { port: 8080, proto: 6 },
+    num_connections: connections,
+    policy_decision: decision,
+    flow_direction: 'inbound',
+    timestamp_range: { first_detected: '2026-06-14T00:00:00Z', last_detected: '2026-06-14T01:00:00Z' },
+  }
+}
+const ALL = {
+  href: '/orgs/1/sec_policy/draft/services/1',
+  name: 'All Services',
+  service_ports: [{ proto: -1 }],
+}
+const ROWS = [row(PODS[2], PODS[0], 'blocked'), row(PODS[2], DB, 'allowed')]
+
+const start = (t: Test, { lists = {}, ...more }: Partial<ListedPce> = {}) =>
+  startListed(t, {
+    lists: { labels: LABELS, workloads: [DB], kubernetes_workloads: PODS, 'sec_policy/services': [ALL], ...lists },
+    rows: ROWS,
+    ...more,
+  })
+const REFUSED = { refused: { kubernetes_workloads: 403 } }
+const WHY =
+  'Kubernetes workloads could not be read (GET /orgs/1/kubernetes_workloads: the PCE answered 403 Forbidden: refused: no kubernetes_workloads here), so what concerns them is not known.'
+const GONE = { refused: { kubernetes_workloads: 404 } }
+const CART_PROD = { app_name: 'cart', env_name: 'prod' }
+
+t.test('get-workload-enforcement-status counts them', async (t) => {
+  const bench = await start(t)
+  const group = { app: 'cart', env: 'prod', workload_count: 3, enforcement_modes: { full: 2, visibility_only: 1 } }
+  t.same(await bench.ok('get-workload-enforcement-status', CART_PROD), {
+    total_workloads: 3,
+    kubernetes_workloads: 2,
+    global_enforcement_modes: { full: 2, visibility_only: 1 },
+    managed_only: { total: 3, enforcement_modes: { full: 2, visibility_only: 1 } },
+    offline: 0,
+    app_groups: [{ ...group, is_mixed: true }],
+    app_groups_total: 1,
+    mixed_enforcement_apps: [{ app: 'cart', env: 'prod', modes: { full: 2, visibility_only: 1 } }],
+    mixed_count: 1,
+    truncated: false,
+  })
+  const all = await bench.ok('get-workload-enforcement-status')
+  t.same([all.total_workloads, all.kubernetes_workloads], [4, 3])
+  const alone = {
+    total_workloads: 1,
+    global_enforcement_modes: { full: 1 },
+    managed_only: { total: 1, enforcement_modes: { full: 1 } },
+    offline: 0,
+    app_groups: [{ app: 'cart', env: 'prod', workload_count: 1, enforcement_modes: { full: 1 }, is_mixed: false }],
+    app_groups_total: 1,
+    mixed_enforcement_apps: [],
+    mixed_count: 0,
+    truncated: false,
+  }
+  t.same(await (await start(t, REFUSED)).ok('get-workload-enforcement-status'), { note: WHY, ...alone })
+  t.same(await (await start(t, GONE)).ok('get-workload-enforcement-status'), alone, 'older releases have none')
+})
+
+t.test('enforcement-readiness and the coverage report know their modes', async (t) => {
+  const bench = await start(t)
+  const answer = await bench.ok('enforcement-readiness', CART_PROD)
+  t.same(answer.workloads, {
+    total: 3,
+    enforcement_modes: { full: 2, visibility_only: 1 },
+    managed_only: { total: 3, enforcement_modes: { full: 2, visibility_only: 1 } },
+    offline: 0,
+    not_enforceable: 0,
+  })
+  const factor = ({ factors }: Json) => factors.find((one: Json) => one.factor === 'enforcement_mode').reason
+  t.equal(factor(answer), '2 full, 1 visibility_only of 3 with a VEN or in Kubernetes')
+  t.ok(
+    answer.recommendations.includes(
+      '2 Kubernetes workloads of 3: their mode is that of the container workload profile of their namespace, and is changed there.',
+    ),
+  )
+  const unread = await (await start(t, REFUSED)).ok('enforcement-readiness', CART_PROD)
+  t.same(unread.workloads.total, 1)
+  t.match(JSON.stringify(unread.recommendations), /their modes are not known/u)
+  const none = await (await start(t, { ...REFUSED, lists: { workloads: [] } })).ok('enforcement-readiness', CART_PROD)
+  t.equal(none.recommendations[0].startsWith(`No score: No workload has these two labels. ${WHY}`), true)
+})
+
+t.test('a ringfence holds them, and says where it does not know them', async (t) => {
+  const args = { ...CART_PROD, dry_run: true }
+  const lists = { workloads: [] }
+  const answer = await (await start(t, { lists })).ok('create-ringfence', args)
+  t.same(answer.workloads, { total: 2, managed: 2, enforcement_modes: { full: 1, visibility_only: 1 } })
+  const bench = await start(t, { ...REFUSED, lists })
+  const { warnings } = await bench.ok('create-ringfence', args)
+  t.ok(warnings.includes(WHY), 'that nothing is known')
+  const error = await bench.fails('create-ringfence', CART_PROD, 'no_workloads')
+  t.ok(error.message.endsWith(WHY), error.message)
+})
+
+t.test('compliance-check judges them, without their VENs', async (t) => {
+  const args = { framework: 'nist' }
+  const found = (answer: Json, part: RegExp) =>
+    answer.findings
+      .filter(({ looked_at: at }: Json) => part.test(at))
+      .map(({ status, detail }: Json) => [status, detail])
+  const bench = await start(t)
+  const answer = await bench.ok('compliance-check', args)
+  t.same([answer.workloads_analyzed, answer.enforcement_modes], [4, { full: 3, visibility_only: 1 }])
+  const ONLINE = 'All 1 managed workload are online and report flows.'
+  const UNPROVEN = `Not proven: ${WHY}`
+  for (const [what, given, modes, online] of [
+    [
+      'all in full',
+      { lists: { kubernetes_workloads: [PODS[0], PODS[2]] } },
+      ['PASS', 'All 3 managed workloads are in full enforcement.'],
+      `PASS: ${ONLINE}`,
+    ],
+    [
+      'no mode',
+      { lists: { kubernetes_workloads: [pod('x', null, [CART, PROD], '10.85.0.30')] } },
+      ['INFO', '1 workload in a mode that the PCE does not tell.'],
+      `PASS: ${ONLINE}`,
+    ],
+    [
+      'refused',
+      REFUSED,
+      ['INFO', `All 1 managed workload are in full enforcement. ${UNPROVEN}`],
+      `INFO: ${ONLINE} ${UNPROVEN}`,
+    ],
+  ] as const) {
+    const one = await (await start(t, given)).ok('compliance-check', args)
+    t.same(found(one, /^enforcement modes of managed/u), [modes], what)
+    t.ok(found(one, /online and report/u)[0][1].endsWith(online), what)
+  }
+  const watched = answer.findings.find(({ looked_at: at }: Json) => at.includes('online and report'))
+  t.equal(watched.evidence.counts.kubernetes_left_out, 3)
+})
