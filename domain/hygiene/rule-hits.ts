@@ -148,7 +148,7 @@ async function findSilent(
       scope.every(({ label, exclusion }) => label !== undefined && labels.has(label.href) === (exclusion !== true)),
     )
   const silent = await pickEvery({ api: pce.vens, params: {}, signal }, (ven: Ven) =>
-    (ven.workloads ?? []).flatMap(({ href, labels }) => {
+    workloadsOf(ven).flatMap(({ href, labels }) => {
       // Some releases return only the hrefs of labels.
       const own = (labels ?? ven.labels ?? []).map((label) => labelIndex.get(label.href) ?? label)
       const counts = isNewEnough(ven.version) && inScope(new Set(own.map((label) => label.href)))
@@ -159,6 +159,10 @@ async function findSilent(
   )
   return silent.flat()
 }
+
+/** Returns the workloads that a VEN names; if it names none, the one that has its id (P24). */
+const workloadsOf = ({ href, workloads }: Ven): Pick<NonNullable<Ven['workloads']>[number], 'href' | 'labels'>[] =>
+  workloads != null && workloads.length > 0 ? workloads : [{ href: href.replace('/vens/', '/workloads/') }]
 
 function isNewEnough(version: string | undefined): boolean {
   const parts = /^(\d+)\.(\d+)\.(\d+)/

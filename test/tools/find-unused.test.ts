@@ -221,6 +221,10 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
     now = NOW
     const { rule_hits: found, rules_without_hits: without } = await hits()
     t.same([found.counts.without_hits, found.counts.partly_counted, without], [0, 1, []], 'the web host is not counted')
+
+    const body = (await pce.vens.getAll()).map((ven) => ({ ...ven, workloads: null }))
+    simulator.faults.add({ kind: 'status', path: /\/orgs\/1\/vens$/, status: 200, body, times: 9 })
+    t.same((await hits()).rule_hits.counts, found.counts, 'although its VEN names no workload')
   })
 
   await t.test('nor any where the columns of the report are not known', async (t) => {
