@@ -33,6 +33,10 @@ const services = (description: string) =>
     ),
   )
 
+/** A filter by what reported a flow; empty means all. */
+const reporter = (description: string) =>
+  Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
+
 /** The policy decisions to query. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
 
@@ -62,5 +66,7 @@ export const trafficInput = (forms: string) => ({
   exclude_workloads_from_ip_list_query: Type.Optional(
     Type.Boolean({ default: true, description: 'IP lists match no workloads' }),
   ),
+  network: reporter('Of the reporter: External …'),
+  client_type: reporter('endpoint, server …'),
   ...CompleteInput,
 })

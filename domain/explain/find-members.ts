@@ -7,6 +7,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { pickEvery } from '../inventory/fetch-every.js'
 import { isKubernetes, readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import { isOffNetwork, type OffNetwork } from '../inventory/off-network.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { isManaged, osType } from '../inventory/workloads.js'
 import { LAST, classifyAddress, compileIpList, readRange, type Family, type Range } from '../policy/addresses.js'
@@ -168,6 +169,7 @@ export function describeWorkload(
     addresses,
     mode: modeOf(workload),
     isOffline: isOffline(workload),
+    offNetwork: isManaged(workload) ? offNetworkOf(workload, addresses) : 'no',
     os: osType(workload),
     size: 1,
   }
@@ -177,6 +179,15 @@ export function describeWorkload(
 function isOffline(workload: Workload): boolean | null {
   if (!isManaged(workload) || isKubernetes(workload)) return false
   return workload.online == null ? null : !workload.online
+}
+
+/** Tells whether a workload is off the corporate network while it uses these addresses. */
+function offNetworkOf({ interfaces, ven }: Workload, addresses: readonly string[]): OffNetwork {
+  const used = (interfaces ?? []).filter(({ address }) => address !== undefined && addresses.includes(address))
+  return isOffNetwork(
+    used.map(({ network }) => network),
+    ven?.ven_type === 'endpoint',
+  )
 }
 
 function modeOf(workload: Workload): EndMode {

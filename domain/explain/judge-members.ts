@@ -148,7 +148,7 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
   const lists = new Set(actors.flatMap(({ ip_list: list }) => (list === undefined ? [] : [toDraftHref(list.href)])))
   const classes = new Map<string, { members: Member[]; size: number }>()
   for (const member of members) {
-    const { workload, labels, mode, os } = member
+    const { workload, labels, mode, os, offNetwork } = member
     const covered = judges.map(({ objects }) => [...lists].map((href) => objects.covers(href, member)))
     const id = JSON.stringify([
       mode,
@@ -156,6 +156,7 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
       workload === null ? null : named.has(workload) ? workload : '',
       Object.entries(labels).sort(),
       covered,
+      offNetwork,
     ])
     const known = classes.get(id) ?? { members: [], size: 0 }
     known.members.push(member)

@@ -48,7 +48,7 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
 
 /**
  * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once per
- * set of labels, because an estate has few label sets and many workloads. Only the other rules are prepared per
+ * set of labels and network, because an estate has few label sets and many workloads. Only the other rules are prepared per
  * destination.
  */
 export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
@@ -60,7 +60,7 @@ export function compileByDestination(rules: readonly PlacedRule[], policy: Polic
     const single = ofEnds.get(destination) ?? matchRules(bySingleEnds, destination, policy)
     ofEnds.set(destination, single)
     if (destination.workload === null) return [single]
-    const labels = JSON.stringify(Object.entries(destination.labels).sort())
+    const labels = JSON.stringify([Object.entries(destination.labels).sort(), destination.offNetwork ?? 'no'])
     const labelled = ofLabels.get(labels) ?? matchRules(byLabels, destination, policy)
     ofLabels.set(labels, labelled)
     return [labelled, single]

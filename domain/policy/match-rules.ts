@@ -1,8 +1,9 @@
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { OffNetwork } from '../inventory/off-network.js'
 import type { Addressed } from './addresses.js'
 import { compileServices, type ServiceMatch, type ServiceObjects } from './match-services.js'
-import { isForUnknownNetwork, unknownFieldsOf } from './rule-conditions.js'
+import { isForUnknownNetwork, isSaid, unknownFieldsOf } from './rule-conditions.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
 /** Looks up the objects that rules refer to by href. A policy snapshot implements it. */
@@ -21,6 +22,8 @@ export interface End extends Addressed {
   readonly labels: Readonly<Record<string, string>>
   /** True if the end stands for some workload with these labels, whose other labels and address are unknown. */
   readonly isSome?: boolean
+  /** Whether the end is off the corporate network (P107); not if it is not said. */
+  readonly offNetwork?: OffNetwork
   /** True if it is not known whether there is a workload at this address at all. */
   readonly isUnsure?: boolean
 }
@@ -100,7 +103,8 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
     const known = new WeakMap<End, { answer: Answer; services: ServiceMatch }[]>()
     const read = (source: End) =>
       nameSource(source).flatMap((here, at) => {
-        const { there, condition, services } = placed[at] as (typeof placed)[number]
+        const { rule, there, services, ...held } = placed[at] as (typeof placed)[number]
+        const condition = both(held.condition, onNetworkOf(rule, source, destination))
         const { plain, virtual } = speaks(here, there)
         return [
           { answer: both(plain, condition), services },
@@ -266,6 +270,16 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
   const own = labels[key]
   if (own === undefined) return isSome === true ? unknown('label') : 'no'
   return own === value ? 'yes' : 'no'
+}
+
+/**
+ * Tells whether a rule is for the networks that both ends are on. A rule is for the corporate network unless it says
+ * otherwise; that it does not reach an end off it is assumed (P107), so it is undecided there.
+ */
+function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
+  if (isSaid(network) && network !== 'brn') return 'yes'
+  const isInside = [source, destination].every(({ offNetwork = 'no' }) => offNetwork === 'no')
+  return isInside ? 'yes' : unknown('off_network')
 }
 
 /** Combines the conditions of a rule that a flow row does not reveal, such as the process, user or network. */

@@ -21,6 +21,7 @@ export const UNDECIDED = {
   label: 'labels that only some workloads may have',
   label_group: 'label groups that are empty or could not be read',
   network: 'rules for other networks',
+  off_network: 'rules for the corporate network, at an end off it (assumes P107)',
   pending: 'changes that are not provisioned',
   pod: 'addresses that may be those of Kubernetes workloads',
   port: 'traffic without a port or protocol',

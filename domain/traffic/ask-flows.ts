@@ -68,7 +68,7 @@ export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAske
             continue
           }
           see?.(flow)
-          if (keeps?.(flow.src.ip, flow.dst.ip) !== false) take(encoder.encode(flow))
+          if (keeps?.(flow) !== false) take(encoder.encode(flow))
           else drop?.(encoder.encode(flow))
         }
       },

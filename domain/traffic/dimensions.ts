@@ -30,6 +30,8 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
   state: (encoder) => textColumn(encoder, 'state'),
   matched_rules: (encoder) => textColumn(encoder, 'rules'),
   draft_policy_decision: (encoder) => textColumn(encoder, 'draftDecision'),
+  network: (encoder) => textColumn(encoder, 'network'),
+  client_type: (encoder) => textColumn(encoder, 'clientType'),
 }
 
 /**
@@ -103,12 +105,14 @@ export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntrie
   own('flow_direction', 'End that reported the flow: outbound is the source, inbound the destination', 'direction'),
   own('state', 'State of the connections'),
   own('matched_rules', 'Rules that the PCE names', 'rule', 'rules', 'matched_rule'),
+  own('network', 'Network of the end that reported the flow; External: it is off the corporate network'),
+  own('client_type', 'What reported the flow: server, endpoint, flowlink or scanner'),
   own('draft_policy_decision', 'What the draft policy decides, where the PCE says', 'draft_decision'),
 ])
 
 /** The names that the specification lists for available_dimensions. Each is a dimension or a synonym of one. */
 const NAMED =
-  'dest_app destination direction fqdn ip_list policy port process proto rule service_name source source_app user'.split(
+  'client_type dest_app destination direction fqdn ip_list network policy port process proto rule service_name source source_app user'.split(
     ' ',
   )
 

@@ -1,6 +1,7 @@
-import type { TrafficFlow } from '../../schemas/pce/traffic.js'
+import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import type { LabelIndex } from '../inventory/labels.js'
-import { createFlowEnds, type FlowEnds } from './flow-ends.js'
+import { isOffNetwork } from '../inventory/off-network.js'
+import { createFlowEnds, isBare, type FlowEnds, type Place } from './flow-ends.js'
 
 /**
  * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, -1 for a missing port or
@@ -19,7 +20,10 @@ export interface FlowRow {
   state: number
   rules: number
   draftDecision: number
-  /** The remaining fields by which a PCE distinguishes rows: transmission, ICMP type and code, and network. */
+  /** The name of the network of the end that reported the flow. */
+  network: number
+  clientType: number
+  /** The remaining fields by which a PCE distinguishes rows: transmission, ICMP type and code, and the network's href. */
   variant: number
   /** How many rows this one counts as: 1, or 0 if an earlier part of the same traffic already had it (D137). */
   count: 0 | 1
@@ -41,6 +45,8 @@ const DICTIONARIES = [
   'state',
   'rules',
   'draftDecision',
+  'network',
+  'clientType',
   'variant',
 ] as const
 export type DictionaryName = (typeof DICTIONARIES)[number]
@@ -62,15 +68,28 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
     DictionaryName,
     Dictionary
   >
-  const { process, windowsService, user, decision, direction, state, rules, draftDecision, variant } = dictionaries
+  const {
+    process,
+    windowsService,
+    user,
+    decision,
+    direction,
+    state,
+    rules,
+    draftDecision,
+    network,
+    clientType,
+    variant,
+  } = dictionaries
   const row = emptyRow()
   return {
     ends,
     dictionaries,
     encode(flow) {
       const { service, timestamp_range: seen } = flow
-      row.src = ends.code(flow.src)
-      row.dst = ends.code(flow.dst)
+      const places = placesOf(flow)
+      row.src = ends.code(flow.src, places?.src)
+      row.dst = ends.code(flow.dst, places?.dst)
       row.port = service.port ?? -1
       row.proto = service.proto ?? -1
       row.process = process.code(service.process_name)
@@ -81,6 +100,8 @@ export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
       row.state = state.code(flow.state)
       row.rules = rules.code(rulesOf(flow))
       row.draftDecision = draftDecision.code(flow.draft_policy_decision)
+      row.network = network.code(networkOf(flow))
+      row.clientType = clientType.code(clientTypeOf(flow))
       row.variant = variant.code(variantOf(flow))
       row.connections = flow.num_connections ?? 0
       row.bytesIn = flow.dst_bi ?? 0
@@ -106,6 +127,8 @@ export const emptyRow = (): FlowRow => ({
   state: 0,
   rules: 0,
   draftDecision: 0,
+  network: 0,
+  clientType: 0,
   variant: 0,
   count: 1,
   connections: 0,
@@ -122,6 +145,35 @@ export const emptyRow = (): FlowRow => ({
 function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
   const none = (transmission ?? type ?? code ?? network ?? null) === null
   return none ? null : JSON.stringify([transmission, type, code, network?.href])
+}
+
+const textOf = (value: unknown): string | null => (typeof value === 'string' ? value : null)
+
+/** Returns the network of the end that reported the flow: its name, or else its href. */
+export const networkOf = ({ network }: TrafficFlow): string | null => {
+  const name = textOf(network?.name)
+  return name === null || name.trim() === '' ? textOf(network?.href) : name
+}
+
+/** Returns what kind of agent reported the flow. */
+export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null => textOf(type)
+
+/**
+ * Tells which end was off the corporate network, and which other end was only seen from there; null, as in most rows,
+ * if none was. A row names the network of the end that reported it.
+ */
+function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
+  const { src, dst, network, flow_direction: direction } = flow
+  const off = isOffNetwork([network], flow.client_type === 'endpoint')
+  if (off === 'no') return null
+  const reporters = [src, dst].filter(({ workload }) => workload != null && workload.managed !== false)
+  // Without a direction, a row between two managed ends does not say which of them reported it.
+  const isReporter = (end: FlowNode) =>
+    direction == null ? reporters.includes(end) : end === (direction === 'outbound' ? src : dst)
+  const isSure = off === 'yes' && (direction != null || reporters.length === 1)
+  const placeOf = (end: FlowNode): Place =>
+    isReporter(end) ? (isSure ? 'off' : 'perhaps off') : isSure && isBare(end) ? 'seen from outside' : 'not said'
+  return { src: placeOf(src), dst: placeOf(dst) }
 }
 
 /** Lists the rules of a flow by href. The rule for an essential service has only a name. */

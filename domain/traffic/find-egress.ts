@@ -12,7 +12,7 @@ import {
   type Column,
 } from './columns.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
-import { endpointLabel } from './flow-ends.js'
+import { endpointLabel, seenFromOutside } from './flow-ends.js'
 import { groupRows, groupWithParts, type GroupWithParts, type Grouping } from './group-rows.js'
 import { firstByName, pickTop } from './group-tables.js'
 import { findProvider, type Attribution } from './providers/find-provider.js'
@@ -89,7 +89,9 @@ export function createEgressFinder(
     const name = text?.toLowerCase()
     return parts.some((part) => name?.includes(part)) ? 'wanted' : null
   })
-  const external = endColumn(encoder, 'dst', ({ managed }) => (managed ? null : 'external'))
+  const external = endColumn(encoder, 'dst', (end) =>
+    end.managed || seenFromOutside(end) !== null ? null : 'external',
+  )
   const name = derivedColumn(path, (text) => text && baseName(text))
   const process = dashed(name)
   const destination = dashed(endColumn(encoder, 'dst', endpointLabel))

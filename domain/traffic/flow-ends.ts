@@ -2,6 +2,7 @@ import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { FlowNode } from '../../schemas/pce/traffic.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import type { OffNetwork } from '../inventory/off-network.js'
 
 /** One end of a flow. Missing values are null; an empty string counts as missing. */
 export interface FlowEnd {
@@ -26,13 +27,30 @@ export interface FlowEnd {
   labels: Readonly<Record<string, string>>
   /** The hrefs of the labels, by key. */
   labelHrefOf: Readonly<Record<string, string>>
+  /** Whether the end was off the corporate network, by the rows that it reported (P107). */
+  offNetwork?: OffNetwork
+  /**
+   * The name of the managed workload that has the address of this end, which is no workload in the row because the
+   * other end was off the corporate network: there the address may be that of another machine (P107). Null if no
+   * workload has it.
+   */
+  bearer?: string | null
 }
+
+/** What a row tells about the network of one of its ends (P107). */
+export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
+
+/** Names an end whose address belongs to a managed workload, but was seen from another network; null for others. */
+export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
+  bearer == null ? null : `address of ${bearer}, seen from outside`
 
 /**
  * Returns the name of an end for lists of endpoints: its FQDN, or else its name, or its address with the IP lists that
  * contain it, or `app (env)`. With the address, two hosts of one IP list remain two endpoints.
  */
 export function endpointLabel(end: FlowEnd): string {
+  const seen = seenFromOutside(end)
+  if (seen !== null) return `${end.ip} (${seen})`
   if (end.fqdn !== null) return end.fqdn
   if (end.name !== null) return end.name
   const lists = listsThatName(end)
@@ -47,6 +65,8 @@ export function endpointLabel(end: FlowEnd): string {
 export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string {
   const labelled = identityFromLabels(end, keys)
   if (labelled !== null) return labelled
+  const seen = seenFromOutside(end)
+  if (seen !== null) return seen
   const outside = end.fqdn ?? listsThatName(end)
   return outside === null ? 'unlabelled' : `external:${outside}`
 }
@@ -74,14 +94,21 @@ function listsThatName(end: FlowEnd): string | null {
 /** The distinct ends in a result, identified by number. */
 export interface FlowEnds {
   /**
-   * Returns the number of an end. An end with the same address but another name, object, label or IP list is a
+   * Returns the number of an end. An end with the same address but another name, object, label, IP list or place is a
    * different end.
    */
-  code(node: FlowNode): number
+  code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
+  /** Returns true if an end was seen from outside, and it is not known yet whose address it has. */
+  isOpen(code: number): boolean
+  /** The addresses of these ends. */
+  openAddresses(): ReadonlySet<string>
+  /** Names the workloads that have them. */
+  close(bearerOf: (address: string) => string | null): void
 }
 
 interface Entry extends FlowEnd {
+  place: Place
   /** The href of the workload or other object. Together with the label and list hrefs it identifies the end. */
   object: string | null
   labelHrefs: readonly string[]
@@ -92,6 +119,8 @@ interface Entry extends FlowEnd {
 
 /** An object other than a workload that can have labels (P49). */
 type OtherObject = { href?: string; resource_uuid?: string; name?: string | null; labels?: LabelRef[] | null }
+
+const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
 /** How many ends of one address are compared one by one; an address with more ends gets an index. */
 const COMPARED = 8
@@ -136,53 +165,68 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
     }
     return set
   }
-  const add = (node: FlowNode, next: number) => {
+  let open: Entry[] = []
+  const add = (node: FlowNode, place: Place, next: number) => {
     const { workload } = node
     const other = otherOf(node)
     const { labels, labelHrefOf, labelHrefs } = labelsOf(labelRefsOf(node))
     const { lists, listHrefs } = listsOf(node)
-    return (
-      entries.push({
-        ip: present(node.ip),
-        fqdn: present(fqdnOf(node)),
-        hostname: present(workload?.hostname) ?? present(workload?.name) ?? present(other?.name),
-        name: present(workload?.name) ?? present(workload?.hostname) ?? present(other?.name),
-        workload: workload?.href ?? null,
-        managed: workload !== undefined && workload !== null && workload.managed !== false,
-        mode: present(workload?.enforcement_mode),
-        lists,
-        listHrefs,
-        labels,
-        labelHrefOf,
-        labelHrefs,
-        object: objectOf(node),
-        next,
-      }) - 1
-    )
+    const entry: Entry = {
+      place,
+      ...(place === 'off' || place === 'perhaps off' ? { offNetwork: OFF[place] } : {}),
+      ip: present(node.ip),
+      fqdn: present(fqdnOf(node)),
+      hostname: present(workload?.hostname) ?? present(workload?.name) ?? present(other?.name),
+      name: present(workload?.name) ?? present(workload?.hostname) ?? present(other?.name),
+      workload: workload?.href ?? null,
+      managed: workload !== undefined && workload !== null && workload.managed !== false,
+      mode: present(workload?.enforcement_mode),
+      lists,
+      listHrefs,
+      labels,
+      labelHrefOf,
+      labelHrefs,
+      object: objectOf(node),
+      next,
+    }
+    if (place === 'seen from outside') open.push(entry)
+    return entries.push(entry) - 1
   }
 
   return {
-    code(node) {
+    code(node, place = 'not said') {
       const ip = node.ip ?? ''
       const first = byIp.get(ip) ?? -1
       let compared = 0
       for (let code = first; code !== -1; code = (entries[code] as Entry).next) {
-        if (isSame(entries[code] as Entry, node)) return code
+        if (isSame(entries[code] as Entry, node, place)) return code
         compared += 1
       }
       if (compared < COMPARED) {
-        const code = add(node, first)
+        const code = add(node, place, first)
         byIp.set(ip, code)
         return code
       }
-      const id = identityOf(ip, node)
+      const id = identityOf(ip, node, place)
       const known = crowded.get(id)
       if (known !== undefined) return known
-      const code = add(node, -1)
+      const code = add(node, place, -1)
       crowded.set(id, code)
       return code
     },
     end: (code) => entries[code] as Entry,
+    isOpen(code) {
+      const { place, bearer } = entries[code] as Entry
+      return place === 'seen from outside' && bearer === undefined
+    },
+    openAddresses: () => new Set(open.flatMap(({ ip }) => ip ?? [])),
+    close(bearerOf) {
+      for (const end of open) {
+        end.bearer = end.ip === null ? null : bearerOf(end.ip)
+        end.name ??= seenFromOutside(end)
+      }
+      open = []
+    },
   }
 }
 
@@ -190,8 +234,9 @@ export function createFlowEnds(index: LabelIndex | null): FlowEnds {
  * Returns true if an entry with the node's address is the same end. It compares everything else that identifies an end,
  * without building a key.
  */
-function isSame(entry: Entry, node: FlowNode): boolean {
+function isSame(entry: Entry, node: FlowNode, place: Place): boolean {
   return (
+    entry.place === place &&
     entry.object === objectOf(node) &&
     entry.fqdn === present(fqdnOf(node)) &&
     isSameList(entry.labelHrefs, labelRefsOf(node)) &&
@@ -199,9 +244,9 @@ function isSame(entry: Entry, node: FlowNode): boolean {
   )
 }
 
-function identityOf(ip: string, node: FlowNode): string {
+function identityOf(ip: string, node: FlowNode, place: Place): string {
   const hrefs = (list: readonly { href: string }[] | null | undefined) => list?.map(({ href }) => href).join(' ') ?? ''
-  return [ip, fqdnOf(node)?.trim(), objectOf(node), hrefs(labelRefsOf(node)), hrefs(node.ip_lists)].join('\n')
+  return [ip, place, fqdnOf(node)?.trim(), objectOf(node), hrefs(labelRefsOf(node)), hrefs(node.ip_lists)].join('\n')
 }
 
 function isSameList(hrefs: readonly string[], objects: readonly { href: string }[] | null | undefined): boolean {
@@ -218,6 +263,9 @@ function otherOf(node: FlowNode): OtherObject | null {
     ((service ?? server ?? (node as { cloud_resource?: unknown }).cloud_resource) as OtherObject | undefined) ?? null
   )
 }
+
+/** Returns true for an address that the PCE found no object for. */
+export const isBare = (node: FlowNode): boolean => objectOf(node) === null
 
 const objectOf = (node: FlowNode): string | null => {
   if (node.workload !== undefined && node.workload !== null) return node.workload.href

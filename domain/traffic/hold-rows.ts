@@ -2,10 +2,10 @@ import { emptyRow, type FlowRow } from './encode-flow.js'
 import type { Steps } from '../text/pace-work.js'
 
 /** How many numbers are stored per row: its codes, and its totals and times. */
-const CODES = 14
+const CODES = 16
 const SUMS = 5
 
-/** Holds the rows of a query until it is known whether the query returned all of them. A row takes 96 bytes. */
+/** Holds the rows of a query until it is known whether the query returned all of them. A row takes 104 bytes. */
 export interface HeldRows {
   /** Stores a row. `isWanted` is returned with it. */
   readonly add: (row: FlowRow, isWanted: boolean) => void
@@ -40,6 +40,8 @@ export function holdRows(): HeldRows {
       codes[at++] = given.state
       codes[at++] = given.rules
       codes[at++] = given.draftDecision
+      codes[at++] = given.network
+      codes[at++] = given.clientType
       codes[at++] = given.variant
       codes[at] = isWanted ? 1 : 0
       at = size * SUMS
@@ -68,6 +70,8 @@ export function holdRows(): HeldRows {
         row.state = codes[at++]!
         row.rules = codes[at++]!
         row.draftDecision = codes[at++]!
+        row.network = codes[at++]!
+        row.clientType = codes[at++]!
         row.variant = codes[at++]!
         const isWanted = codes[at] === 1
         at = place * SUMS
@@ -115,7 +119,7 @@ export function createSeenRows(): SeenRows {
   let high = new Uint32Array(places)
   let parts = new Uint16Array(places)
   let states = new Uint16Array(places)
-  const identity = new Int32Array(12)
+  const identity = new Int32Array(14)
 
   const placeOf = (one: number, other: number): number => {
     let place = one & (places - 1)
@@ -154,6 +158,8 @@ export function createSeenRows(): SeenRows {
       identity[9] = row.rules
       identity[10] = row.draftDecision
       identity[11] = row.variant
+      identity[12] = row.network
+      identity[13] = row.clientType
       let one = 0x2545f491
       let other = 0x1b873593
       for (let at = 0; at < identity.length; at++) {

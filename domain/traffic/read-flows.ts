@@ -1,12 +1,13 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
-import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
+import { EXTERNAL_NETWORK, MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'
+import { takeFromOutside, type SeenFromOutside } from './seen-from-outside.js'
 import { readInParts } from './read-parts.js'
 import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
@@ -63,6 +64,7 @@ export interface FlowsRead {
   totals: Measures
   /** The filters that the PCE cannot apply, so that this server applied them to the rows. */
   appliedToRows: readonly string[]
+  seenFromOutside: SeenFromOutside
   /** The reason why rows have no draft decisions although they were requested; otherwise null. */
   draftUnavailable: string | null
 }
@@ -86,17 +88,19 @@ export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete
     const { filters, window } = request
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
+    const outside = takeFromOutside(ctx, encoder, take)
     let rows = 0
     const count = (row: FlowRow) => {
       rows += row.count
       sums.add(0, row)
-      take(row)
+      outside.add(row)
     }
     const { name, draftDecisions } = request
     const asked = { name, query: toQuery(request, rowLimit), keeps: filters?.keeps, draftDecisions }
     const { parts, full, repeated, ...read } = complete
       ? await readInParts(ctx, ask, asked, count)
       : readWhole(await ask(asked, count))
+    const seenFromOutside = await outside.finish()
     return {
       window,
       rowLimit,
@@ -112,6 +116,7 @@ export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete
       totals: sums.of(0).measures,
       appliedToRows: filters?.appliedToRows ?? [],
       draftUnavailable: read.draftUnavailable,
+      seenFromOutside,
     }
   }
 }
@@ -182,7 +187,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
 
 /** Describes in sentences what the counts leave out; empty if they leave out nothing. */
 export function coverageNote(read: FlowsRead): string {
-  const { unparseable, appliedToRows, silentRegions, announced } = read
+  const { unparseable, appliedToRows, silentRegions, announced, seenFromOutside } = read
   return [
     describeLimit(read),
     describeLength(read),
@@ -194,11 +199,20 @@ export function coverageNote(read: FlowsRead): string {
       : `The PCE counted ${announced} rows and sent ${read.pceFlows}: all counts are lower bounds; complete: true divides the query.`,
     unparseable > 0 ? `${unparseable} rows could not be read and are not counted.` : '',
     appliedToRows.length > 0
-      ? `The PCE cannot filter by network, so these filters were applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts the rows before that.`
+      ? `The PCE cannot apply these filters, so they were applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts the rows before that.`
       : '',
+    describeOutside(seenFromOutside),
   ]
     .filter(Boolean)
     .join(' ')
+}
+
+function describeOutside({ rows, unread }: SeenFromOutside): string {
+  if (rows === 0) return ''
+  const those = `${countOf(rows, 'row')} reported off the corporate network (${EXTERNAL_NETWORK})`
+  return unread === null
+    ? `${those}: the address is a managed workload's, but may be another machine's there; not counted as external.`
+    : `${those}: addresses there may be those of managed workloads, which could not be read: ${unread}`
 }
 
 function describeLimit({ full, parts }: FlowsRead): string {

@@ -1,6 +1,6 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { TrafficQuery, TrafficSelector, TrafficServiceFilter } from '../../schemas/pce/traffic.js'
+import type { TrafficFlow, TrafficQuery, TrafficSelector, TrafficServiceFilter } from '../../schemas/pce/traffic.js'
 import {
   loadLabels,
   unresolvedFilter,
@@ -25,16 +25,18 @@ interface TrafficFilterArguments {
   exclude_sources?: readonly LabelReference[]
   include_destinations?: IncludeReferences
   exclude_destinations?: readonly LabelReference[]
+  network?: readonly string[]
+  client_type?: readonly string[]
 }
 
 export interface TrafficFilters {
   sources: TrafficQuery['sources']
   destinations: TrafficQuery['destinations']
   /**
-   * Tests the addresses of a row against filters that the PCE cannot apply, which are networks in CIDR form. Undefined
+   * Tests a row against filters that the PCE cannot apply: addresses in CIDR form, and what reported the row. Undefined
    * if there are none.
    */
-  keeps?: (sourceIp: string, destinationIp: string) => boolean
+  keeps?: (flow: TrafficFlow) => boolean
   /** The filters that `keeps` applies, for messages: `include_sources 10.0.0.0/8`. */
   appliedToRows: string[]
 }
@@ -89,13 +91,44 @@ async function build(
   const sources = await side('sources')
   const destinations = await side('destinations')
   if (unresolved.length > 0) return { unresolved }
-  const applies = sources.keeps !== undefined || destinations.keeps !== undefined
+  const { keeps: keepsSource, appliedToRows: ofSources } = sources
+  const { keeps: keepsDestination, appliedToRows: ofDestinations } = destinations
+  const tests = [
+    ...(keepsSource === undefined ? [] : [({ src }: TrafficFlow) => keepsSource(src.ip)]),
+    ...(keepsDestination === undefined ? [] : [({ dst }: TrafficFlow) => keepsDestination(dst.ip)]),
+    ...reporterTests(args),
+  ]
+  const reporter = (['network', 'client_type'] as const).flatMap((name) =>
+    (args[name] ?? []).map((value) => `${name} ${value}`),
+  )
   return {
     sources: sources.query,
     destinations: destinations.query,
-    ...(applies ? { keeps: (from, to) => (sources.keeps?.(from) ?? true) && (destinations.keeps?.(to) ?? true) } : {}),
-    appliedToRows: [...sources.appliedToRows, ...destinations.appliedToRows],
+    ...(tests.length === 0 ? {} : { keeps: (flow) => tests.every((test) => test(flow)) }),
+    appliedToRows: [...ofSources, ...ofDestinations, ...reporter],
   }
+}
+
+/** Returns the tests for what reported a row: its network, by name or href, and its kind. Case does not matter. */
+function reporterTests({
+  network = [],
+  client_type: type = [],
+}: TrafficFilterArguments): ((flow: TrafficFlow) => boolean)[] {
+  const fold = (text: unknown) => (typeof text === 'string' ? text.trim().toLowerCase() : '')
+  const isIn = (wanted: readonly string[]) => {
+    const words = new Set(wanted.map(fold).filter(Boolean))
+    return (...texts: unknown[]) => texts.some((text) => words.has(fold(text)))
+  }
+  const tests: ((flow: TrafficFlow) => boolean)[] = []
+  if (network.length > 0) {
+    const isWanted = isIn(network)
+    tests.push(({ network: own }) => isWanted(own?.name, own?.href))
+  }
+  if (type.length > 0) {
+    const isWanted = isIn(type)
+    tests.push(({ client_type: own }) => isWanted(own))
+  }
+  return tests
 }
 
 function toBlocks(include: IncludeReferences, argument: string): { nested: boolean; lists: LabelReference[][] } {

@@ -11,7 +11,7 @@ import {
 } from './columns.js'
 import { createDimensionWatch, type AvailableDimensions } from './dimensions.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
-import { endpointIdentity, endpointLabel } from './flow-ends.js'
+import { endpointIdentity, endpointLabel, seenFromOutside } from './flow-ends.js'
 import { groupRows, type Grouping, type Group } from './group-rows.js'
 import type { Measures } from './group-tables.js'
 
@@ -62,8 +62,8 @@ export function createFlowSummary(
   const to = dashed(label.dst)
   const service = { port: portColumn, proto: dashed(protocolNameColumn), policy }
   const identity = endColumns(encoder, (end) => endpointIdentity(end, identityLabels))
-  const external = endColumn(encoder, 'dst', ({ managed, hostname }) =>
-    managed && hostname !== null ? null : 'external',
+  const external = endColumn(encoder, 'dst', (end) =>
+    (end.managed && end.hostname !== null) || seenFromOutside(end) !== null ? null : 'external',
   )
   const blocked = POLICY_DECISIONS.filter(isStopped).map((decision) => encoder.dictionaries.decision.code(decision))
 

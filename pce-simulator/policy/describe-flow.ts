@@ -1,7 +1,9 @@
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
+import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 import { sameObjectKey, type Conversation, type PolicyView } from '../model.js'
+import type { Reality } from '../options.js'
 import type { Verdict } from './judge-end.js'
 import { compileIpList } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
@@ -72,8 +74,16 @@ export function createNodeDescriber(
 }
 
 /** Renders one row. Without a draft verdict, it lacks the fields that `update_rules` adds (P39). */
-export function describeFlow(row: Row, node: (end: End) => FlowNode, draft: Verdict | null): TrafficFlow {
-  const { conversation, resolved, verdict } = row
+export function describeFlow(
+  row: Row,
+  node: (end: End) => FlowNode,
+  draft: Verdict | null,
+  reality: Reality = 'lab',
+): TrafficFlow {
+  const { conversation, resolved: known, verdict } = row
+  const network = networkOf(known[conversation.flowDirection === 'inbound' ? 'dst' : 'src'])
+  const isOutside = reality === 'core-25.2' && network?.name === EXTERNAL_NETWORK
+  const resolved = isOutside ? seenFromOutside(known, conversation) : known
   const { service, flowDirection, transmission } = conversation
   const flow: TrafficFlow = {
     src: node(resolved.src),
@@ -93,15 +103,25 @@ export function describeFlow(row: Row, node: (end: End) => FlowNode, draft: Verd
     timestamp_range: { first_detected: timestamp(row.first), last_detected: timestamp(row.last) },
     dst_bi: row.bytesIn,
     dst_bo: row.bytesOut,
-    client_type: clientType(conversation, resolved),
+    client_type: clientType(conversation, known),
     caps: NO_CAPS,
   }
+  if (network !== null) flow.network = network
   if (transmission !== undefined) flow.transmission = transmission
   if (service.proto === 1 || service.proto === 58) {
     flow.icmp_type = conversation.icmpType ?? null
     flow.icmp_code = conversation.icmpCode ?? null
   }
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
+}
+
+/** The network of an end, which is that of its first interface; null if it is not known. */
+const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
+
+/** The other end of what an endpoint reported off the corporate network is not resolved to its workload (P107). */
+function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
+  const bare = (end: End): End => ({ ...end, workload: null })
+  return flowDirection === 'inbound' ? { ...rest, src: bare(src), dst } : { ...rest, src, dst: bare(dst) }
 }
 
 /**

@@ -107,7 +107,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   const kept = [...rows.values()].slice(0, rowLimit)
   const describe = (row: Row, index: number) => {
     const judged = index >= offset && index < offset + limit ? judgeDraft?.(row.conversation, row.resolved) : null
-    return describeFlow(row, node, judged ?? null)
+    return describeFlow(row, node, judged ?? null, state.reality)
   }
   return { rows: { [Symbol.iterator]: () => mapLazily(kept, describe) }, rowsCount: rows.size, matchesCount }
 }

@@ -14,6 +14,9 @@ export const ANY_IP_LIST_NAMES: readonly string[] = [ANY_IP_LIST_NAME, 'Any (0.0
  */
 export const ALL_SERVICES_NAME = 'All Services'
 
+/** Name of the network that endpoints are on while they are off the corporate network (P107). */
+export const EXTERNAL_NETWORK = 'External'
+
 /** The lists of a service, exactly one of which is in use (P18). */
 export const SERVICE_LISTS = ['service_ports', 'windows_services', 'windows_egress_services'] as const
 export type ServiceList = (typeof SERVICE_LISTS)[number]

@@ -107,3 +107,19 @@ t.test('only ends in selective mode need a rule, and not if the other end has on
   t.equal(createAllowedJudge(null)(flowTo(web)), unknown('unread_policy'))
   t.equal(createAllowedJudge(null)(flowTo(web, { destinationMode: 'full' })), 'yes')
 })
+
+t.test('a rule for the corporate network is undecided where an end is off it', (t) => {
+  const judge = createAllowedJudge(policyOf({ allow: [{ to: WEB, services: [HTTPS] }] }))
+  const away = (one: FlowEnd): FlowEnd => ({ ...one, offNetwork: 'yes' })
+  for (const order of [
+    [web, away(web)],
+    [away(web), web],
+  ])
+    t.same(
+      order.map((one) => judge(flowTo(one))),
+      order.map(({ offNetwork }) => (offNetwork === 'yes' ? unknown('off_network') : 'yes')),
+      'in any order, although the labels are the same',
+    )
+  t.equal(judge(flowTo(web, { source: away(end('client')) })), unknown('off_network'))
+  t.end()
+})

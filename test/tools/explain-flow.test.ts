@@ -250,6 +250,73 @@ t.test('selective mode', async (t) => {
   })
 })
 
+t.test('off the corporate network', async (t) => {
+  const hosts = {
+    home: { ip: '10.0.0.1', labels: 'app=api', mode: 'full' as const, network: 'External', endpoint: true },
+    desk: { ip: '10.0.0.2', labels: 'app=api', mode: 'full' as const, network: 'Corporate', endpoint: true },
+    lost: { ip: '10.0.0.3', labels: 'app=api', mode: 'full' as const, endpoint: true },
+    rack: { ip: '10.0.0.4', labels: 'app=api', mode: 'full' as const },
+    bare: { ip: '10.0.0.5', labels: 'app=api', managed: false, network: 'External' },
+    sql: { ip: '10.0.1.1', labels: 'app=sql', mode: 'full' as const, network: 'Corporate' },
+  }
+  const on = (port: number) => [{ port, proto: 6 }]
+  const allow = [
+    { from: 'app=api', to: 'app=sql', services: on(22) },
+    { from: 'app=sql', to: 'app=api', services: on(22) },
+    { from: 'app=api', to: 'app=sql', services: on(23), network: 'all' as const },
+    { from: 'app=api', to: 'app=sql', services: on(24), network: 'non_brn' as const },
+  ]
+  const deny = [{ from: 'app=api', to: 'app=sql', services: on(25) }]
+  const bench = await startBench(t, {
+    estate: handMade({ hosts, ruleSets: [{ name: 'all', scope: '', allow, deny }] }),
+  })
+  const ask = (source: string, port: number, destination = 'sql') =>
+    bench.ok(TOOL, { source, destination, port, proto: 'tcp', lookback_days: 0 })
+  const verdictOf = async (source: string, port: number, destination = 'sql') =>
+    (await ask(source, port, destination)).active.verdict
+
+  await t.test('rules for it are undecided at either end, and the answer says whose network it is', async (t) => {
+    const { active, not_judged: notes } = await ask('home', 22)
+    t.same(active, {
+      verdict: 'uncertain',
+      why: 'allowed or blocked: rules for the corporate network, at an end off it (assumes P107) decide.',
+    })
+    t.equal(notes[0], 'home is off the corporate network (on External); whether rules for it reach there is not known.')
+    t.equal(await verdictOf('sql', 22, 'home'), 'uncertain', 'the destination')
+    t.equal(await verdictOf('10.0.0.1', 22), 'uncertain', 'by its address')
+    t.equal(await verdictOf('home', 26), 'blocked', 'no rule is about it')
+  })
+
+  await t.test('an endpoint whose network is not named may be off it', async (t) => {
+    const { active, not_judged: notes } = await ask('lost', 22)
+    t.equal(active.verdict, 'uncertain')
+    t.match(notes[0], /^lost may be off the corporate network/)
+  })
+
+  await t.test('other ends, and rules for all networks, are judged as before', async (t) => {
+    for (const source of ['desk', 'rack', 'bare']) t.equal(await verdictOf(source, 22), 'allowed', source)
+    t.equal(await verdictOf('home', 23), 'allowed', 'all networks')
+    for (const source of ['home', 'desk']) t.equal(await verdictOf(source, 24), 'uncertain', `non_brn, ${source}`)
+  })
+
+  await t.test('ends with the same labels are two kinds where their networks differ', async (t) => {
+    const { pairs } = await bench.ok(TOOL, {
+      source: 'app=api',
+      destination: 'sql',
+      port: 22,
+      proto: 'tcp',
+      lookback_days: 0,
+    })
+    t.same(
+      pairs.outcomes.map(({ active, pairs: count }: Json) => [active, count]),
+      [
+        ['allowed', 3],
+        ['uncertain', 2],
+      ],
+    )
+  })
+})
+
 t.test('draft and active policy', async (t) => {
   const bench = await start(t)
   await bench.pce.rules.create(

@@ -31,6 +31,10 @@ export interface HandMadeHost {
   managed?: boolean
   online?: boolean
   os?: string
+  /** Name of the network of its interface. */
+  network?: string
+  /** True for a laptop. */
+  endpoint?: boolean
 }
 
 export interface HandMadeFlow {
@@ -73,6 +77,7 @@ export interface HandMadeRule {
   /** Consumers from anywhere, not only the scope. */
   extra?: boolean
   enabled?: boolean
+  network?: 'brn' | 'non_brn' | 'all'
 }
 
 /** Exactly one of these (P18). */
@@ -89,6 +94,9 @@ export interface HandMadeEstate {
   /** Labels beside those of hosts and rules. */
   labels?: string[]
 }
+
+const networkOf = ({ network: name }: HandMadeHost) =>
+  name === undefined ? {} : { network: { href: `/orgs/1/networks/${name}`, name } }
 
 /** The estate as the simulator takes it (`startBench(t, { estate })`). All of its policy is provisioned. */
 export function handMade(parts: HandMadeEstate): Estate {
@@ -122,7 +130,7 @@ export function handMade(parts: HandMadeEstate): Estate {
     description: null,
     managed: host.managed ?? true,
     public_ip: null,
-    interfaces: [{ name: 'eth0', link_state: 'up', address: host.ip, cidr_block: 24 }],
+    interfaces: [{ name: 'eth0', link_state: 'up', address: host.ip, cidr_block: 24, ...networkOf(host) }],
     labels: wordsOf(host.labels).map((text) => ({ href: labelHref(text) })),
     os_id: host.os ?? 'ubuntu-x86_64-jammy',
     online: host.online ?? true,
@@ -131,7 +139,13 @@ export function handMade(parts: HandMadeEstate): Estate {
     ven:
       host.managed === false
         ? null
-        : { href: hrefOf(name).replace('/workloads/', '/vens/'), hostname: name, name: null, status: 'active' },
+        : {
+            href: hrefOf(name).replace('/workloads/', '/vens/'),
+            hostname: name,
+            name: null,
+            status: 'active',
+            ...(host.endpoint === true && { ven_type: 'endpoint' }),
+          },
     ...STAMP,
   }))
 
@@ -146,7 +160,7 @@ export function handMade(parts: HandMadeEstate): Estate {
   const rule = (
     set: number,
     kind: 'sec_rules' | 'deny_rules',
-    { from, to, services = [ALL_SERVICES], egress, extra, enabled }: HandMadeRule,
+    { from, to, services = [ALL_SERVICES], egress, extra, enabled, network }: HandMadeRule,
   ) => ({
     href: `${DRAFT}/rule_sets/${set}/${kind}/${(ids += 1)}`,
     enabled: enabled ?? true,
@@ -155,6 +169,7 @@ export function handMade(parts: HandMadeEstate): Estate {
     ingress_services: services.map((one) => (typeof one === 'string' ? serviceRef(one) : one)),
     ...(egress !== undefined && { egress_services: egress.map(serviceRef) }),
     unscoped_consumers: extra ?? false,
+    ...(network !== undefined && { network_type: network }),
     ...(kind === 'sec_rules'
       ? { resolve_labels_as: { providers: ['workloads' as const], consumers: ['workloads' as const] } }
       : {}),

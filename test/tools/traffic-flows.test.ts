@@ -200,7 +200,7 @@ t.test('refuses unknown dimensions before any request', async (t) => {
     body.valid.join(' '),
     'source destination source_app dest_app ip_list service labels src_ip src_name src_hostname src_fqdn src_ip_lists dst_ip ' +
       'dst_name dst_hostname dst_fqdn dst_ip_lists port proto policy_decision process_name windows_service_name user_name flow_direction state ' +
-      'matched_rules draft_policy_decision src_app src_env src_role dst_app dst_env dst_role',
+      'matched_rules network client_type draft_policy_decision src_app src_env src_role dst_app dst_env dst_role',
     'each dimension once, by one name',
   )
   t.notOk(bench.simulator.requests.slice(before).some(({ method }) => method === 'POST'))
@@ -338,4 +338,95 @@ t.test("each group adds up to the PCE's rows on generated traffic", async (t) =>
   }
   t.equal(answer.truncated, false)
   t.same([...apps].sort(), [...truth].sort())
+})
+
+t.test('off the corporate network', async (t) => {
+  const hosts = {
+    home: { ip: '10.0.0.1', labels: 'app=api env=lab', network: 'External', endpoint: true },
+    desk: { ip: '10.0.0.2', labels: 'app=api env=lab', network: 'Corporate', endpoint: true },
+    'sql-1': { ip: '10.0.1.1', labels: 'app=sql env=lab', network: 'Corporate' },
+    'sql-2': { ip: '10.0.1.2', labels: 'app=sql env=lab', network: 'Corporate' },
+    twin: { ip: '10.0.1.2', labels: 'app=sql env=lab', network: 'Corporate' },
+    old: { ip: '10.0.1.9', managed: false },
+  }
+  const flows = [
+    { from: 'home', to: 'sql-1', port: 445, connections: 5, fqdn: 'sql-1.example.com' },
+    { from: 'home', to: 'sql-2', port: 445, connections: 4 },
+    { from: 'home', to: 'old', port: 445, connections: 3 },
+    { from: 'home', to: '8.8.8.8', port: 53, proto: 17, connections: 2 },
+    { from: 'sql-1', to: 'home', port: 22, direction: 'inbound' as const },
+    { from: 'desk', to: 'sql-1', port: 445, connections: 7 },
+  ]
+  const bench = await startBench(t, { estate: handMade({ hosts, flows }), reality: 'core-25.2' })
+  const ANY = '(Any (0.0.0.0/0 and ::/0))'
+  const requests = (path: string) => bench.simulator.requests.filter((one) => one.path.endsWith(path)).length
+
+  await t.test('an address of a managed workload is marked, and no external destination', async (t) => {
+    const {
+      external_destinations: external,
+      blocked,
+      app_to_app: apps,
+      totals,
+    } = await bench.ok('get-traffic-flows-summary', WEEK)
+    t.same(
+      external.map(({ to, connections }: Json) => `${to} ${connections}`),
+      [`10.0.1.9 ${ANY} 3`, `8.8.8.8 ${ANY} 2`],
+    )
+    t.same(
+      blocked.map(({ from, to, connections }: Json) => `${from} > ${to} ${connections}`),
+      [
+        'desk > sql-1 7',
+        'home > 10.0.1.1 (address of sql-1, seen from outside) 5',
+        'home > 10.0.1.2 (address of sql-2 or 1 more, seen from outside) 4',
+        `home > 10.0.1.9 ${ANY} 3`,
+        `home > 8.8.8.8 ${ANY} 2`,
+        '10.0.1.1 (address of sql-1, seen from outside) > home 1',
+      ],
+    )
+    t.ok(apps.some(({ from, to }: Json) => from === 'api (lab)' && to === 'address of sql-1, seen from outside'))
+    t.equal(
+      totals.coverage_note,
+      "3 rows reported off the corporate network (External): the address is a managed workload's, but may be another machine's there; not counted as external.",
+    )
+  })
+
+  await t.test('the network and what reported are dimensions and filters', async (t) => {
+    const by = { ...WEEK, group_by: ['network', 'client_type'] }
+    const all = await bench.ok(TOOL, by)
+    t.same(lines(all, 'network', 'client_type'), ['External endpoint 15', 'Corporate endpoint 7'])
+    t.same(lines(await bench.ok(TOOL, { ...by, network: ['corporate'] }), 'network'), ['Corporate 7'])
+    t.same(lines(await bench.ok(TOOL, { ...by, network: ['/orgs/1/networks/External'] }), 'network'), ['External 15'])
+    const servers = await bench.ok(TOOL, { ...by, client_type: ['server', 'flowlink'] })
+    partial(t, servers, {
+      total_rows: 0,
+      total_pce_flows: 6,
+      coverage_note: /client_type server, client_type flowlink/,
+    })
+    t.equal((await bench.ok(TOOL, { ...by, network: [], client_type: [] })).total_rows, 2, 'empty means all')
+    const summary = await bench.ok('get-traffic-flows-summary', { ...WEEK, network: ['External'] })
+    t.equal(summary.totals.rows, 5)
+    t.ok(['network', 'client_type'].every((name) => summary.available_dimensions.named.includes(name)))
+  })
+
+  await t.test(
+    'workloads are looked up only for such rows; where they cannot be read, the answer says so',
+    async (t) => {
+      bench.simulator.clearRequests()
+      const rows = { ...WEEK, group_by: ['dst_name'] }
+      await bench.ok(TOOL, { ...rows, network: ['Corporate'] })
+      t.equal(requests('/workloads'), 0)
+      t.same(
+        lines(await bench.ok(TOOL, { ...rows, include_services: [{ port: 445 }], network: ['External'] }), 'dst_name'),
+        ['address of sql-1, seen from outside 5', 'address of sql-2 or 1 more, seen from outside 4', '- 3'],
+      )
+      t.equal(requests('/workloads'), 3, 'one for each address')
+      bench.simulator.faults.add({ kind: 'status', path: /\/workloads$/, times: 20, status: 403 })
+      const unread = await bench.ok(TOOL, { ...rows, network: ['External'] })
+      t.match(
+        unread.coverage_note,
+        /5 rows reported off the corporate network \(External\): addresses there may be those of managed workloads, which could not be read: /,
+      )
+      bench.simulator.faults.clear()
+    },
+  )
 })

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { findNearMisses } from '../../domain/explain/find-near-misses.js'
-import type { Members } from '../../domain/explain/find-members.js'
+import type { Member, Members } from '../../domain/explain/find-members.js'
 import { holdAgainstPce, type PceCheck } from '../../domain/explain/hold-against-pce.js'
 import { speaks } from '../../domain/explain/judge-members.js'
 import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js'
@@ -13,6 +13,7 @@ import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { coverageNote } from '../../domain/traffic/read-flows.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
+import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 import { StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
@@ -254,6 +255,20 @@ function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce
   return { agrees: false, pairs: checked, differences: [...differences], note }
 }
 
+/** Says which workloads are off the corporate network, or may be, so that rules for it are undecided there. */
+function listOffNetwork(members: readonly Member[]): string[] {
+  const tell = (isSure: boolean) => {
+    const [first, ...others] = members.filter(({ offNetwork = 'no' }) => offNetwork === (isSure ? 'yes' : 'perhaps'))
+    if (first === undefined) return []
+    const who = others.length === 0 ? first.name : `${first.name} and ${others.length} more`
+    const are = isSure ? (others.length === 0 ? 'is' : 'are') : 'may be'
+    return [
+      `${who} ${are} off the corporate network (on ${EXTERNAL_NETWORK}); whether rules for it reach there is not known.`,
+    ]
+  }
+  return [...tell(true), ...tell(false)]
+}
+
 function listNotJudged({ sources, destinations, versions, verdict, service }: JudgedFlow): string[] {
   const undecided = verdict.rules.filter((rule) => speaks(rule) !== 'yes')
   const reasons = reasonsOf(...undecided.flatMap(({ atSource, atDestination }) => [atSource, atDestination]))
@@ -264,6 +279,7 @@ function listNotJudged({ sources, destinations, versions, verdict, service }: Ju
   return [
     ...sources.notes,
     ...destinations.notes,
+    ...listOffNetwork([...sources.members, ...destinations.members]),
     ...(reasons === undefined ? [] : [`Rules that may be about the flow: ${reasons}.`]),
     ...(rest === undefined || rest === reasons ? [] : [`Undecided: ${rest}.`]),
     ...(service.runs === undefined && reasons?.includes('processes') === true

@@ -1,0 +1,23 @@
+import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
+
+/** A network as interfaces and rows of traffic name it. */
+type Network = { name?: string | null } | null | undefined
+
+/** Whether an end is off the corporate network (P107). */
+export type OffNetwork = 'yes' | 'no' | 'perhaps'
+
+/**
+ * Tells from the networks of an end whether it is off the corporate network (P107). An endpoint, which moves between
+ * networks, may be off it if no network is named.
+ */
+export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {
+  const names = networks.flatMap((network) => nameOf(network) ?? [])
+  const outside = names.filter((name) => name === EXTERNAL_NETWORK.toLowerCase())
+  if (outside.length > 0) return outside.length === networks.length ? 'yes' : 'perhaps'
+  return names.length === 0 && isEndpoint ? 'perhaps' : 'no'
+}
+
+function nameOf(network: Network): string | null {
+  const name: unknown = network?.name
+  return typeof name === 'string' && name.trim() !== '' ? name.trim().toLowerCase() : null
+}

@@ -1,0 +1,93 @@
+import ipaddr from 'ipaddr.js'
+import { PceError } from '../../pce-client/index.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { ToolError } from '../../schemas/errors.js'
+import { pickEvery } from '../inventory/fetch-every.js'
+import { addressFilter } from '../inventory/match-exactly.js'
+import { isAddress } from '../inventory/parse-addresses.js'
+import { isManaged } from '../inventory/workloads.js'
+import { workInTurns } from '../text/pace-work.js'
+import type { AskContext } from './ask-flows.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import { holdRows } from './hold-rows.js'
+
+/** What is known about addresses that rows name from off the corporate network (P107). */
+export interface SeenFromOutside {
+  /** The rows to or from an address of a managed workload; where workloads could not be read, to or from any address. */
+  rows: number
+  /** Why the workloads could not be read; null if they were, or did not need to be. */
+  unread: string | null
+}
+
+/** How many addresses are looked up one by one; for more, all workloads are read. */
+const MOST_LOOKED_UP = 5
+
+/**
+ * Passes rows on at once, except those with an address that was seen from off the corporate network: they wait until it
+ * is known which of these addresses managed workloads have.
+ */
+export function takeFromOutside(
+  ctx: Pick<AskContext, 'pce' | 'signal'>,
+  { ends }: FlowEncoder,
+  take: (row: FlowRow) => void,
+): { add(row: FlowRow): void; finish(): Promise<SeenFromOutside> } {
+  const held = holdRows()
+  let rows = 0
+  const pass = (row: FlowRow) => {
+    if (ends.end(row.src).bearer != null || ends.end(row.dst).bearer != null) rows += row.count
+    take(row)
+  }
+  let waiting = 0
+  return {
+    add(row) {
+      if (!ends.isOpen(row.src) && !ends.isOpen(row.dst)) return pass(row)
+      waiting += row.count
+      held.add(row, row.count === 1)
+    },
+    async finish() {
+      const addresses = ends.openAddresses()
+      const read = addresses.size === 0 ? new Map<string, string>() : await readBearers(ctx, addresses)
+      const unread = typeof read === 'string' ? read : null
+      ends.close((address) => (typeof read === 'string' ? null : (read.get(spell(address)) ?? null)))
+      const replay = held.replay((row, isCounted) => {
+        row.count = isCounted ? 1 : 0
+        pass(row)
+      })
+      await workInTurns(replay, ctx.signal)
+      return { rows: unread === null ? rows : rows + waiting, unread }
+    },
+  }
+}
+
+const spell = (address: string): string => (isAddress(address) ? ipaddr.process(address).toString() : address)
+
+/** Returns the names of the managed workloads that have these addresses, or why they could not be read. */
+async function readBearers(
+  { pce, signal }: Pick<AskContext, 'pce' | 'signal'>,
+  addresses: ReadonlySet<string>,
+): Promise<Map<string, string> | string> {
+  const wanted = new Set([...addresses].map(spell))
+  const names = new Map<string, Set<string>>()
+  const look = (workload: Workload): undefined => {
+    if (workload.deleted === true || !isManaged(workload)) return
+    for (const { address } of workload.interfaces ?? []) {
+      const own = address === undefined ? '' : spell(address)
+      if (wanted.has(own))
+        names.set(own, (names.get(own) ?? new Set()).add(workload.name ?? workload.hostname ?? workload.href))
+    }
+  }
+  const each =
+    wanted.size <= MOST_LOOKED_UP
+      ? [...wanted].map((address) => ({ ip_address: addressFilter(true, address) }))
+      : [{ managed: true }]
+  try {
+    for (const params of each) await pickEvery({ api: pce.workloads, params, signal }, look)
+  } catch (error) {
+    if (signal.aborted || !(error instanceof PceError || error instanceof ToolError)) throw error
+    return error.message
+  }
+  return new Map([...names].map(([address, of]) => [address, tellNames([...of].sort())]))
+}
+
+const tellNames = ([first, ...others]: readonly string[]): string =>
+  others.length === 0 ? (first as string) : `${first} or ${others.length} more`
