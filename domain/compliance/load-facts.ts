@@ -10,7 +10,7 @@ import { createAllowedJudge } from '../policy/judge-allowed.js'
 import { loadSnapshot, withDenyRules } from '../policy/load-snapshot.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
-import { createFlowReader, describeReading, type Reading } from '../traffic/read-flows.js'
+import { createConversationReader, describeReading, type Reading } from '../traffic/read-flows.js'
 import { classifyEnd, createExposureMeter, findBroadLists, type EndFacts, type TrafficExposure } from './exposure.js'
 import {
   MOST_EVENTS,
@@ -133,7 +133,7 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
  * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
  * every policy decision, because flows that no VEN judged pass too. Each row counts once.
  *
- * @param complete as for createFlowReader
+ * @param complete as for createConversationReader
  * @throws what the flow reader throws
  */
 export async function readExposure(
@@ -160,7 +160,7 @@ export async function readExposure(
     createAllowedJudge(valueOf(sources.policy) ?? null),
     ports,
   )
-  const read = createFlowReader(ctx, encoder, complete)
+  const read = createConversationReader(ctx, encoder, complete)
   const request = { name: 'mcp-compliance-check', window: assessment.window }
   const finish = (reading: Reading) => ({ exposure: meter.finish(reading.flows_truncated), reading })
   if (wanted.length === 0) return finish(describeReading(await read(request, (row) => meter.add(row))))

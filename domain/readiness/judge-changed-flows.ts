@@ -13,7 +13,7 @@ import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
-import { createFlowReader } from '../traffic/read-flows.js'
+import { createConversationReader } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce } from './tally-decisions.js'
 
@@ -77,7 +77,7 @@ export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signa
  * inbound and the outbound read. If the traffic could not be read, resolves with a sentence that says why, and `take`
  * is not called. Rejects when cancelled.
  *
- * @param complete as for `createFlowReader`
+ * @param complete as for `createConversationReader`
  */
 export async function judgeChangedFlows(
   ctx: JudgingContext,
@@ -108,14 +108,14 @@ export async function judgeChangedFlows(
     // Traffic between the changed ends appears in both answers and must count once, as in readBothWays.
     const destinations = new Set<number>()
     let repeated = 0
-    const read = createFlowReader(ctx, encoder, complete)
+    const read = createConversationReader(ctx, encoder, complete)
     const request = { name, window: lookbackWindow(ctx.now(), days) }
     const inbound = await read({ ...request, filters: { sources: anything(), destinations: filter } }, (row) => {
       destinations.add(row.dst)
       keep('dst', row)
     })
     const outbound = await read({ ...request, filters: { sources: filter, destinations: anything() } }, (row) => {
-      if (destinations.has(row.dst)) repeated += row.count
+      if (destinations.has(row.dst)) repeated += row.reports
       else keep('src', row)
     })
     const policy = isEnforcing(to) || hasBlocked ? await readPolicyInForce(pce, signal, labels) : null

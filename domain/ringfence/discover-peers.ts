@@ -16,7 +16,7 @@ import { dashed, endColumn, portColumn, protocolColumn, textColumn, wholeEndColu
 import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
 import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
-import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
+import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
 
@@ -75,7 +75,7 @@ export async function discoverFlows(
   outboundRules: boolean,
 ): Promise<Discovery> {
   const encoder = createFlowEncoder(labels)
-  const read = createFlowReader(ctx, encoder, complete)
+  const read = createConversationReader(ctx, encoder, complete)
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
   const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
   const ownMode = (end: FlowEnd) =>

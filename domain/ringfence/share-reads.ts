@@ -5,7 +5,7 @@ import { PRODUCTION_ENVS, rankInfrastructure, type InfrastructureRow } from '../
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
-import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
+import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { workInTurns } from '../text/pace-work.js'
 import { lookbackWindow, type TrafficWindow } from '../traffic/traffic-window.js'
 import type { SourceChoice } from './choose-sources.js'
@@ -88,7 +88,7 @@ async function rankEstate(
   const encoder = createFlowEncoder(labels)
   const graph = collectAppGraph(encoder)
   const request = { name: 'mcp-ringfence-estate', window, decisions: JUDGED_DECISIONS }
-  const read = await createFlowReader(ctx, encoder, complete)(request, graph.add)
+  const read = await createConversationReader(ctx, encoder, complete)(request, graph.add)
   const { rows } = await workInTurns(rankInfrastructure(graph.finish(), OPTIONS), ctx.signal)
   return { rows, read }
 }

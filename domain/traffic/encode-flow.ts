@@ -27,6 +27,8 @@ export interface FlowRow {
   variant: number
   /** How many rows this one counts as: 1, or 0 if an earlier part of the same traffic already had it (D137). */
   count: 0 | 1
+  /** How many rows of the PCE this one stands for: more than one where both ends reported a conversation. */
+  reports: number
   connections: number
   /** Bytes into and out of the destination. */
   bytesIn: number
@@ -131,6 +133,7 @@ export const emptyRow = (): FlowRow => ({
   clientType: 0,
   variant: 0,
   count: 1,
+  reports: 1,
   connections: 0,
   bytesIn: 0,
   bytesOut: 0,

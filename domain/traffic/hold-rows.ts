@@ -7,8 +7,10 @@ const SUMS = 5
 
 /** Holds the rows of a query until it is known whether the query returned all of them. A row takes 104 bytes. */
 export interface HeldRows {
-  /** Stores a row. `isWanted` is returned with it. */
-  readonly add: (row: FlowRow, isWanted: boolean) => void
+  /** Stores a row and returns its place, counted from 0. `isWanted` is returned with it. */
+  readonly add: (row: FlowRow, isWanted: boolean) => number
+  /** Adds the totals and times of a row to those of the row in a place. */
+  readonly addTo: (place: number, row: FlowRow) => void
   /** Removes all rows but keeps the memory for the next ones. */
   clear(): void
   /** Passes on every stored row. The row object is reused, so it is valid only until the next one. */
@@ -50,7 +52,16 @@ export function holdRows(): HeldRows {
       sums[at++] = given.bytesOut
       sums[at++] = given.first
       sums[at] = given.last
-      size++
+      return size++
+    },
+    addTo(place, given) {
+      const at = place * SUMS
+      sums[at]! += given.connections
+      sums[at + 1]! += given.bytesIn
+      sums[at + 2]! += given.bytesOut
+      // Comparisons with NaN are false, so a missing time never replaces a known one.
+      if (Number.isNaN(sums[at + 3]) || given.first < sums[at + 3]!) sums[at + 3] = given.first
+      if (Number.isNaN(sums[at + 4]) || given.last > sums[at + 4]!) sums[at + 4] = given.last
     },
     clear() {
       size = 0
@@ -80,7 +91,7 @@ export function holdRows(): HeldRows {
         row.bytesOut = sums[at++]!
         row.first = sums[at++]!
         row.last = sums[at]!
-        row.count = 1
+        row.count = row.reports = 1
         take(row, isWanted)
         if (place % 256 === 255) yield
       }
@@ -96,7 +107,7 @@ function doubled<T extends Int32Array | Float64Array>(from: T, to: T): T {
 /** Remembers the rows of earlier parts of the same traffic, so that a row that occurs again is not counted twice. */
 export interface SeenRows {
   /**
-   * Checks whether an earlier part already had this row. If so, `count` becomes 0 and `state` that of the latest
+   * Checks whether an earlier part already had this row. If so, `count` and `reports` become 0 and `state` that of the latest
    * observation, which the earlier part has because the latest traffic is read first. A row that occurs twice in its
    * own part counts twice.
    * @param part the number of the row's part, from 1.
@@ -119,7 +130,7 @@ export function createSeenRows(): SeenRows {
   let high = new Uint32Array(places)
   let parts = new Uint16Array(places)
   let states = new Uint16Array(places)
-  const identity = new Int32Array(14)
+  const identity = new Int32Array(IDENTITY)
 
   const placeOf = (one: number, other: number): number => {
     let place = one & (places - 1)
@@ -145,21 +156,7 @@ export function createSeenRows(): SeenRows {
 
   return {
     mark(row, part) {
-      // The values that identify a row.
-      identity[0] = row.src
-      identity[1] = row.dst
-      identity[2] = row.port
-      identity[3] = row.proto
-      identity[4] = row.process
-      identity[5] = row.windowsService
-      identity[6] = row.user
-      identity[7] = row.decision
-      identity[8] = row.direction
-      identity[9] = row.rules
-      identity[10] = row.draftDecision
-      identity[11] = row.variant
-      identity[12] = row.network
-      identity[13] = row.clientType
+      writeIdentity(row, identity)
       let one = 0x2545f491
       let other = 0x1b873593
       for (let at = 0; at < identity.length; at++) {
@@ -178,13 +175,34 @@ export function createSeenRows(): SeenRows {
           states[place] = row.state
           if (++size > places * MOST_FULL) grow()
         } else {
-          row.count = 0
+          row.count = row.reports = 0
           row.state = states[place]!
         }
         return
       }
     },
   }
+}
+
+/** How many values identify a row. */
+export const IDENTITY = 14
+
+/** Writes the values that identify a row: the same row has them in every part. */
+export function writeIdentity(row: FlowRow, identity: Int32Array): void {
+  identity[0] = row.src
+  identity[1] = row.dst
+  identity[2] = row.port
+  identity[3] = row.proto
+  identity[4] = row.process
+  identity[5] = row.windowsService
+  identity[6] = row.user
+  identity[7] = row.decision
+  identity[8] = row.direction
+  identity[9] = row.rules
+  identity[10] = row.draftDecision
+  identity[11] = row.variant
+  identity[12] = row.network
+  identity[13] = row.clientType
 }
 
 /** Mixes a number into a hash, so that each of its bits affects every bit of the hash. */

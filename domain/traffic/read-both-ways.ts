@@ -43,7 +43,7 @@ export async function readBothWays(
   const outbound = await read(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
-      if (destinations.has(row.dst)) repeated += row.count
+      if (destinations.has(row.dst)) repeated += row.reports
       // The flow stays within the application, but the first answer had no row with this destination: it was cut off,
       // or the flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')

@@ -4,9 +4,11 @@ import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { EXTERNAL_NETWORK, MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { countOf } from '../text/describe-numbers.js'
+import { workInTurns } from '../text/pace-work.js'
 import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'
+import { countReports, mergeReports } from './pair-reports.js'
 import { takeFromOutside, type SeenFromOutside } from './seen-from-outside.js'
 import { readInParts } from './read-parts.js'
 import type { TrafficFilters } from './resolve-filters.js'
@@ -60,6 +62,10 @@ export interface FlowsRead {
   announced: number | null
   /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
   rawObservations: number | null
+  /** Whether rows are passed on as they are, or each conversation once. */
+  counts: 'reports' | 'conversations'
+  /** The connections that are in the rows twice, because both ends of a conversation reported them. */
+  repeatedConnections: number
   /** The totals of all analysed rows. */
   totals: Measures
   /** The filters that the PCE cannot apply, so that this server applied them to the rows. */
@@ -77,18 +83,36 @@ export interface FlowReader {
 }
 
 /**
- * Creates the reader for the queries of one call. Progress is reported at the start and after every poll and batch, and
+ * Creates the reader for the queries of one call, for answers that show what the PCE recorded: a conversation that both
+ * ends reported is passed on as two rows, and the reader counts what is in them twice. Progress is reported at the start and after every poll and batch, and
  * rises by one each time across all queries, because nobody knows how long the PCE will take. Cancelling the call stops
  * reading and deletes the query on the PCE. The reader throws whatever the client's streamTrafficFlows throws.
  * @param complete divide a query that reaches its row limit until every part is complete (D136).
  */
-export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader {
+export const createFlowReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
+  createReader(ctx, encoder, complete, 'reports')
+
+/**
+ * Like `createFlowReader`, for judgements: a conversation that both ends reported is passed on once, with the greater
+ * number of connections and, where the ends differ, with the stricter decision first.
+ */
+export const createConversationReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
+  createReader(ctx, encoder, complete, 'conversations')
+
+function createReader(
+  ctx: AskContext,
+  encoder: FlowEncoder,
+  complete: boolean,
+  counts: FlowsRead['counts'],
+): FlowReader {
   const ask = createFlowAsker(ctx, encoder)
+  const sinkFor = { reports: countReports, conversations: mergeReports }[counts]
   return async (request, take) => {
     const { filters, window } = request
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
-    const outside = takeFromOutside(ctx, encoder, take)
+    const sink = sinkFor(encoder, take)
+    const outside = takeFromOutside(ctx, encoder, sink.add)
     let rows = 0
     const count = (row: FlowRow) => {
       rows += row.count
@@ -101,6 +125,7 @@ export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete
       ? await readInParts(ctx, ask, asked, count)
       : readWhole(await ask(asked, count))
     const seenFromOutside = await outside.finish()
+    await workInTurns(sink.finish(), ctx.signal)
     return {
       window,
       rowLimit,
@@ -113,6 +138,8 @@ export function createFlowReader(ctx: AskContext, encoder: FlowEncoder, complete
       silentRegions: read.silentRegions,
       announced: read.announced,
       rawObservations: read.rawObservations,
+      counts,
+      repeatedConnections: sink.repeated(),
       totals: sums.of(0).measures,
       appliedToRows: filters?.appliedToRows ?? [],
       draftUnavailable: read.draftUnavailable,
@@ -202,6 +229,7 @@ export function coverageNote(read: FlowsRead): string {
       ? `The PCE cannot apply these filters, so they were applied to its rows here: ${appliedToRows.join(', ')}. pce_flows counts the rows before that.`
       : '',
     describeOutside(seenFromOutside),
+    describeRepetition(read),
   ]
     .filter(Boolean)
     .join(' ')
@@ -213,6 +241,14 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
   return unread === null
     ? `${those}: the address is a managed workload's, but may be another machine's there; not counted as external.`
     : `${those}: addresses there may be those of managed workloads, which could not be read: ${unread}`
+}
+
+/** Says whether sums of connections contain both reports of conversations; empty if no two reports were found. */
+function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
+  if (repeated === 0) return ''
+  return counts === 'reports'
+    ? `Both ends report: ${countOf(repeated, 'connection')} ${repeated === 1 ? 'is' : 'are'} in the sums twice, once for each end (flow_direction tells which).`
+    : 'Conversations that both ends reported count once, with the greater number of connections.'
 }
 
 function describeLimit({ full, parts }: FlowsRead): string {

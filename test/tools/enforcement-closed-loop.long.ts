@@ -8,6 +8,7 @@ import type { EnforcementMode } from '../../schemas/pce/workload.js'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import { handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
+import { onceEach } from './once-each.js'
 import { randomCase } from './random-estate.js'
 
 const MODES = ['idle', 'visibility_only', 'selective', 'full'] as const
@@ -48,7 +49,7 @@ type Counts = Record<'cut' | 'opened' | 'stays_allowed' | 'stays_blocked', numbe
 function compareDecisions(before: TrafficFlow[], after: TrafficFlow[], isOwn: (end: TrafficFlow['src']) => boolean) {
   const now = new Map(after.map((flow) => [idOf(flow), flow]))
   const found = new Map<string, Counts>()
-  for (const flow of before) {
+  for (const flow of onceEach(before)) {
     const [from, to] = [isOwn(flow.src), isOwn(flow.dst)]
     const then = now.get(idOf(flow))
     if (then === undefined) throw new Error(`${idOf(flow)} was not seen again`)

@@ -12,6 +12,7 @@ import {
   type HandMadeRuleSet,
 } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
+import { onceEach } from './once-each.js'
 
 const TOOL = 'enforcement-readiness'
 const SHOP = { app_name: 'shop', env_name: 'prod' }
@@ -807,7 +808,7 @@ t.test('figures of a generated estate match an independent count', async (t) => 
       [direction]: { include: side, exclude: [] },
     })
   const [inbound, outbound] = [await ask('destinations'), await ask('sources')]
-  const rows = [...new Map([...inbound, ...outbound].map((flow) => [JSON.stringify(flow), flow])).values()]
+  const rows = onceEach([...new Map([...inbound, ...outbound].map((flow) => [JSON.stringify(flow), flow])).values()])
   const allowed = rows.filter((flow) => flow.policy_decision === 'allowed')
   t.ok(rows.length > 40 && rows.length < inbound.length + outbound.length, 'some run inside the application')
   const connections = (flows: TrafficFlow[]) => flows.reduce((sum, flow) => sum + (flow.num_connections ?? 0), 0)

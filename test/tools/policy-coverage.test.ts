@@ -6,6 +6,7 @@ import { coverage } from '../../domain/readiness/tally-decisions.js'
 import { partial } from '../partial.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
+import { onceEach } from './once-each.js'
 
 const TOOL = 'get-policy-coverage-report'
 const SHOP = { app_name: 'shop', env_name: 'prod' }
@@ -446,7 +447,7 @@ t.test('figures of a generated estate match an independent count', async (t) => 
       policy_decisions: ['allowed', 'potentially_blocked', 'blocked'],
       [direction]: side,
     })
-  const [inbound, outbound] = [await ask('destinations'), await ask('sources')]
+  const [inbound, outbound] = [onceEach(await ask('destinations')), onceEach(await ask('sources'))]
   const rows = [...new Map([...inbound, ...outbound].map((flow) => [JSON.stringify(flow), flow])).values()]
   const intra = inbound.filter((flow) => outbound.some((other) => JSON.stringify(other) === JSON.stringify(flow)))
   t.ok(intra.length > 3, 'some run inside the application')

@@ -6,7 +6,7 @@ import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
-import { createFlowReader } from '../../domain/traffic/read-flows.js'
+import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectReadiness } from '../../domain/readiness/collect-readiness.js'
 import { describeRingfence } from '../../domain/readiness/score-readiness.js'
@@ -51,7 +51,7 @@ export default defineTool({
     const encoder = createFlowEncoder(index)
     const traffic = collectReadiness(encoder, workloads)
     const window = lookbackWindow(ctx.now(), days)
-    const read = createFlowReader(ctx, encoder, args.complete)
+    const read = createConversationReader(ctx, encoder, args.complete)
     const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
     return showReadiness({
       application: applicationOfLabels(labels),

@@ -6,7 +6,7 @@ import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
-import { createFlowReader } from '../../domain/traffic/read-flows.js'
+import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
 import { countWeaklyAllowed } from '../../domain/readiness/tally-decisions.js'
@@ -51,7 +51,7 @@ export default defineTool({
       draftDecisions: true,
     }
     const reads = await readBothWays(
-      createFlowReader(ctx, encoder, args.complete),
+      createConversationReader(ctx, encoder, args.complete),
       encoder,
       labels,
       request,

@@ -6,7 +6,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
-import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
+import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
 import {
@@ -87,7 +87,7 @@ export default defineTool({
     const unlabelled = askedTarget === undefined ? null : collectUnlabelledSources(encoder)
     let between = 0
     const blocked = encoder.dictionaries.decision.code('blocked')
-    const read = await createFlowReader(
+    const read = await createConversationReader(
       ctx,
       encoder,
       args.complete,

@@ -3,7 +3,7 @@ import { DetailLevel, Count, Flag, Text, Total } from '../../schemas/common.js'
 import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
-import { describeReading, Reading, createFlowReader } from '../../domain/traffic/read-flows.js'
+import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
@@ -76,7 +76,7 @@ export default defineTool({
     const graph = collectAppGraph(encoder)
     const consumption = collectConsumption(encoder)
     let between = 0
-    const read = await createFlowReader(
+    const read = await createConversationReader(
       ctx,
       encoder,
       args.complete,

@@ -15,7 +15,7 @@ export const ByDecision = Type.Object(
 
 /** Output fields about all rows of an application, shared by both reports. */
 export const Judged = {
-  total_flows: Count('Rows that policy decided on, each once: analysed.rows without those that are unknown'),
+  total_flows: Count('Rows that policy decided on: analysed.rows without unknown ones and second reports'),
   total_connections: Count('Of these rows'),
   allowed_by_default_possible: Flag('Selective mode: some rows may have no allow rule'),
 }

@@ -1,0 +1,235 @@
+import { isJudged, JUDGED_DECISIONS, readDecision } from '../../schemas/pce/policy-decisions.js'
+import type { Steps } from '../text/pace-work.js'
+import { endColumns } from './columns.js'
+import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import { createTupleTable } from './group-tables.js'
+import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
+
+/**
+ * How far apart the times of two reports of one conversation may be. VENs report every ten minutes, and their clocks
+ * differ.
+ */
+const MOST_APART_MS = 600_000
+
+/** The end that reported a row. */
+const [SOURCE, DESTINATION] = [0, 1] as const
+
+/** What is stored of each report: the number of rows, the sum of their connections, the first and the last time. */
+const FIELDS = 4
+const [ROWS, CONNECTIONS, FIRST, LAST] = [0, 1, 2, 3] as const
+
+/** The reports of both ends for many things that are identified by tuples, in typed arrays. */
+function createReports(width: number) {
+  const table = createTupleTable(width)
+  let sums = new Float64Array(256 * 2 * FIELDS)
+  const at = (slot: number, end: number, field: number) => sums[(slot * 2 + end) * FIELDS + field]!
+  return {
+    at,
+    /** Returns one number of the tuple in a slot. */
+    key: (slot: number, column: number) => table.at(slot, column),
+    size: () => table.size,
+    add(tuple: Int32Array, end: number, { connections, first, last }: FlowRow): number {
+      const slot = table.slot(tuple)
+      const start = (slot * 2 + end) * FIELDS
+      if (start + 2 * FIELDS > sums.length) {
+        const longer = new Float64Array(2 * sums.length)
+        longer.set(sums)
+        sums = longer
+      }
+      const isNew = sums[start + ROWS]! === 0
+      sums[start + ROWS]! += 1
+      sums[start + CONNECTIONS]! += connections
+      // Comparisons with NaN are false, so a missing time never replaces a known one.
+      if (isNew || Number.isNaN(sums[start + FIRST]) || first < sums[start + FIRST]!) sums[start + FIRST] = first
+      if (isNew || Number.isNaN(sums[start + LAST]) || last > sums[start + LAST]!) sums[start + LAST] = last
+      return slot
+    },
+    greater: (slot: number) => Math.max(at(slot, SOURCE, CONNECTIONS), at(slot, DESTINATION, CONNECTIONS)),
+    lesser: (slot: number) => Math.min(at(slot, SOURCE, CONNECTIONS), at(slot, DESTINATION, CONNECTIONS)),
+    /** True if both ends reported it, and at about the same time as far as they gave times. */
+    isPair(slot: number): boolean {
+      if (at(slot, SOURCE, ROWS) === 0 || at(slot, DESTINATION, ROWS) === 0) return false
+      const isAfter = (one: number, other: number) => at(slot, one, FIRST) - at(slot, other, LAST) > MOST_APART_MS
+      return !isAfter(SOURCE, DESTINATION) && !isAfter(DESTINATION, SOURCE)
+    },
+  }
+}
+
+/**
+ * Creates the function that writes into `tuple` what two reports of one conversation have in common: ends, port,
+ * protocol and everything in `variant`. Their directions are opposite. The program, the user and the rules of a row
+ * belong to the end that reported it, so they differ. The function returns the end that reported the row, or null where
+ * no pair is possible: the row does not say who reported it, or an end is an address alone, which reports nothing.
+ */
+function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
+  const { direction } = encoder.dictionaries
+  const [inbound, outbound] = [direction.code('inbound'), direction.code('outbound')]
+  const identity = endColumns(encoder, ({ workload, name, ip }) => {
+    const object = workload ?? name
+    return object && `${object} ${ip ?? ''}`
+  })
+  return (row: FlowRow): typeof SOURCE | typeof DESTINATION | null => {
+    if (row.direction !== inbound && row.direction !== outbound) return null
+    tuple[0] = identity.src.code(row)
+    tuple[1] = identity.dst.code(row)
+    tuple[2] = row.port
+    tuple[3] = row.proto
+    tuple[4] = row.variant
+    if (tuple[0] === 0 || tuple[1] === 0) return null
+    return row.direction === inbound ? DESTINATION : SOURCE
+  }
+}
+
+/** Receives the rows of a query, possibly in several parts. */
+export interface ReportSink {
+  add(row: FlowRow): void
+  /** Must be called after the last row. */
+  finish(): Steps<void>
+  /** The number of connections that are in the rows of the PCE twice, once for each end. */
+  repeated(): number
+}
+
+/** Passes on every row as it is, and only counts what both ends reported. */
+export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
+  const tuple = new Int32Array(5)
+  const identify = createIdentifier(encoder, tuple)
+  const conversations = createReports(tuple.length)
+  let repeated = 0
+  return {
+    add(row) {
+      const end = identify(row)
+      if (end !== null) conversations.add(tuple, end, row)
+      take(row)
+    },
+    *finish() {
+      for (let slot = 0; slot < conversations.size(); slot++) {
+        if (conversations.isPair(slot)) repeated += conversations.lesser(slot)
+        if (slot % 256 === 255) yield
+      }
+    },
+    repeated: () => repeated,
+  }
+}
+
+/** What is passed on of the rows of a cell. */
+interface Share {
+  /** The end whose rows are passed on; null for none. */
+  end: number | null
+  /** The number of their connections that still count. */
+  left: number
+  /** The number of connections that the other end saw beyond those; the first row gets them. */
+  surplus: number
+}
+
+/**
+ * Passes on every conversation once, with the greater number of connections of its two reports. Of decisions that both
+ * ends report, the stricter ones count first. Where the ends agree about no decision, the report of the stricter end
+ * counts. Rows are held until the last one, because only then it is known what both ends reported (D223).
+ */
+export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
+  const tuple = new Int32Array(5)
+  const identify = createIdentifier(encoder, tuple)
+  const strictnessOf = createStrictness(encoder)
+  // A cell is what a conversation has with one decision of the active and one of the draft policy.
+  const cellTuple = new Int32Array(3)
+  const held = holdRows()
+  const conversations = createReports(tuple.length)
+  const cells = createReports(cellTuple.length)
+  /** The cell and the reporting end of each held row, in one number. */
+  const places: number[] = []
+  /** How many rows of the PCE each conversation has; a row in several parts counts once. */
+  const rows: number[] = []
+  const identity = new Int32Array(IDENTITY)
+  const identities = createTupleTable(IDENTITY)
+  /** The place of the held row with each identity. */
+  const placeOf: number[] = []
+  let repeated = 0
+
+  /** Says what counts of each cell, and by whose report. Cells of no pair are left out. */
+  function* share(): Steps<Map<number, Share>> {
+    const shares = new Map<number, Share>()
+    const ofPairs = new Map<number, number[]>()
+    for (let cell = 0; cell < cells.size(); cell++) {
+      const conversation = cells.key(cell, 0)
+      if (conversations.isPair(conversation)) {
+        const known = ofPairs.get(conversation)
+        if (known === undefined) ofPairs.set(conversation, [cell])
+        else known.push(cell)
+      }
+      if (cell % 256 === 255) yield
+    }
+    const has = (cell: number, end: number) => cells.at(cell, end, ROWS) > 0
+    const strictness = (cell: number) => strictnessOf(cells.key(cell, 1), cells.key(cell, 2))
+    for (const [conversation, own] of ofPairs) {
+      yield
+      repeated += conversations.lesser(conversation)
+      const strictFirst = own.sort((a, b) => strictness(b) - strictness(a))
+      const strictest = strictFirst[0]!
+      const agreed = strictFirst.some((cell) => has(cell, SOURCE) && has(cell, DESTINATION))
+      const stricter = has(strictest, SOURCE) ? SOURCE : DESTINATION
+      let left = conversations.greater(conversation)
+      const isEmpty = left === 0
+      const surplus = agreed ? 0 : left - conversations.at(conversation, stricter, CONNECTIONS)
+      for (const cell of strictFirst) {
+        const more = (field: number) => cells.at(cell, DESTINATION, field) - cells.at(cell, SOURCE, field)
+        const isCounted = agreed ? left > 0 || (isEmpty && cell === strictest) : has(cell, stricter)
+        const end = (more(CONNECTIONS) || more(ROWS)) >= 0 ? DESTINATION : SOURCE
+        const counted = Math.min(cells.greater(cell), left)
+        if (isCounted) left -= counted
+        shares.set(cell, { end: isCounted ? end : null, left: counted, surplus: cell === strictest ? surplus : 0 })
+      }
+    }
+    return shares
+  }
+
+  return {
+    add(row) {
+      const end = identify(row)
+      if (end === null) return take(row)
+      const conversation = conversations.add(tuple, end, row)
+      rows[conversation] = (rows[conversation] ?? 0) + row.count
+      cellTuple[0] = conversation
+      cellTuple[1] = row.decision
+      cellTuple[2] = row.draftDecision
+      const cell = cells.add(cellTuple, end, row)
+      // A row that an earlier part had is added to it, so that as much is held as one query would have returned.
+      writeIdentity(row, identity)
+      const slot = identities.slot(identity)
+      const earlier = placeOf[slot]
+      if (row.count === 0 && earlier !== undefined) return held.addTo(earlier, row)
+      places.push(cell * 2 + end)
+      placeOf[slot] = held.add(row, row.count === 1)
+    },
+    *finish() {
+      const shares = yield* share()
+      let place = 0
+      yield* held.replay((row, isNew) => {
+        const [cell, end] = [places[place]! >> 1, places[place]! & 1]
+        place += 1
+        row.count = row.reports = isNew ? 1 : 0
+        const counted = shares.get(cell)
+        if (counted === undefined) return take(row)
+        if (counted.end !== end || (counted.left === 0 && row.connections > 0)) return
+        const connections = Math.min(row.connections, counted.left)
+        counted.left -= connections
+        row.connections = connections + counted.surplus
+        counted.surplus = 0
+        const conversation = cells.key(cell, 0)
+        row.reports = rows[conversation]!
+        rows[conversation] = 0
+        take(row)
+      })
+    },
+    repeated: () => repeated,
+  }
+}
+
+/** Creates the function that tells how strict a decision of the active policy is and, among equals, one of the draft. */
+function createStrictness({ dictionaries: { decision, draftDecision } }: FlowEncoder) {
+  const rankOf = (word: string | null) => {
+    const read = readDecision(word)
+    return isJudged(read) ? JUDGED_DECISIONS.indexOf(read) + 1 : 0
+  }
+  return (active: number, draft: number): number =>
+    rankOf(decision.value(active)) * (JUDGED_DECISIONS.length + 1) + rankOf(draftDecision.value(draft))
+}
