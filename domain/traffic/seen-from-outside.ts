@@ -50,7 +50,7 @@ export function takeFromOutside(
       const unread = typeof read === 'string' ? read : null
       ends.close((address) => (typeof read === 'string' ? null : (read.get(spell(address)) ?? null)))
       const replay = held.replay((row, isCounted) => {
-        row.count = isCounted ? 1 : 0
+        row.count = row.reports = isCounted ? 1 : 0
         pass(row)
       })
       await workInTurns(replay, ctx.signal)
