@@ -7,6 +7,7 @@ import type { ToolContext } from '../call.js'
 import { scanEvery } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
 import { resolveApplication } from '../inventory/find-labels.js'
+import { NONE_LEFT_OUT, readKubernetesWorkloads, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import { isManaged } from '../inventory/workloads.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
@@ -40,6 +41,8 @@ export interface ChosenWorkloads {
   application: { labels: readonly Label[]; is: Application } | null
   /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
+  /** The Kubernetes workloads of the application, whose modes are those of their namespaces' profiles. */
+  leftOut: LeftOut
 }
 
 /** How a caller selects workloads: by application, or as a list of names and hrefs. */
@@ -67,20 +70,25 @@ export async function chooseWorkloads(
     const text = 'Give app_name and env_name, or workloads, not both: they may mean different ones.'
     throw new ToolError('conflicting_identifiers', text, { arguments: ['app_name', 'env_name', 'workloads'] })
   }
-  if (named !== undefined) return { application: null, workloads: sortOnce(await findNamed(ctx, named)) }
+  if (named !== undefined)
+    return { application: null, workloads: sortOnce(await findNamed(ctx, named)), leftOut: NONE_LEFT_OUT }
   if (app === undefined || env === undefined) {
     const text = 'Say which workloads: give app_name and env_name, or workloads.'
     throw new ToolError('missing_identifier', text, { arguments: ['app_name', 'env_name', 'workloads'] })
   }
   const labels = await resolveApplication(ctx, { app_name: app, env_name: env })
   const workloads = await readApplication(ctx, labels)
+  const filters = { labels: labels.map(({ href }) => href) }
+  const { items, unread } = await readKubernetesWorkloads(ctx, filters, ({ href }) => href)
+  const leftOut = { left: items.length, unread }
   const is = applicationOfLabels(labels)
   if (workloads.length === 0) {
     const text = `No workload has the labels app=${is.app} and env=${is.env}.`
+    const whole = [text, ...tellLeftOut(leftOut)].join(' ')
     const hint = 'Check the labels with get-workloads: a workload has to have both.'
-    throw new ToolError('no_workloads', text, { app: is.app, env: is.env }, { hint })
+    throw new ToolError('no_workloads', whole, { app: is.app, env: is.env }, { hint })
   }
-  return { application: { labels, is }, workloads: sortOnce(workloads) }
+  return { application: { labels, is }, workloads: sortOnce(workloads), leftOut }
 }
 
 /**

@@ -2,6 +2,7 @@ import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
 import { scanWhole } from '../inventory/fetch-every.js'
+import { isKubernetes, KUBERNETES_LIMITS, readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { isManaged } from '../inventory/workloads.js'
 import { nearNames } from '../text/compare-texts.js'
@@ -49,7 +50,7 @@ export function toFound(workload: Workload): FoundWorkload {
   }
 }
 
-type Api = Pick<PceClient, 'workloads' | 'orgId'>
+type Api = Pick<PceClient, 'workloads' | 'kubernetesWorkloads' | 'containerClusters' | 'orgId'>
 
 /**
  * Finds the referenced workloads by exact match, in the caller's order. A reference that matches none or several
@@ -78,7 +79,24 @@ export async function findWorkloads(
   } else {
     await readInto(index, pce, { include: 'labels' }, signal)
   }
-  return references.map((reference) => index.lookUp(pce, reference))
+  const lookups = references.map((reference) => index.lookUp(pce, reference))
+  return lookups.every(isFound) ? lookups : explainPods(pce, references, lookups, signal)
+}
+
+/** Says of references that were not found which of them name a Kubernetes workload. */
+async function explainPods(
+  pce: Api,
+  references: readonly WorkloadReference[],
+  lookups: readonly Lookup[],
+  signal: AbortSignal,
+): Promise<Lookup[]> {
+  const names = new Set<string>()
+  await readKubernetesWorkloads({ pce, signal }, {}, ({ name }) => void (name != null && names.add(name)))
+  return lookups.map((lookup, at) => {
+    const [text = ''] = Object.values<string>(references[at] ?? {})
+    const isPod = !isFound(lookup) && (names.has(text) || isKubernetes({ href: text }))
+    return isPod ? { problem: `"${text}" is a Kubernetes workload: ${KUBERNETES_LIMITS}` } : lookup
+  })
 }
 
 async function readInto(

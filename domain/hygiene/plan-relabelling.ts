@@ -5,6 +5,7 @@ import type { WorkloadSelection } from '../../schemas/workload-selection.js'
 import type { ToolContext } from '../call.js'
 import { scanEvery } from '../inventory/fetch-every.js'
 import { hintAtHostname } from '../inventory/hint-at-hostname.js'
+import { NONE_LEFT_OUT, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import type { LabelIndex, LabelReference } from '../inventory/labels.js'
 import { findWorkloads, isFound, toFound, type FoundWorkload } from './find-workloads.js'
 import { planWish, relabel, wishOfValues, type Relabelling, type WishPlan } from './plan-labels.js'
@@ -16,7 +17,7 @@ import {
   type CsvProblem,
   type CsvReference,
 } from './read-label-csv.js'
-import { knownKeys, requireKeys, resolveSelection } from './select-workloads.js'
+import { countLeftOut, knownKeys, requireKeys, resolveSelection } from './select-workloads.js'
 
 /** Maximum number of workloads in one call: ten of the PCE's largest bulk updates. */
 export const MOST_WORKLOADS = 10_000
@@ -39,6 +40,8 @@ export interface RelabellingPlan {
   relabellings: Relabelling[]
   /** The labels of all requested changes together. */
   labels: WishPlan['labels']
+  /** The Kubernetes workloads that the selection matches too. */
+  leftOut: LeftOut
 }
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'beforeWriting'>
@@ -54,18 +57,20 @@ export function planRelabelling(ctx: Ctx, index: LabelIndex, args: RelabellingAr
 /** Plans the same change for all workloads. */
 async function planSame(args: Arguments, ctx: Ctx, index: LabelIndex): Promise<RelabellingPlan> {
   const { wish, labels } = planWish(index, args, args.create_missing_labels === true)
-  const found =
-    args.workloads === undefined ? await select(args.selection ?? {}, ctx, index) : await findNamed(args.workloads, ctx)
-  return { relabellings: found.map((workload) => relabel(workload, wish, index)), labels }
+  const { found, leftOut } =
+    args.workloads === undefined
+      ? await select(args.selection ?? {}, ctx, index)
+      : { found: await findNamed(args.workloads, ctx), leftOut: NONE_LEFT_OUT }
+  return { relabellings: found.map((workload) => relabel(workload, wish, index)), labels, leftOut }
 }
 
 async function select(
   { without = [], ...filters }: NonNullable<Arguments['selection']>,
   ctx: Ctx,
   index: LabelIndex,
-): Promise<FoundWorkload[]> {
+): Promise<{ found: FoundWorkload[]; leftOut: LeftOut }> {
   requireKeys(index, without, 'without')
-  const { params, ownFilter } = await resolveSelection(ctx.pce, filters, ctx)
+  const { params, ownFilter, selectsPod } = await resolveSelection(ctx.pce, filters, ctx)
   const found: FoundWorkload[] = []
   let matched = 0
   const lacks = ({ labels }: Workload) => {
@@ -93,15 +98,21 @@ async function select(
     const text = `The selection matches ${matched} workloads; a call labels ${MOST_WORKLOADS} at most. Narrow it.`
     throw new ToolError('invalid_argument', text, { argument: 'selection', matched })
   }
+  const missesKey = (workload: Workload) => selectsPod(workload) && lacks(workload)
+  const leftOut = await countLeftOut(ctx.pce, { selectsPod: missesKey }, ctx.beforeWriting)
   if (matched === 0) {
     const isNarrowed = ownFilter !== undefined || without.length > 0
     const query = { api: ctx.pce.workloads, params, signal: ctx.beforeWriting, isNarrowed }
     const others = await hintAtHostname(query)
-    const text = `The selection matches no workload.${others === null ? '' : ` ${others}`}`
+    const text = [
+      'The selection matches no workload.',
+      ...(others === null ? [] : [others]),
+      ...tellLeftOut(leftOut),
+    ].join(' ')
     const hint = 'get-workloads takes the same filters: widen them until they find what you mean.'
     throw new ToolError('no_workloads', text, { argument: 'selection' }, { hint })
   }
-  return found
+  return { found, leftOut }
 }
 
 /** Maximum number of workloads that a list of problems names. */
@@ -153,7 +164,7 @@ async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex
     if (wish !== undefined) relabellings.push(relabel(lookup, wish.wish, index))
   }
   refuseProblems(problems.sort((a, b) => a.line - b.line))
-  return { relabellings, labels: joinLabels(wishes) }
+  return { relabellings, labels: joinLabels(wishes), leftOut: NONE_LEFT_OUT }
 }
 
 /**

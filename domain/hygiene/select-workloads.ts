@@ -2,6 +2,7 @@ import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadSelection } from '../../schemas/workload-selection.js'
+import { readKubernetesWorkloads, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import { resolveLabelConditions } from '../inventory/label-conditions.js'
 import { parseLabelList, type LabelIndex, type ReadContext } from '../inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.js'
@@ -11,6 +12,8 @@ import { nearNames } from '../text/compare-texts.js'
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
+  /** The same selection as a test for Kubernetes workloads, which the PCE does not filter with the others. */
+  selectsPod: (workload: Workload) => boolean
 }
 
 /** Resolves filters for workloads. Throws what `resolveLabelConditions` throws. */
@@ -26,15 +29,49 @@ export async function resolveSelection(
     ip_address: ({ interfaces, public_ip: ip }) => [ip, ...(interfaces ?? []).map(({ address }) => address)],
     description: ({ description }) => [description],
   })
+  const ownFilter = allOf(labels.ownFilter, isExact)
   return {
+    selectsPod: (workload) =>
+      meetsFilters(workload, filters) && meetsLabels(workload, labels.param) && ownFilter?.(workload) !== false,
     params: {
       ...filters,
       ip_address: addressFilter(exact, filters.ip_address),
       labels: labels.param,
       include: 'labels',
     },
-    ownFilter: allOf(labels.ownFilter, isExact),
+    ownFilter,
   }
+}
+
+type Filters = Omit<WorkloadSelection, 'labels' | 'exact'>
+
+/** Compares as the PCE does: parts of texts. A Kubernetes workload has neither a VEN nor a host name or description. */
+function meetsFilters(
+  { name, interfaces, enforcement_mode: own }: Workload,
+  { name: part, hostname, ip_address: ip, description, managed, online, enforcement_mode: mode }: Filters,
+): boolean {
+  if (hostname !== undefined || description !== undefined || online !== undefined || managed === false) return false
+  const has = (text: string, wanted: string) => text.toLowerCase().includes(wanted.toLowerCase())
+  return (
+    (part === undefined || has(name ?? '', part)) &&
+    (ip === undefined || (interfaces ?? []).some(({ address }) => has(address ?? '', ip))) &&
+    (mode === undefined || own === mode)
+  )
+}
+
+function meetsLabels({ labels }: Workload, alternatives: readonly string[][] | undefined): boolean {
+  const own = new Set((labels ?? []).map(({ href }) => href))
+  return alternatives === undefined || alternatives.some((all) => all.every((href) => own.has(href)))
+}
+
+/** Counts the Kubernetes workloads that a selection of workloads leaves out. */
+export async function countLeftOut(
+  pce: PceClient,
+  { selectsPod }: Pick<ResolvedSelection, 'selectsPod'>,
+  signal: AbortSignal,
+): Promise<LeftOut> {
+  const { items, unread } = await readKubernetesWorkloads({ pce, signal }, {}, (one) => selectsPod(one) || undefined)
+  return { left: items.length, unread }
 }
 
 /** Label keys that every PCE has, even if it has no labels with them (P14). */

@@ -1,3 +1,4 @@
+import { isKubernetes, KUBERNETES_LIMITS, readKubernetesWorkloads } from './kubernetes-workloads.js'
 import { PceApiError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -48,6 +49,8 @@ export interface ObjectReference {
   name?: string
 }
 
+/** What to do about a Kubernetes workload that was named as a workload. */
+const PROFILE_HINT = 'update-container-workload-profile changes the profile of a namespace.'
 /** The most candidates that an ambiguous_name error lists. */
 const MAX_CANDIDATES = 20
 
@@ -121,7 +124,7 @@ async function findByName<K extends NamedKind>(
   // There may be too many workloads to read them all for a hint; all other kinds are small enough.
   const every = { api, policyVersion, params: {}, signal }
   const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
-  throw noneNamed(kind, name, nearNames(name, candidates))
+  throw noneNamed(kind, name, nearNames(name, candidates), kind === 'workloads' && (await isPodName(pce, name, signal)))
 }
 
 /** The kinds of objects that may be an end of a rule or a flow, with the prefix that callers write before the name. */
@@ -153,7 +156,16 @@ export async function writeByPrefix(
   return found
 }
 
-function noneNamed(kind: NamedKind, name: string, near: string[]): ToolError {
+async function isPodName(pce: PceClient, name: string, signal: AbortSignal): Promise<boolean> {
+  const { items } = await readKubernetesWorkloads({ pce, signal }, { name }, (one) => one.name === name || undefined)
+  return items.length > 0
+}
+
+function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false): ToolError {
+  if (isPod) {
+    const text = `No workload is named exactly "${name}". A Kubernetes workload is: ${KUBERNETES_LIMITS}.`
+    return new ToolError('not_found', text, { kind, name, near_names: near }, { hint: PROFILE_HINT })
+  }
   const lister = LISTERS[kind]
   const isFar = near.length === 0 && lister !== undefined
   // For workloads, only names that contain the text were searched.
@@ -182,6 +194,10 @@ export async function findByHref<K extends NamedKind>(
   // only if this very version was asked for.
   const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version) && parsed.version !== String(version)
   if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
+    if (kind === 'workloads' && isKubernetes({ href })) {
+      const text = `"${href}" is the href of a Kubernetes workload: ${KUBERNETES_LIMITS}.`
+      throw new ToolError('invalid_href', text, { href }, { hint: PROFILE_HINT })
+    }
     throw new ToolError('invalid_href', `"${href}" is not the href of a ${nounOf(kind)}.`, { href })
   }
   if (parsed.org !== pce.orgId) {

@@ -118,6 +118,9 @@ export interface LeftOut {
   unread: string | null
 }
 
+/** For changes of workloads that are named one by one. */
+export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
+
 /** Says in a sentence that Kubernetes workloads are unknown to an answer; none if they were read. */
 export const tellUnread = (unread: string | null): string[] =>
   unread === null ? [] : [`Kubernetes workloads could not be read (${unread}), so what concerns them is not known.`]

@@ -4,6 +4,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import { scanWhole } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
+import { isKubernetes, readKubernetesWorkloads, tellUnread, toWorkload } from '../inventory/kubernetes-workloads.js'
 import { isUnresolved, resolveLabel, type LabelIndex, type LabelReference } from '../inventory/labels.js'
 import { isAddress, sameAddress } from '../inventory/parse-addresses.js'
 import { namesAt, someWorkloadWith, type End, type PolicyObjects } from '../policy/match-rules.js'
@@ -38,7 +39,28 @@ export async function findTarget(
   if (!text.startsWith('/') && text.includes('=')) return targetOfLabels(labels, [text])
   const named = text.startsWith('/') ? { href: text } : { name: asked }
   const where = { hrefArgument: 'applies_to', nameArgument: 'applies_to' }
-  return targetOfWorkload(labels, await findObject(ctx.pce, 'workloads', named, ctx.signal, where))
+  if (named.href !== undefined && isKubernetes(named))
+    return targetOfWorkload(
+      labels,
+      toWorkload(await findObject(ctx.pce, 'kubernetes_workloads', named, ctx.signal, where)),
+    )
+  try {
+    return targetOfWorkload(labels, await findObject(ctx.pce, 'workloads', named, ctx.signal, where))
+  } catch (error) {
+    if (!(error instanceof ToolError) || error.code !== 'not_found' || named.name === undefined) throw error
+    const { items } = await readKubernetesWorkloads(ctx, named, (one) => (one.name === named.name ? one : undefined))
+    const [pod, ...others] = items
+    if (pod === undefined) throw error
+    if (others.length > 0) throw ambiguous(items, `are named "${named.name}"`)
+    return targetOfWorkload(labels, pod)
+  }
+}
+
+function ambiguous(found: readonly Workload[], what: string): ToolError {
+  const candidates = found.slice(0, 20).map(({ href, name, hostname }) => ({ href, name: name ?? hostname }))
+  const text = `applies_to: ${found.length} workloads ${what}.`
+  const details = { argument: 'applies_to', candidates }
+  return new ToolError('ambiguous_name', text, details, { hint: 'Give the href of one.' })
 }
 
 function targetOfLabels(labels: LabelIndex, references: readonly LabelReference[]): Target {
@@ -76,20 +98,15 @@ async function targetOfAddress({ pce, signal }: Context, labels: LabelIndex, add
       },
     },
   )
+  const pods = await readKubernetesWorkloads({ pce, signal }, {}, (one) =>
+    addressesOf(one).some((own) => sameAddress(own, address)) ? one : undefined,
+  )
+  having.push(...pods.items)
   const [first, ...others] = having
-  if (others.length > 0) {
-    const candidates = having.slice(0, 20).map(({ href, name, hostname }) => ({ href, name: name ?? hostname }))
-    const text = `applies_to: ${having.length} workloads have the address ${address}.`
-    throw new ToolError(
-      'ambiguous_name',
-      text,
-      { argument: 'applies_to', candidates },
-      { hint: 'Give the href of one.' },
-    )
-  }
+  if (others.length > 0) throw ambiguous(having, `have the address ${address}`)
   if (first !== undefined) return targetOfWorkload(labels, first)
   return {
-    name: `${address}, which no workload has`,
+    name: [`${address}, which no workload has`, ...tellUnread(pods.unread)].join('. '),
     ends: [{ workload: null, labels: {}, ip: address, fqdn: null }],
     isWorkload: false,
   }

@@ -181,3 +181,81 @@ t.test('compliance-check judges them, without their VENs', async (t) => {
   const watched = answer.findings.find(({ looked_at: at }: Json) => at.includes('online and report'))
   t.equal(watched.evidence.counts.kubernetes_left_out, 3)
 })
+
+const LIMITS =
+  'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
+const LEFT_OUT =
+  '2 Kubernetes workloads are left out: their modes and labels come from the container workload profiles of namespaces.'
+
+t.test('what changes workloads counts them as left out', async (t) => {
+  const bench = await start(t)
+  const mode = { ...CART_PROD, enforcement_mode: 'selective', dry_run: true }
+  const label = { selection: { labels: ['app=cart', 'env=prod'] }, set: ['app=shop'], dry_run: true }
+  const { dry_run: _dry, ...preview } = mode
+  for (const [tool, args, countOf] of [
+    ['set-enforcement-mode', mode, ({ selection }: Json) => selection.kubernetes_workloads_left_out],
+    ['preview-enforcement-change', preview, ({ selection }: Json) => selection.kubernetes_workloads_left_out],
+    ['label-workloads', label, ({ kubernetes_workloads_left_out: left }: Json) => left],
+  ] as const) {
+    const answer = await bench.ok(tool, args)
+    t.equal(countOf(answer), 2, tool)
+    t.ok(answer.warnings.includes(LEFT_OUT), `${tool}: ${answer.warnings}`)
+    const unread = await (await start(t, REFUSED)).ok(tool, args)
+    t.equal(countOf(unread), undefined, tool)
+    t.ok(unread.warnings.includes(WHY), `${tool}: ${unread.warnings}`)
+    const alone = await start(t, { lists: { workloads: [] } })
+    const error = await alone.fails(tool, args, 'no_workloads')
+    t.ok(error.message.endsWith(LEFT_OUT), error.message)
+  }
+  const lacking = await bench.ok('find-unlabelled-workloads', {
+    missing: ['env'],
+    labels: 'app=cart',
+    suggest_from: [],
+  })
+  t.same([lacking.workloads_total, lacking.kubernetes_workloads_left_out], [1, 2])
+})
+
+t.test('what the PCE cannot do to one is said', async (t) => {
+  const bench = await start(t)
+  const { href } = PODS[0]
+  const named = `No workload is named exactly "basket". A Kubernetes workload is: ${LIMITS}.`
+  const byHref = `"${href}" is the href of a Kubernetes workload: ${LIMITS}.`
+  for (const [tool, args] of [
+    ['update-workload', { description: 'x' }],
+    ['delete-workload', {}],
+  ] as const) {
+    t.equal((await bench.fails(tool, { ...args, name: 'basket' }, 'not_found')).message, named, tool)
+    t.equal((await bench.fails(tool, { ...args, href }, 'invalid_href')).message, byHref, tool)
+  }
+  const mode = { enforcement_mode: 'full' }
+  t.equal((await bench.fails('set-enforcement-mode', { ...mode, workloads: ['basket'] }, 'not_found')).message, named)
+  const labels = await bench.fails('label-workloads', { workloads: ['basket', href], set: ['app=shop'] }, 'not_found')
+  t.equal(
+    labels.message,
+    `workloads: "basket" is a Kubernetes workload: ${LIMITS}; "${href}" is a Kubernetes workload: ${LIMITS}. Nothing was written.`,
+  )
+})
+
+t.test('find-rules finds the rules of a pod by name, href and address', async (t) => {
+  const sets = '/orgs/1/sec_policy/draft/rule_sets'
+  const rule = {
+    href: `${sets}/1/sec_rules/1`,
+    enabled: true,
+    providers: [{ label: CART }],
+    consumers: [{ label: SHOP }],
+    ingress_services: [{ port: 8080, proto: 6 }],
+    resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+    unscoped_consumers: true,
+  }
+  const bench = await start(t, {
+    lists: { 'sec_policy/rule_sets': [{ href: `${sets}/1`, name: 's', enabled: true, scopes: [[]], rules: [rule] }] },
+  })
+  for (const applies_to of ['basket', PODS[0].href, '10.85.0.9']) {
+    const { rules } = await bench.ok('find-rules', { applies_to })
+    t.same(
+      rules.map(({ href }: Json) => href),
+      [rule.href],
+      applies_to,
+    )
+  }
+})

@@ -21,7 +21,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 14,
+    atMost: 16,
     and: 'two for each named workload, one for each further 500 workloads, for each rule set where the PCE keeps deny rules apart from it, and with complete the parts of the traffic',
   },
   input: Type.Object(

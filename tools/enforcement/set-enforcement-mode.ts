@@ -48,7 +48,7 @@ export default defineTool({
   // The preview and the dry run read the traffic that the new mode would cut or open.
   isHeavy: true,
   pceRequests: {
-    atMost: 6,
+    atMost: 8,
     and: 'one for each further 1,000 workloads and two for each further 500, up to three for each named workload, and in a preview or a dry run what preview-enforcement-change sends',
   },
   input,

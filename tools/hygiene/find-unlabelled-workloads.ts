@@ -8,10 +8,11 @@ import { LabelKeys, WorkloadSelection } from '../../schemas/workload-selection.j
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { findLookAlikes } from '../../domain/hygiene/find-look-alikes.js'
-import { requireKeys, resolveSelection } from '../../domain/hygiene/select-workloads.js'
+import { countLeftOut, requireKeys, resolveSelection } from '../../domain/hygiene/select-workloads.js'
 import { createSuggester, SOURCES, STRENGTHS, type Subject } from '../../domain/hygiene/suggest-labels.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
+import { NONE_LEFT_OUT, tellUnread } from '../../domain/inventory/kubernetes-workloads.js'
 import { createLabelExpander, loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
@@ -54,6 +55,9 @@ const Row = Type.Object({
 const output = Type.Object({
   summary: Type.String({ description: 'How many lack what' }),
   workloads_total: Type.Integer({ description: 'Workloads that the filters match, labelled or not' }),
+  kubernetes_workloads_left_out: Type.Optional(
+    Type.Integer({ description: 'First page only: that they match, too; their labels are those of their namespaces' }),
+  ),
   missing_by_key: Counts('Of these, how many lack each key'),
   workloads: Type.Array(Type.Partial(Row), {
     description: 'Those of this page that lack labels, strongest evidence first',
@@ -90,7 +94,7 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 14, and: 'one for each label group inside another' },
+  pceRequests: { atMost: 16, and: 'one for each label group inside another' },
   input: Type.Object(
     {
       missing: LabelKeys('Keys to look for; default role, app, env, loc'),
@@ -114,7 +118,7 @@ export default defineTool({
     if (asked !== undefined) requireKeys(index, asked, 'missing')
     const inUse = DEFAULT_KEYS.filter((key) => index.values(key).length > 0)
     const keys = asked !== undefined && asked.length > 0 ? [...new Set(asked)] : inUse.length > 0 ? inUse : DEFAULT_KEYS
-    const { params, ownFilter } = await resolveSelection(ctx.pce, filters, ctx)
+    const { params, ownFilter, selectsPod } = await resolveSelection(ctx.pce, filters, ctx)
     const expander = createLabelExpander(ctx.pce, ctx)
 
     const labelsOf = new WeakMap<Workload, LabelRef[]>()
@@ -189,6 +193,9 @@ export default defineTool({
         'The PCE did not give the whole list of workloads: suggestions and look-alikes rest on a part of it.',
       )
 
+    const leftOut = isFirst ? await countLeftOut(ctx.pce, { selectsPod }, ctx.signal) : NONE_LEFT_OUT
+    warnings.push(...tellUnread(leftOut.unread))
+
     const suggestions = subjects.map((subject) => suggester.suggest(subject))
     const rows = slice.items.map((workload, at) => {
       const subject = subjects[at] as Subject
@@ -212,6 +219,7 @@ export default defineTool({
     const facts = {
       summary: `${summarise(slice.totalCount, total, missing_by_key, filters)}${hint === null ? '' : ` ${hint}`}`,
       workloads_total: total,
+      ...(leftOut.left > 0 && { kubernetes_workloads_left_out: leftOut.left }),
       missing_by_key,
       ...(isFirst && (await lookAlikes(index, uses, ctx))),
       ...(warnings.length > 0 && { warnings }),

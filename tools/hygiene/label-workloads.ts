@@ -18,6 +18,7 @@ import {
   type RelabellingPlan,
 } from '../../domain/hygiene/plan-relabelling.js'
 import { bodyOf, writeLabels, type LabelsWritten } from '../../domain/hygiene/write-labels.js'
+import { tellLeftOut } from '../../domain/inventory/kubernetes-workloads.js'
 import { loadLabels, type LabelIndex, type LabelOutput } from '../../domain/inventory/labels.js'
 import { mayHaveHappened, withDetails } from '../../domain/inventory/pce-errors.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
@@ -50,6 +51,9 @@ const References = (description: string) =>
 const output = Type.Object({
   message: Type.String({ description: 'What happened, or would' }),
   matched: Type.Integer({ description: 'Workloads that were named' }),
+  kubernetes_workloads_left_out: Type.Optional(
+    Type.Integer({ description: 'That the selection matches, too: their labels are those of their namespaces' }),
+  ),
   changed: Type.Integer({ description: 'Of these, whose labels differ from what is asked for' }),
   already: Type.Integer({ description: 'Of these, that have the labels already: not written' }),
   left_alone: Type.Integer({ description: 'Of these, that have other values where add asks for one: not written' }),
@@ -78,7 +82,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 40,
+    atMost: 42,
     and: 'one for each label that it creates, one for each 1,000 workloads, and in a dry run one for each rule set whose deny rules the PCE keeps apart',
   },
   input: Type.Object(
@@ -136,6 +140,7 @@ export default defineTool({
       already: plan.relabellings.length - changes.length - leftAlone,
       left_alone: leftAlone,
       ...(Object.keys(kept).length > 0 && { kept: firstOf(kept) }),
+      ...(plan.leftOut.left > 0 && { kubernetes_workloads_left_out: plan.leftOut.left }),
     }
     if (args.dry_run === true) return showDryRun(args, ctx, plan, changes, facts)
     if (args.selection !== undefined) requireBound(args.max_matches, facts.matched)
@@ -150,7 +155,7 @@ export default defineTool({
 
 type Ctx = ToolContext<true>
 type Arguments = RelabellingArguments & { max_matches?: number; dry_run?: boolean }
-type Facts = Pick<Output, 'matched' | 'changed' | 'already' | 'left_alone' | 'kept'>
+type Facts = Pick<Output, 'matched' | 'changed' | 'already' | 'left_alone' | 'kept' | 'kubernetes_workloads_left_out'>
 
 function checkArguments({ workloads, selection, csv, remove_token: token, set, add, remove }: Arguments): void {
   const ways = Object.entries({ workloads, selection, csv }).flatMap(([name, value]) =>
@@ -205,12 +210,12 @@ const newLabels = ({ entries }: WishPlan['labels']): WishPlan['labels'] => ({
 async function showDryRun(
   args: Arguments,
   ctx: Ctx,
-  { labels }: RelabellingPlan,
+  { labels, leftOut }: RelabellingPlan,
   changes: readonly Relabelling[],
   facts: Facts,
 ): Promise<Output> {
   const created = newLabels(labels)
-  const warnings = [...labels.warnings]
+  const warnings = [...labels.warnings, ...tellLeftOut(leftOut)]
   let effect: Awaited<ReturnType<typeof judgeRelabelling>> | undefined
   if (changes.length > 0)
     try {
@@ -274,7 +279,7 @@ function table(columns: string[], rows: string[][], envelope: object, { limits }
 async function write(
   ctx: Ctx,
   index: LabelIndex,
-  { labels }: RelabellingPlan,
+  { labels, leftOut }: RelabellingPlan,
   changes: readonly Relabelling[],
   facts: Facts,
 ): Promise<Output> {
@@ -304,6 +309,7 @@ async function write(
   const rows = outcomeRows(written.results, expand)
   const warnings = [
     ...labels.warnings,
+    ...tellLeftOut(leftOut),
     ...(written.unread === null ? [] : [`The labels could not be read back: ${written.unread}`]),
   ]
   if (written.failure !== null) throw explainFailure(ctx, written, { outcomes, rows, created, facts })

@@ -75,7 +75,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 30,
+    atMost: 32,
     and: 'one for each workload that the rules of the page name (50 at most), and for each rule set where the release keeps deny rules apart',
   },
   input: Type.Object(

@@ -10,6 +10,7 @@ import {
   type EnforcementTraffic,
   type TrafficChange,
 } from '../../../domain/enforcement/judge-enforcement.js'
+import { tellLeftOut } from '../../../domain/inventory/kubernetes-workloads.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../../domain/traffic/read-flows.js'
 import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcement-modes.js'
@@ -182,6 +183,7 @@ export function warnOfEnforcement(enforcement: Enforcement): string[] {
     modeless > 0
       ? `The PCE does not tell the present mode of ${countOf(modeless, 'workload')}: whether the new one is stricter or looser there is not known.`
       : '',
+    ...tellLeftOut(chosen.leftOut),
   ].filter((text) => text !== '')
 }
 

@@ -68,6 +68,7 @@ export const SelectionOut = Type.Object(
     already_there: Count('In the mode already'),
     unmanaged: Count('Without a VEN: no mode to change'),
     modes: Counts('Of those with a VEN, by the mode before the change'),
+    kubernetes_workloads_left_out: Type.Optional(Count('Of the application, beside those that were chosen')),
   },
   { description: 'Whose mode is asked about' },
 )
@@ -159,6 +160,7 @@ export function showSelection({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>
     already_there: counts.already,
     unmanaged: counts.none,
     modes: countPresentModes(chosen.workloads),
+    ...(chosen.leftOut.left > 0 && { kubernetes_workloads_left_out: chosen.leftOut.left }),
   }
 }
 

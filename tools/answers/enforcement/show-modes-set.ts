@@ -11,6 +11,7 @@ import { PceError } from '../../../pce-client/index.js'
 import type { ChosenWorkload, ChosenWorkloads } from '../../../domain/enforcement/choose-workloads.js'
 import { changeOfMode } from '../../../domain/enforcement/judge-enforcement.js'
 import { withDetails } from '../../../domain/inventory/pce-errors.js'
+import { tellLeftOut } from '../../../domain/inventory/kubernetes-workloads.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { describeBothWays } from '../../../domain/traffic/read-both-ways.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
@@ -164,6 +165,7 @@ export function showModesSet(
         ? [`${countOf(unread, 'workload')} could not be read back: changed is what the PCE answered.`]
         : []),
       ...(counts.changed > 0 ? warnOfObstacles(chosen) : []),
+      ...tellLeftOut(chosen.leftOut),
     ])
     const isRefused = counts.failed > 0 && counts.failed === left && counts.changed === 0
     if (!isRefused) return fitAnswer(answer, limits)
