@@ -55,7 +55,12 @@ t.test('all workloads of an application, in one request', async (t) => {
     const sent = bench.simulator.requests.map(({ method, path }) => `${method} ${path}`)
     t.same(
       sent.filter((line) => !line.endsWith('/labels')),
-      ['GET /api/v2/orgs/1/workloads', 'PUT /api/v2/orgs/1/workloads/bulk_update', 'GET /api/v2/orgs/1/workloads'],
+      [
+        'GET /api/v2/orgs/1/workloads',
+        'GET /api/v2/orgs/1/kubernetes_workloads',
+        'PUT /api/v2/orgs/1/workloads/bulk_update',
+        'GET /api/v2/orgs/1/workloads',
+      ],
     )
     t.ok(sent.length <= 7, 'as its contract says')
     t.equal(
