@@ -58,13 +58,19 @@ const bookkeeping = (author: string) => ({
 
 const gatewayOf = (ip: string) => ip.replace(/\.\d+\.\d+$/, '.255.254')
 
+/** The network of an organisation's own addresses. */
+export const corporateNetwork = (orgId: number) => ({
+  href: `/orgs/${orgId}/networks/4c1f0d2a-0000-4000-8000-000000000001`,
+  name: 'Corporate',
+})
+
 /** Renders a workload with a VEN as a collection GET shows it (P16). The VEN has the same uuid as its workload. */
 export function shapeManaged(random: Random, facts: ManagedFacts): Workload {
   const { orgId, hostname, ip, ipv6, os, kind, mode, online } = facts
   const uuid = random.uuid()
   const [os_id, os_detail] = random.pick(OS_RELEASES[kind === 'endpoint' ? 'client' : os])
   const agent = `/orgs/${orgId}/agents/${facts.agentId}`
-  const network = { href: `/orgs/${orgId}/networks/4c1f0d2a-0000-4000-8000-000000000001`, name: 'Corporate' }
+  const network = corporateNetwork(orgId)
   const nic = {
     name: os === 'windows' ? 'Ethernet0' : 'eth0',
     link_state: 'up',

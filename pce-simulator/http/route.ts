@@ -27,6 +27,8 @@ export interface Answer {
   json?: unknown
   /** A JSON array that is sent in pieces, for results that are too large for one string. */
   rows?: Iterable<unknown>
+  /** Whether `rows` or `lines` are a file that is stored packed by gzip: sent so without saying it in a header (P11). */
+  isPacked?: boolean
   /** A text that is sent line by line. */
   lines?: { type: string; of: Iterable<string> }
   /** A file that is sent verbatim. */

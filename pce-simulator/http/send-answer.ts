@@ -13,8 +13,9 @@ const CHUNK_CHARACTERS = 64 * 1024
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)
-  if (answer.rows) return sendPieces(request, reply, 'application/json', serialiseRows(answer.rows))
-  if (answer.lines) return sendPieces(request, reply, answer.lines.type, answer.lines.of)
+  const { isPacked = false } = answer
+  if (answer.rows) return sendPieces(request, reply, 'application/json', serialiseRows(answer.rows), isPacked)
+  if (answer.lines) return sendPieces(request, reply, answer.lines.type, answer.lines.of, isPacked)
   if (answer.file) return reply.header('content-type', answer.file.type).send(answer.file.content)
   if (answer.json === undefined) return reply.send()
   // Hashing bytes is several times faster than hashing a string of the same length.
@@ -35,11 +36,12 @@ function sendPieces(
   reply: FastifyReply,
   type: string,
   pieces: Iterable<string>,
+  isPacked: boolean,
 ): FastifyReply {
   void reply.header('content-type', type)
   const body = Readable.from(inChunks(pieces), { objectMode: false, highWaterMark: CHUNK_CHARACTERS })
-  if (!/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(body)
-  void reply.header('content-encoding', 'gzip')
+  if (!isPacked && !/\bgzip\b/.test(String(request.headers['accept-encoding'] ?? ''))) return reply.send(body)
+  if (!isPacked) void reply.header('content-encoding', 'gzip')
   const gzip = createGzip({ level: constants.Z_BEST_SPEED })
   body.once('error', (error) => gzip.destroy(error))
   gzip.once('close', () => body.destroy())

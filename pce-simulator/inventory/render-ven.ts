@@ -18,7 +18,9 @@ export function renderVen(world: World, workload: PceObject): Json {
   const upgrade = pendingUpgrade(world, workload)
   const isShort = world.options.reality === 'core-25.2'
   const labels = renderLabels(world, workload.labels)
-  const interfaces = ((workload.interfaces ?? []) as Interface[]).map(renderInterface)
+  const interfaces = ((workload.interfaces ?? []) as Interface[]).map((one) =>
+    renderInterface(one, isShort ? workload.href : null),
+  )
   const osId = (workload.os_id ?? null) as string | null
   return {
     href: ven.href,
@@ -82,8 +84,10 @@ function describeWorkload(workload: PceObject, labels: unknown, interfaces: unkn
   }
 }
 
-function renderInterface(given: Interface): Interface {
+/** Renders an interface; below the href of its workload, with the fields that recorded ones have. */
+function renderInterface(given: Interface, owner: string | null): Interface {
   return {
+    ...(owner !== null && { href: `${owner}/interfaces/${String(given.name)}`, loopback: given.loopback ?? false }),
     name: given.name,
     link_state: given.link_state ?? null,
     address: given.address,

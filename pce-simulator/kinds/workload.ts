@@ -1,3 +1,5 @@
+import { corporateNetwork } from '../estate/shape-workload.js'
+import type { Json } from '../model.js'
 import { methodNotAllowed, notFound } from '../refusal.js'
 import { requireLabels } from '../validate/check-references.js'
 import { buildUnmanaged, changeAgent, describeInterface, requireFreePair } from './build-unmanaged.js'
@@ -5,6 +7,7 @@ import type { PlainKind } from './plain-kind.js'
 import { renderLabels } from './render-labels.js'
 import { endBindingsOf } from './service-binding.js'
 import { WORKLOAD_FILTERS } from './workload-filters.js'
+import type { World } from '../world.js'
 import { LEGACY_MODES, readChange, readCreation } from './workload-shapes.js'
 
 /** Workloads, managed or not (P16). */
@@ -45,6 +48,34 @@ export const workload: PlainKind = {
   },
 
   render(world, object) {
-    return { ...object, labels: renderLabels(world, object.labels), caps: ['write'] }
+    const rendered = { ...object, labels: renderLabels(world, object.labels), caps: ['write'] }
+    return world.options.reality === 'core-25.2' ? asRecorded(world, rendered) : rendered
   },
+}
+
+/**
+ * Gives a workload the fields that recorded ones have: null where it has no VEN, and networks and no link state at its
+ * interfaces (P43).
+ */
+function asRecorded(world: World, workload: Json): Json {
+  const { ven, agent, interfaces, os_id: osId, os_detail: osDetail } = workload
+  const { status, ...rest } = (agent ?? {}) as { status?: Json }
+  const network = corporateNetwork(world.orgId)
+  return {
+    blocked_connection_action: null,
+    containers_inherit_host_policy: null,
+    ...workload,
+    os_id: osId ?? '',
+    os_detail: osDetail ?? '',
+    agent: { ...rest, ...(status && { status: { instance_id: null, ...status } }) },
+    ven: ven === undefined ? null : { version: status?.agent_version ?? null, ...(ven as Json) },
+    interfaces: ((interfaces ?? []) as Json[]).map((given) => ({
+      public_ip: null,
+      loopback: false,
+      network,
+      network_detection_mode: 'single_private_brn',
+      ...given,
+      link_state: null,
+    })),
+  }
 }

@@ -5,7 +5,7 @@ import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 import { sameObjectKey, type Conversation, type PolicyView } from '../model.js'
 import type { Reality } from '../options.js'
 import type { Verdict } from './judge-end.js'
-import { compileIpList } from './match-addresses.js'
+import { compileIpList, countAddresses } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
 
 /** The observations that make up one row. Times are milliseconds since the epoch. */
@@ -30,9 +30,10 @@ export interface Row {
 export function createNodeDescriber(
   active: Pick<PolicyView, 'ipLists'>,
   labels: ReadonlyMap<string, Label>,
+  reality: Reality = 'lab',
 ): (end: End) => FlowNode {
   const lists = [...active.ipLists.values()].map((list) => ({
-    reference: describeIpList(list),
+    reference: describeIpList(list, reality),
     covers: compileIpList(list),
   }))
   const nodes = new Map<End, FlowNode>()
@@ -73,15 +74,21 @@ export function createNodeDescriber(
   }
 }
 
+/** In which form rows are rendered, and the network of rows that no interface tells the network of, if rows have one. */
+export interface RowForm {
+  reality?: Reality
+  corporate?: TrafficFlow['network']
+}
+
 /** Renders one row. Without a draft verdict, it lacks the fields that `update_rules` adds (P39). */
 export function describeFlow(
   row: Row,
   node: (end: End) => FlowNode,
   draft: Verdict | null,
-  reality: Reality = 'lab',
+  { reality = 'lab', corporate = null }: RowForm = {},
 ): TrafficFlow {
   const { conversation, resolved: known, verdict } = row
-  const network = networkOf(known[conversation.flowDirection === 'inbound' ? 'dst' : 'src'])
+  const network = networkOf(known[conversation.flowDirection === 'inbound' ? 'dst' : 'src']) ?? corporate
   const isOutside = reality === 'core-25.2' && network?.name === EXTERNAL_NETWORK
   const resolved = isOutside ? seenFromOutside(known, conversation) : known
   const { service, flowDirection, transmission } = conversation
@@ -157,7 +164,12 @@ const NO_CAPS: string[] = []
 
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 
-const describeIpList = ({ href, name }: IpList) => ({ href: sameObjectKey(href).replace('/*/', '/active/'), name })
+/** Names an IP list of an end. Recorded rows name the draft, with the number of its addresses. */
+function describeIpList(list: IpList, reality: Reality) {
+  const version = reality === 'core-25.2' ? 'draft' : 'active'
+  const reference = { href: sameObjectKey(list.href).replace('/*/', `/${version}/`), name: list.name }
+  return reality === 'core-25.2' ? { ...reference, size: countAddresses(list) } : reference
+}
 
 const DAY_MS = 86_400_000
 

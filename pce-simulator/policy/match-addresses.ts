@@ -46,6 +46,15 @@ export function compileIpList(list: IpList): (address: Address | null, fqdn: str
   }
 }
 
+/** Counts the addresses of an IP list as rows of traffic do: those of its ranges less those of its exclusions. */
+export function countAddresses(list: IpList): number {
+  const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
+  return ranges.reduce((sum, { from, to, exclusion }) => {
+    const count = Number(to) - Number(from) + 1
+    return exclusion ? sum - count : sum + count
+  }, 0)
+}
+
 /** Builds a test for host names. `*` matches any characters, and case is ignored. */
 export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   const source = pattern

@@ -2,15 +2,21 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { TrafficFlow, TrafficQuery } from '../../schemas/pce/traffic.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { Conversation, PolicyView } from '../model.js'
-import type { Reality } from '../options.js'
-import { boundaryDecision, clientType, createNodeDescriber, describeFlow, type Row } from './describe-flow.js'
+import {
+  boundaryDecision,
+  clientType,
+  createNodeDescriber,
+  describeFlow,
+  type Row,
+  type RowForm,
+} from './describe-flow.js'
 import { createEvaluator } from './evaluate.js'
 import type { Verdict } from './judge-end.js'
 import { foldWindow, type Occurrences } from './fold-window.js'
 import { createResolver, type Resolved } from './resolve-observations.js'
 import { compileFilters } from './select-flows.js'
 
-export interface TrafficState {
+export interface TrafficState extends RowForm {
   conversations: Iterable<Conversation>
   /** The workloads by href. */
   workloads: ReadonlyMap<string, Workload>
@@ -27,8 +33,6 @@ export interface TrafficState {
   rowLimit?: number
   /** Whether rows are aggregated before they are cut to the window (P85). */
   addsUpFirst?: boolean
-  /** The profile of the answers, `lab` by default. */
-  reality?: Reality
 }
 
 /** The body of an asynchronous traffic query. Some clients omit the last two fields. */
@@ -101,13 +105,13 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     } else addToRow(row, conversation, seen)
   }
 
-  const node = createNodeDescriber(state.active, state.labels)
+  const node = createNodeDescriber(state.active, state.labels, state.reality)
   const judgeDraft = state.draft === undefined ? null : evaluatorOf(state.draft)
   const { offset, limit } = state.draftRows ?? { offset: 0, limit: Infinity }
   const kept = [...rows.values()].slice(0, rowLimit)
   const describe = (row: Row, index: number) => {
     const judged = index >= offset && index < offset + limit ? judgeDraft?.(row.conversation, row.resolved) : null
-    return describeFlow(row, node, judged ?? null, state.reality)
+    return describeFlow(row, node, judged ?? null, state)
   }
   return { rows: { [Symbol.iterator]: () => mapLazily(kept, describe) }, rowsCount: rows.size, matchesCount }
 }

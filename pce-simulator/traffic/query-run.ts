@@ -1,3 +1,4 @@
+import { corporateNetwork } from '../estate/shape-workload.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import {
@@ -141,5 +142,6 @@ export function readTrafficState(world: World): TrafficState {
     rowLimit: world.options.trafficRows,
     addsUpFirst: world.options.addUpBeforeCutting,
     reality: world.options.reality,
+    corporate: world.options.reality === 'core-25.2' ? corporateNetwork(world.orgId) : null,
   }
 }

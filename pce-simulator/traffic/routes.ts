@@ -67,8 +67,9 @@ export const trafficRoutes: Route[] = [
         handle: (call) => {
           const run = find(call)
           run.requireResult()
-          if (acceptsJson(call.headers.accept)) return { status: 200, rows: run.rows() }
-          return { status: 200, lines: { type: 'text/csv', of: writeCsv(run.rows()) } }
+          const isPacked = call.world.options.reality === 'core-25.2'
+          if (acceptsJson(call.headers.accept)) return { status: 200, rows: run.rows(), isPacked }
+          return { status: 200, lines: { type: 'text/csv', of: writeCsv(run.rows()) }, isPacked }
         },
       },
     },

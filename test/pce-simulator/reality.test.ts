@@ -1,5 +1,8 @@
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
-import { partial } from '../partial.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import { GUIDE_FIELDS, RECORDED_FIELDS } from '../../pce-simulator/recorded-fields.js'
+import { createCaller } from './call-pce.js'
 import { startPce } from './start-pce.js'
 
 t.test('an unknown profile is refused with the names of the known ones', async (t) => {
@@ -8,32 +11,109 @@ t.test('an unknown profile is refused with the names of the known ones', async (
   })
 })
 
-t.test('events tell logins and lists as recorded ones do', async (t) => {
-  for (const reality of ['lab', 'core-25.2'] as const) {
-    const { call, org } = await startPce(t, { reality, password: 'p' })
-    const newest = async () => (await org('GET', '/events?max_results=1')).body[0]
-    const logIn = async (name: string) => {
-      await call('POST', '/login_users/authenticate', undefined, { authorization: `Basic ${btoa(`${name}:p`)}` })
-      const { created_by, resource_changes, notifications } = await newest()
-      return [created_by, resource_changes.length, notifications.map(({ info }: { info: object }) => info)]
-    }
-    const user = { href: '/users/1', username: 'admin@example.com' }
-    const isLab = reality === 'lab'
-    t.same(await logIn(user.username), isLab ? [{ user }, 1, []] : [{ system: {} }, 0, [{ user }]], reality)
-    const supplied = { associated_user: { supplied_username: 'mallory' } }
-    t.same(await logIn('mallory'), [{ system: {} }, 0, isLab ? [] : [supplied]], reality)
+t.test('answers of core-25.2 have the fields that were recorded', async (t) => {
+  const simulator = await createPceSimulator({ workloads: 120, flows: 2000, reality: 'core-25.2' })
+  t.teardown(() => simulator.close())
+  await simulator.listen()
+  const call = createCaller(simulator)
+  const org = `/orgs/${simulator.orgId}`
+  const list = async (path: string) => (await call('GET', `${org}/${path}`)).body as unknown[]
 
-    const [old, next] = ['192.0.2.1', '192.0.2.2'].map((from_ip) => ({ from_ip, exclusion: false }))
-    const { body: made } = await org('POST', '/sec_policy/draft/ip_lists', { name: 'x', ip_ranges: [old] })
-    partial(t, (await newest()).resource_changes[0].changes, {
-      ip_ranges: isLab ? { before: null, after: [old] } : { created: [old] },
-      name: { before: null, after: 'x' },
-    })
-    await org('PUT', made.href, { ip_ranges: [next] })
-    t.same(
-      (await newest()).resource_changes[0].changes.ip_ranges,
-      isLab ? { before: [old], after: [next] } : { created: [next], deleted: [old] },
-      reality,
-    )
+  await call('POST', `${org}/labels`, { key: 'app', value: 'recorded' })
+  const cluster = (await list('container_clusters'))[0] as { href: string }
+  await call('POST', `${org}/sec_policy/draft/label_groups`, { name: 'stages', key: 'env', labels: [], sub_groups: [] })
+  const { body: query } = await call('POST', `${org}/traffic_flows/async_queries`, {
+    query_name: 'recorded',
+    start_date: new Date(Date.now() - 90 * 86_400_000).toISOString(),
+    end_date: new Date().toISOString(),
+    sources: { include: [[]], exclude: [] },
+    destinations: { include: [[]], exclude: [] },
+    services: { include: [], exclude: [] },
+    policy_decisions: [],
+    max_results: 5000,
+  })
+  let result: string | undefined
+  while (result === undefined) result = (await call('GET', query.href)).body.result
+  const download = await fetch(`${simulator.url}/api/v2${result}`, {
+    headers: {
+      authorization: `Basic ${btoa(`${simulator.credentials.key}:${simulator.credentials.secret}`)}`,
+      accept: 'application/json',
+      'accept-encoding': 'identity',
+    },
+  })
+  t.equal(download.headers.get('content-encoding'), null, 'a traffic download is packed without a word about it')
+  const flows = JSON.parse(gunzipSync(Buffer.from(await download.arrayBuffer())).toString()) as unknown[]
+
+  const ruleSets = (await list('sec_policy/draft/rule_sets')) as { rules: unknown[] }[]
+  const answers: Record<string, unknown[]> = {
+    flow: flows,
+    workload: await list('workloads?max_results=500'),
+    ven: await list('vens?max_results=500'),
+    event: await list('events'),
+    container_cluster: await list('container_clusters'),
+    container_workload_profile: (await call('GET', `${cluster.href}/container_workload_profiles`)).body,
+    ip_list: await list('sec_policy/draft/ip_lists'),
+    service: await list('sec_policy/draft/services'),
+    label_group: await list('sec_policy/draft/label_groups'),
+    pairing_profile: await list('pairing_profiles'),
+    rule_set: ruleSets,
+    rule: ruleSets.flatMap(({ rules }) => rules),
+    virtual_service: await list('sec_policy/draft/virtual_services'),
+  }
+  t.same(Object.keys(answers).sort(), Object.keys(RECORDED_FIELDS).sort())
+  for (const [kind, objects] of Object.entries(answers)) {
+    t.ok(objects.length > 0, `there is a ${kind}`)
+    t.same([...differences(kind, objects)], [], kind)
   }
 })
+
+interface Field {
+  types: string[]
+  isAlways: boolean
+}
+
+function fieldsOf(table: Readonly<Record<string, string>>): Map<string, Field> {
+  return new Map(
+    Object.entries(table).flatMap(([type, paths]) => {
+      const field = { types: type.replace('?', '').split('|'), isAlways: !type.endsWith('?') }
+      return paths
+        .trim()
+        .split(/\s+/)
+        .map((path) => [path, field] as const)
+    }),
+  )
+}
+
+/** Finds out where objects have fields, or types of fields, that nobody recorded, and where they lack recorded ones. */
+function differences(kind: string, objects: readonly unknown[]): Set<string> {
+  const recorded = fieldsOf(RECORDED_FIELDS[kind]!)
+  const guided = new Set((GUIDE_FIELDS[kind] ?? '').trim().split(/\s+/))
+  const found = new Set<string>()
+  const visit = (value: unknown, path: string): void => {
+    if (Array.isArray(value)) for (const element of value) visit(element, `${path}[]`)
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return
+    const prefix = path === '' ? '' : `${path}.`
+    for (const [name, { isAlways }] of recorded) {
+      const rest = name.startsWith(prefix) ? name.slice(prefix.length) : ''
+      if (isAlways && /^[^.[]+$/.test(rest) && !(rest in value)) found.add(`${name} is missing`)
+    }
+    for (const [key, inner] of Object.entries(value)) {
+      const name = `${prefix}${recorded.has(`${prefix}*`) ? '*' : key}`
+      if (guided.has(name)) continue
+      const field = recorded.get(name)
+      const type = typeOf(inner)
+      if (field === undefined) found.add(`${name} was never recorded`)
+      else if (type !== 'null' && !field.types.includes(type) && !field.types.includes('null'))
+        found.add(`${name} is a ${type}`)
+      else if (!name.endsWith('*')) visit(inner, name)
+    }
+  }
+  for (const object of objects) visit(object, '')
+  return found
+}
+
+function typeOf(value: unknown): string {
+  if (value === null) return 'null'
+  if (Array.isArray(value)) return 'list'
+  return { string: 'text', number: 'number', boolean: 'flag' }[typeof value as string] ?? 'object'
+}
