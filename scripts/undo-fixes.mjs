@@ -47,11 +47,12 @@ const FIXES = [
   '25b6b28', // hygiene: strong evidence first
   'c4e8121', // config: an unescaped @ in a password
 ]
-/** Where the tests are of fixes that touched none. */
+/** Where the tests are of fixes that touched none, or whose tests have moved. */
 const TESTS = {
   '024d897': ['test/state/processes.long.ts'],
   5015282: ['test/contract/tool-calls.test.ts'],
   d4d0341: ['test/postgres/database.edge.ts'],
+  f5ec97d: ['test/tools/complete-answers.long.ts'],
 }
 /** Everything that is not shipped stays as it is, so that today's tests decide. */
 const KEPT = ['test', 'docs', 'scripts', 'deploy', 'skills', '.ci', 'package.json', 'package-lock.json']
