@@ -84,9 +84,10 @@ export interface FlowReader {
 
 /**
  * Creates the reader for the queries of one call, for answers that show what the PCE recorded: a conversation that both
- * ends reported is passed on as two rows, and the reader counts what is in them twice. Progress is reported at the start and after every poll and batch, and
- * rises by one each time across all queries, because nobody knows how long the PCE will take. Cancelling the call stops
- * reading and deletes the query on the PCE. The reader throws whatever the client's streamTrafficFlows throws.
+ * ends reported is passed on as two rows, and the reader counts what is in them twice. Progress is reported at the start
+ * and after every poll and batch, and rises by one each time across all queries, because nobody knows how long the PCE
+ * will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws whatever the client's
+ * streamTrafficFlows throws.
  * @param complete divide a query that reaches its row limit until every part is complete (D136).
  */
 export const createFlowReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
@@ -112,7 +113,7 @@ function createReader(
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
     const sink = sinkFor(encoder, take)
-    const outside = takeFromOutside(ctx, encoder, sink.add)
+    const outside = takeFromOutside(ctx, encoder, (row) => sink.add(row))
     let rows = 0
     const count = (row: FlowRow) => {
       rows += row.count
