@@ -4,6 +4,7 @@ import { partial } from '../partial.js'
 import { tools } from '../../tools/index.js'
 import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
+import { startListed } from './listed-pce.js'
 
 async function start(t: Test): Promise<Bench> {
   const bench = await startBench(t, {
@@ -235,4 +236,36 @@ t.test('totals count everything, whatever is shown', async (t) => {
   )
   const { atMost } = tools.find(({ name }) => name === 'get-ip-list-matches')!.pceRequests!
   t.ok(bench.simulator.requests.length <= atMost, `${bench.simulator.requests.length} requests`)
+})
+
+t.test('Kubernetes workloads have addresses, too', async (t) => {
+  const pod = (id: string, private_ip_addresses: string[] | null) => ({
+    href: `/orgs/1/kubernetes_workloads/${id}`,
+    name: id,
+    kind: 'Deployment',
+    namespace: 'shop',
+    labels: [],
+    private_ip_addresses,
+  })
+  const lists = { kubernetes_workloads: [pod('cart', ['10.244.0.7']), pod('far', ['10.244.0.8']), pod('mute', null)] }
+  const bench = await startListed(t, { lists })
+  const { message, workloads } = await bench.ok('get-ip-list-matches', { address: '10.244.0.7' })
+  t.match(
+    message,
+    / 1 workload has it at an interface, 0 of them unmanaged\. The PCE does not tell the addresses of 1 Kube/,
+  )
+  t.same(workloads, [
+    {
+      name: 'cart',
+      href: '/orgs/1/kubernetes_workloads/cart',
+      managed: true,
+      addresses: ['10.244.0.7'],
+      labels: [],
+    },
+  ])
+  const mute = await startListed(t, { lists: {}, refused: { kubernetes_workloads: 403 } })
+  t.match(
+    (await mute.ok('get-ip-list-matches', { address: '10.244.0.7' })).message,
+    / No workload has it at an interface\. Kubernetes workloads could not be read \(/,
+  )
 })

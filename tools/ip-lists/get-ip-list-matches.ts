@@ -11,6 +11,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { scanWhole } from '../../domain/inventory/fetch-every.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { readPolicyVersion, requirePolicyVersion } from '../../domain/inventory/policy-version.js'
+import { readKubernetesWorkloads, tellUnread } from '../../domain/inventory/kubernetes-workloads.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { compileName } from '../../domain/policy/addresses.js'
 import {
@@ -96,7 +97,7 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 5 },
+  pceRequests: { atMost: 7 },
   input: Type.Object(
     {
       address: Type.Optional(
@@ -244,7 +245,7 @@ function noteOf(list: IpList, { hold, taken, held }: AddressMatch): { note?: str
 
 /** Matches a list by its domain names as text: `*` stands for any characters, and case does not matter. */
 function matchName(list: IpList, fqdn: string): { row: ListRow; size: bigint } | undefined {
-  const names = (list.fqdns ?? []).map((one) => one.fqdn).filter((pattern) => compileName(pattern)(fqdn))
+  const names = (list.fqdns ?? []).flatMap((one) => one.fqdn ?? []).filter((pattern) => compileName(pattern)(fqdn))
   if (names.length === 0) return undefined
   const row = {
     name: list.name,
@@ -261,13 +262,24 @@ interface FoundWorkloads {
   rows: WorkloadRow[]
   total: number
   unmanaged: number
+  /** Number of Kubernetes workloads whose addresses the PCE does not tell. */
+  untold: number
+  /** Why Kubernetes workloads could not be read; null if they were. */
+  unread: string | null
 }
 
 /** Finds the workloads that have such an address on an interface, and returns at most `most` of them. */
 async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Promise<FoundWorkloads> {
   const { pce, signal } = ctx
   const kept: { workload: Workload; addresses: string[] }[] = []
-  let [total, unmanaged] = [0, 0]
+  let [total, unmanaged, untold] = [0, 0, 0]
+  const take = (workload: Workload) => {
+    const addresses = addressesWithin(workload, asked)
+    if (addresses.length === 0 || workload.deleted === true) return
+    total += 1
+    if (!isManaged(workload)) unmanaged += 1
+    if (kept.length < most) kept.push({ workload, addresses })
+  }
   // The PCE compares text, but an IPv6 address can be written in several ways, and it does not match networks (P8).
   const isOne = asked.family === 'ipv4' && asked.from === asked.to
   const params = { include: 'labels', ...(isOne && { ip_address: writeInterval('ipv4', asked) }) }
@@ -278,22 +290,21 @@ async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Pro
         kept.length = total = unmanaged = 0
       },
       onItems(items) {
-        for (const workload of items) {
-          const addresses = addressesWithin(workload, asked)
-          if (addresses.length === 0 || workload.deleted === true) continue
-          total += 1
-          if (!isManaged(workload)) unmanaged += 1
-          if (kept.length < most) kept.push({ workload, addresses })
-        }
+        items.forEach(take)
       },
     },
   )
+  const { unread } = await readKubernetesWorkloads({ pce, signal }, {}, (workload) => {
+    if (workload.interfaces == null) untold += 1
+    take(workload)
+    return undefined
+  })
   const expand = await labelExpander(
     pce,
     kept.flatMap(({ workload }) => workload.labels ?? []),
     ctx,
   )
-  return { rows: kept.map((one) => showWorkload(one, expand)), total, unmanaged }
+  return { rows: kept.map((one) => showWorkload(one, expand)), total, unmanaged, untold, unread }
 }
 
 function addressesWithin({ interfaces }: Workload, asked: AskedAddresses): string[] {
@@ -340,10 +351,14 @@ function describe(
       ? ` ${countOf(named, 'other list')} ${named === 1 ? 'has' : 'have'} domain names, which may resolve to it.`
       : ''
   if (workloads === undefined) return `${lists} Names are compared as written; none is resolved.`
-  const { total, unmanaged } = workloads
+  const { total, unmanaged, untold, unread } = workloads
   const who =
     total === 0
       ? 'No workload has it at an interface.'
       : `${countOf(total, 'workload')} ${total === 1 ? 'has' : 'have'} it at an interface, ${unmanaged} of them unmanaged.`
-  return `${lists}${names} ${who}`
+  const unknown = [
+    ...(untold > 0 ? [`The PCE does not tell the addresses of ${countOf(untold, 'Kubernetes workload')}.`] : []),
+    ...tellUnread(unread),
+  ]
+  return [`${lists}${names} ${who}`, ...unknown].join(' ')
 }
