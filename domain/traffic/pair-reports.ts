@@ -6,53 +6,70 @@ import { createTupleTable } from './group-tables.js'
 import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
 
 /**
- * How far apart the times of two reports of one conversation may be. VENs report every ten minutes, and their clocks
+ * How far apart the times of two reports of one conversation may be, in seconds. VENs report every ten minutes, and their clocks
  * differ.
  */
-const MOST_APART_MS = 600_000
+const MOST_APART = 600
 
 /** The end that reported a row. */
 const [SOURCE, DESTINATION] = [0, 1] as const
 
-/** What is stored of each report: the number of rows, the sum of their connections, the first and the last time. */
-const FIELDS = 4
-const [ROWS, CONNECTIONS, FIRST, LAST] = [0, 1, 2, 3] as const
-
-/** The reports of both ends for many things that are identified by tuples, in typed arrays. */
+/**
+ * The reports of both ends for many things that are identified by tuples: the sum of their connections, the first and the
+ * last time in seconds. It uses typed arrays, because a divided query may have a million conversations: 32 bytes for each
+ * beside its tuple.
+ */
 function createReports(width: number) {
   const table = createTupleTable(width)
-  let sums = new Float64Array(256 * 2 * FIELDS)
-  const at = (slot: number, end: number, field: number) => sums[(slot * 2 + end) * FIELDS + field]!
+  // NaN where an end reported nothing.
+  let connections = new Float64Array(512).fill(NaN)
+  let firsts = new Int32Array(512)
+  let lasts = new Int32Array(512)
+  const has = (slot: number, end: number) => !Number.isNaN(connections[slot * 2 + end])
+  const connectionsOf = (slot: number, end: number) => (has(slot, end) ? connections[slot * 2 + end]! : 0)
   return {
-    at,
+    has,
+    connections: connectionsOf,
     /** Returns one number of the tuple in a slot. */
     key: (slot: number, column: number) => table.at(slot, column),
     size: () => table.size,
-    add(tuple: Int32Array, end: number, { connections, first, last }: FlowRow): number {
+    add(tuple: Int32Array, end: number, row: FlowRow): number {
       const slot = table.slot(tuple)
-      const start = (slot * 2 + end) * FIELDS
-      if (start + 2 * FIELDS > sums.length) {
-        const longer = new Float64Array(2 * sums.length)
-        longer.set(sums)
-        sums = longer
+      const at = slot * 2 + end
+      if (slot * 2 + 2 > connections.length) {
+        const shorter = connections
+        connections = new Float64Array(2 * shorter.length).fill(NaN, shorter.length)
+        connections.set(shorter)
+        firsts = doubled(firsts)
+        lasts = doubled(lasts)
       }
-      const isNew = sums[start + ROWS]! === 0
-      sums[start + ROWS]! += 1
-      sums[start + CONNECTIONS]! += connections
-      // Comparisons with NaN are false, so a missing time never replaces a known one.
-      if (isNew || Number.isNaN(sums[start + FIRST]) || first < sums[start + FIRST]!) sums[start + FIRST] = first
-      if (isNew || Number.isNaN(sums[start + LAST]) || last > sums[start + LAST]!) sums[start + LAST] = last
+      const isNew = !has(slot, end)
+      connections[at] = (isNew ? 0 : connections[at]!) + row.connections
+      // A missing time rules nothing out.
+      const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
+      const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
+      if (isNew || first < firsts[at]!) firsts[at] = first
+      if (isNew || last > lasts[at]!) lasts[at] = last
       return slot
     },
-    greater: (slot: number) => Math.max(at(slot, SOURCE, CONNECTIONS), at(slot, DESTINATION, CONNECTIONS)),
-    lesser: (slot: number) => Math.min(at(slot, SOURCE, CONNECTIONS), at(slot, DESTINATION, CONNECTIONS)),
+    greater: (slot: number) => Math.max(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
+    lesser: (slot: number) => Math.min(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
     /** True if both ends reported it, and at about the same time as far as they gave times. */
     isPair(slot: number): boolean {
-      if (at(slot, SOURCE, ROWS) === 0 || at(slot, DESTINATION, ROWS) === 0) return false
-      const isAfter = (one: number, other: number) => at(slot, one, FIRST) - at(slot, other, LAST) > MOST_APART_MS
+      if (!has(slot, SOURCE) || !has(slot, DESTINATION)) return false
+      const isAfter = (one: number, other: number) => firsts[slot * 2 + one]! - lasts[slot * 2 + other]! > MOST_APART
       return !isAfter(SOURCE, DESTINATION) && !isAfter(DESTINATION, SOURCE)
     },
   }
+}
+
+/** The smallest and the greatest time that is stored, in seconds since the epoch. */
+const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
+
+function doubled(shorter: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
+  const longer = new Int32Array(2 * shorter.length)
+  longer.set(shorter)
+  return longer
 }
 
 /**
@@ -158,7 +175,7 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
       }
       if (cell % 256 === 255) yield
     }
-    const has = (cell: number, end: number) => cells.at(cell, end, ROWS) > 0
+    const { has } = cells
     const strictness = (cell: number) => strictnessOf(cells.key(cell, 1), cells.key(cell, 2))
     for (const [conversation, own] of ofPairs) {
       yield
@@ -169,11 +186,11 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
       const stricter = has(strictest, SOURCE) ? SOURCE : DESTINATION
       let left = conversations.greater(conversation)
       const isEmpty = left === 0
-      const surplus = agreed ? 0 : left - conversations.at(conversation, stricter, CONNECTIONS)
+      const surplus = agreed ? 0 : left - conversations.connections(conversation, stricter)
       for (const cell of strictFirst) {
-        const more = (field: number) => cells.at(cell, DESTINATION, field) - cells.at(cell, SOURCE, field)
+        const more = cells.connections(cell, DESTINATION) - cells.connections(cell, SOURCE)
         const isCounted = agreed ? left > 0 || (isEmpty && cell === strictest) : has(cell, stricter)
-        const end = (more(CONNECTIONS) || more(ROWS)) >= 0 ? DESTINATION : SOURCE
+        const end = more > 0 || (more === 0 && has(cell, DESTINATION)) ? DESTINATION : SOURCE
         const counted = Math.min(cells.greater(cell), left)
         if (isCounted) left -= counted
         shares.set(cell, { end: isCounted ? end : null, left: counted, surplus: cell === strictest ? surplus : 0 })
