@@ -245,8 +245,12 @@ t.test('selective mode', async (t) => {
   })
 
   await t.test('whether deny rules reach the source is not settled', async (t) => {
-    const why = 'allowed or blocked: deny rules at sources in selective mode (unsettled, P51) decide.'
-    for (const port of [25, 26]) t.same((await ask('bare-1', port)).active, { verdict: 'uncertain', why }, `${port}`)
+    const why = 'allowed or blocked: deny rules at sources in selective mode (P51) decide.'
+    for (const port of [25, 26]) {
+      const { active, assumes } = await ask('bare-1', port)
+      t.same([active, assumes], [{ verdict: 'uncertain', why }, ['P51']], `${port}`)
+    }
+    t.notOk('assumes' in (await ask('sql-1', 22)), 'an answer that hangs on no such fact names none')
   })
 })
 
@@ -276,11 +280,12 @@ t.test('off the corporate network', async (t) => {
     (await ask(source, port, destination)).active.verdict
 
   await t.test('rules for it are undecided at either end, and the answer says whose network it is', async (t) => {
-    const { active, not_judged: notes } = await ask('home', 22)
+    const { active, assumes, not_judged: notes } = await ask('home', 22)
     t.same(active, {
       verdict: 'uncertain',
-      why: 'allowed or blocked: rules for the corporate network, at an end off it (assumes P107) decide.',
+      why: 'allowed or blocked: rules for the corporate network, at an end off it (P107) decide.',
     })
+    t.same(assumes, ['P107'])
     t.equal(notes[0], 'home is off the corporate network (on External); whether rules for it reach there is not known.')
     t.equal(await verdictOf('sql', 22, 'home'), 'uncertain', 'the destination')
     t.equal(await verdictOf('10.0.0.1', 22), 'uncertain', 'by its address')

@@ -68,6 +68,7 @@ t.test('an end is a pod by its address, name, href, labels and IP list', async (
     t.same(answer.active, blocked, `${source} to ${destination}`)
     t.same([answer.source.modes, answer.destination.modes], [{ full: 1 }, { full: 1 }], 'both have a mode')
     t.same(answer.source.labels, { app: 'cart', env: 'cluster' }, 'and labels')
+    t.same(answer.assumes, ['P106'], 'how rules reach pods is derived')
   }
   const answer = await bench.ok('explain-flow', {
     source: 'app=shop',

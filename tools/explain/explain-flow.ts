@@ -7,7 +7,9 @@ import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
 import { listIpTables } from '../../domain/explain/read-versions.js'
 import type { AskedEnd } from '../../domain/explain/resolve-end.js'
+import { isKubernetes } from '../../domain/inventory/kubernetes-workloads.js'
 import { passesByDefault } from '../../domain/policy/mode-effects.js'
+import { assumedBy } from '../../domain/policy/three-valued.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
@@ -104,6 +106,9 @@ const output = Type.Object({
     { description: "The PCE's own policy check, of rules" },
   ),
   not_judged: Type.Array(Type.String(), { description: 'What the answer does not take into account' }),
+  assumes: Type.Optional(
+    Type.Array(Type.String(), { description: 'Facts about the PCE (P…) on which it hangs and that no source settles' }),
+  ),
 })
 type Output = Static<typeof output>
 
@@ -169,6 +174,7 @@ export default defineTool({
       ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict, passesByMode(verdict)) }),
       pce_check: showCheck(check),
       not_judged: [...listOffline(flow), ...listNotJudged(flow)],
+      ...listAssumed(flow),
     }
     return { ...answer, rules: rules.slice(0, countRowsThatFit(rules, answer, ctx.limits)) }
   },
@@ -267,6 +273,19 @@ function listOffNetwork(members: readonly Member[]): string[] {
     ]
   }
   return [...tell(true), ...tell(false)]
+}
+
+/**
+ * Lists the facts that no source settles on which the verdict hangs: those of undecided rules, and P106 where an end is a
+ * Kubernetes workload, which rules reach by its labels.
+ */
+function listAssumed({ sources, destinations, verdict }: JudgedFlow): Pick<Output, 'assumes'> {
+  const undecided = verdict.outcomes.flatMap(({ active, draft }) => [active.undecided, draft.undecided])
+  const isOfPods = [...sources.members, ...destinations.members].some(
+    ({ workload }) => workload !== null && isKubernetes({ href: workload }),
+  )
+  const assumes = [...new Set([...assumedBy(undecided), ...(isOfPods ? ['P106'] : [])])].sort()
+  return assumes.length === 0 ? {} : { assumes }
 }
 
 function listNotJudged({ sources, destinations, versions, verdict, service }: JudgedFlow): string[] {
