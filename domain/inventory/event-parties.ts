@@ -99,16 +99,25 @@ export const mentionedParties = (event: PceEvent): EventParty[] => [
 /** Returns the path of the request that caused an event, without the prefix of the API; '' if there was none. */
 export const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
 
+/** Returns the href of a workload's VEN, or of a VEN's workload: both have one id (P24). Null for any other href. */
+function twinOf(href: string): string | null {
+  const twin = href.replace(/^(\/orgs\/\d+)\/(workloads|vens)(?=\/[^/]+$)/, (_, org: string, kind: string) =>
+    kind === 'vens' ? `${org}/workloads` : `${org}/vens`,
+  )
+  return twin === href ? null : twin
+}
+
 /**
- * Builds the test for a party that a caller names: by href, in any version and including what lies inside it, or by
- * exact name, label value or `key=value`.
+ * Builds the test for a party that a caller names: by href, in any version and including what lies inside it and the
+ * VEN of a workload or the workload of a VEN, or by exact name, label value or `key=value`.
  */
 export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
   if (wanted.startsWith('/')) {
     const href = toDraftHref(wanted)
+    const twin = twinOf(wanted)
     return ({ href: given }) => {
       const other = toDraftHref(given ?? '')
-      return other === href || other.startsWith(`${href}/`)
+      return other === href || other.startsWith(`${href}/`) || other === twin
     }
   }
   const pair = splitLabel(wanted)

@@ -87,6 +87,7 @@ t.test('get-events finds every form', async (t) => {
       ['db1', ['lost_agents', missed, 'workload.update']],
       ['db2', ['lost_agents']],
       [VEN.href, ['agent.goodbye', 'workload.update']],
+      [VEN.href.replace('vens', 'workloads'), ['agent.goodbye', 'workload.update']],
       ['app=pay', ['label.update']],
     ] as const)
       t.same(await types({ object }), expected, object)
