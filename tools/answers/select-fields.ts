@@ -28,8 +28,9 @@ export function selectFields(fields: readonly string[] | undefined, row: { prope
 const pick = <T extends object>(whole: T, isWanted: (field: [string, unknown]) => boolean) =>
   Object.fromEntries(Object.entries(whole).filter(isWanted)) as Partial<T>
 
+/** Returns true if null passes a schema; one without a type takes anything. */
 const takesNull = ({ type, anyOf }: TSchema): boolean =>
-  type === 'null' || (Array.isArray(anyOf) && anyOf.some((one: TSchema) => takesNull(one)))
+  Array.isArray(anyOf) ? anyOf.some((one: TSchema) => takesNull(one)) : type === undefined || type === 'null'
 
 /** Throws invalid_argument if there are no fields, or if some are not `known`; the error lists the known ones. */
 export function requireFields(fields: readonly string[], known: readonly string[]): void {
