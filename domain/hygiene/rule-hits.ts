@@ -45,7 +45,7 @@ export async function readRuleHits(ctx: Context, days: number, labels: LabelInde
   const settings = await allowed(readSettings(ctx))
   if (typeof settings === 'string') return `The firewall settings could not be read: ${settings}`
   const scopes = settings.rule_hit_count_enabled_scopes
-  if (scopes == null) return `This release of the PCE does not count hits: it takes ${COUNTING.pce} or later.`
+  if (scopes == null) return 'The firewall settings do not say whether hits are counted.'
   if (scopes.length === 0) return 'Counting hits is switched on for no workload (rule_hit_count_enabled_scopes).'
   const since = Date.parse(settings.updated_at ?? '')
   if (since > ctx.now() - days * DAY_MS)
