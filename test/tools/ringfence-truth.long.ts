@@ -319,6 +319,8 @@ t.test('names outbound traffic that full enforcement would cut', async (t) => {
       ],
       ruleSets: [{ name: 'db', scope: '', allow: [{ from: 'app=pay', to: 'app=db' }] }],
     }),
+    // As the guide has it, and no record: selective mode reports "allowed" where no rule is about a flow (P52).
+    { reality: 'lab' },
   )
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
   const said = plan.warnings.find((one: string) => /no outbound rules/.test(one))

@@ -62,8 +62,8 @@ const SOURCES = [
     port: 80,
     proto: 6,
     connections: 15,
-    // Selective and no deny rule: allowed without anyone having allowed it.
-    policy_decisions: { allowed: 15 },
+    // Selective and no deny rule: it passes without anyone having allowed it.
+    policy_decisions: { potentially_blocked: 15 },
   },
   {
     src_ip: '203.0.113.5',
