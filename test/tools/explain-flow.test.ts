@@ -271,8 +271,10 @@ t.test('off the corporate network', async (t) => {
     { from: 'app=api', to: 'app=sql', services: on(24), network: 'non_brn' as const },
   ]
   const deny = [{ from: 'app=api', to: 'app=sql', services: on(25) }]
+  // Recorded interfaces all name a network; here some do not.
   const bench = await startBench(t, {
     estate: handMade({ hosts, ruleSets: [{ name: 'all', scope: '', allow, deny }] }),
+    reality: 'lab',
   })
   const ask = (source: string, port: number, destination = 'sql') =>
     bench.ok(TOOL, { source, destination, port, proto: 'tcp', lookback_days: 0 })
