@@ -18,15 +18,28 @@ const isOfList = ({ before, after }: Step): boolean =>
 
 /** Entries with an href are the same if it is the same, all others if everything is. */
 function compareLists({ before, after }: Step): Record<string, unknown[]> {
-  const [old, next] = [before, after].map((side) => (side ?? []) as unknown[]) as [unknown[], unknown[]]
-  const isSame = (one: unknown, other: unknown) =>
-    hrefOf(one) === undefined ? isDeepStrictEqual(one, other) : hrefOf(one) === hrefOf(other)
+  const [old, next] = [before, after].map(
+    (side) => new Map(((side ?? []) as unknown[]).map((one) => [keyOf(one), one])),
+  )
   const told = {
-    created: next.filter((entry) => !old.some((other) => isSame(entry, other))),
-    deleted: old.filter((entry) => !next.some((other) => isSame(entry, other))),
-    updated: next.filter((entry) => old.some((other) => isSame(entry, other) && !isDeepStrictEqual(entry, other))),
+    created: [...next!].filter(([key]) => !old!.has(key)),
+    deleted: [...old!].filter(([key]) => !next!.has(key)),
+    updated: [...next!].filter(([key, entry]) => old!.has(key) && !isDeepStrictEqual(entry, old!.get(key))),
   }
-  return Object.fromEntries(Object.entries(told).filter(([, entries]) => entries.length > 0))
+  return Object.fromEntries(
+    Object.entries(told).flatMap(([word, entries]) =>
+      entries.length === 0 ? [] : [[word, entries.map(([, entry]) => entry)]],
+    ),
+  )
 }
 
-const hrefOf = (entry: unknown): unknown => (entry as { href?: unknown } | null)?.href
+/** What tells an entry from others of its list, as text, so that long lists are compared in one pass. */
+function keyOf(entry: unknown): string {
+  const href = (entry as { href?: unknown } | null)?.href
+  return typeof href === 'string' ? href : JSON.stringify(entry, withSortedKeys)
+}
+
+const withSortedKeys = (_key: string, value: unknown): unknown =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)))
+    : value
