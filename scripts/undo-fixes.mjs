@@ -8,7 +8,7 @@
  * `no tests` if there is nothing to run. Exits with 1 unless all of them are caught or gone.
  */
 import { spawnSync } from 'node:child_process'
-import { existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
+import { chmodSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
@@ -63,7 +63,10 @@ const { values, positionals } = parseArgs({
   options: { at: { type: 'string', default: 'HEAD' } },
   allowPositionals: true,
 })
-const copy = join(mkdtempSync(join(tmpdir(), 'svc-mcp-undo-')), 'project')
+const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-undo-'))
+// Some tests start programs as another user, who must be able to read them.
+chmodSync(folder, 0o755)
+const copy = join(folder, 'project')
 git(root, 'worktree', 'add', '--quiet', '--detach', copy, values.at)
 symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'))
 const green = new Set()
@@ -78,7 +81,7 @@ try {
   }
 } finally {
   git(root, 'worktree', 'remove', '--force', copy)
-  rmSync(join(copy, '..'), { recursive: true, force: true })
+  rmSync(folder, { recursive: true, force: true })
 }
 process.exit(failures === 0 ? 0 : 1)
 
