@@ -16,17 +16,14 @@ const [SOURCE, DESTINATION] = [0, 1] as const
 
 /**
  * The reports of both ends for many things that are identified by tuples: the sum of their connections, the first and the
- * last time in seconds. It uses typed arrays, because a divided query may have a million conversations: 32 bytes for each
- * beside its tuple.
+ * last time in seconds. It uses typed arrays, because a divided query may have a million conversations: 16 bytes for each
+ * report beside the tuple, and none for an end that reports nothing.
  */
 function createReports(width: number) {
   const table = createTupleTable(width)
-  // NaN where an end reported nothing.
-  let connections = new Float64Array(512).fill(NaN)
-  let firsts = new Int32Array(512)
-  let lasts = new Int32Array(512)
-  const has = (slot: number, end: number) => !Number.isNaN(connections[slot * 2 + end])
-  const connectionsOf = (slot: number, end: number) => (has(slot, end) ? connections[slot * 2 + end]! : 0)
+  const ends = [createSums(), createSums()] as const
+  const has = (slot: number, end: number) => ends[end]!.has(slot)
+  const connectionsOf = (slot: number, end: number) => ends[end]!.connections(slot)
   return {
     has,
     connections: connectionsOf,
@@ -35,21 +32,7 @@ function createReports(width: number) {
     size: () => table.size,
     add(tuple: Int32Array, end: number, row: FlowRow): number {
       const slot = table.slot(tuple)
-      const at = slot * 2 + end
-      if (slot * 2 + 2 > connections.length) {
-        const shorter = connections
-        connections = new Float64Array(2 * shorter.length).fill(NaN, shorter.length)
-        connections.set(shorter)
-        firsts = doubled(firsts)
-        lasts = doubled(lasts)
-      }
-      const isNew = !has(slot, end)
-      connections[at] = (isNew ? 0 : connections[at]!) + row.connections
-      // A missing time rules nothing out.
-      const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
-      const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
-      if (isNew || first < firsts[at]!) firsts[at] = first
-      if (isNew || last > lasts[at]!) lasts[at] = last
+      ends[end]!.add(slot, row)
       return slot
     },
     greater: (slot: number) => Math.max(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
@@ -57,8 +40,41 @@ function createReports(width: number) {
     /** True if both ends reported it, and at about the same time as far as they gave times. */
     isPair(slot: number): boolean {
       if (!has(slot, SOURCE) || !has(slot, DESTINATION)) return false
-      const isAfter = (one: number, other: number) => firsts[slot * 2 + one]! - lasts[slot * 2 + other]! > MOST_APART
+      const isAfter = (one: number, other: number) => ends[one]!.first(slot) - ends[other]!.last(slot) > MOST_APART
       return !isAfter(SOURCE, DESTINATION) && !isAfter(DESTINATION, SOURCE)
+    },
+  }
+}
+
+/** What one end reported, by slot. */
+function createSums() {
+  // NaN where it reported nothing.
+  let connections = new Float64Array(0)
+  let firsts = new Int32Array(0)
+  let lasts = new Int32Array(0)
+  const has = (slot: number) => slot < connections.length && !Number.isNaN(connections[slot])
+  const grow = (slot: number) => {
+    const length = Math.max(512, 2 * connections.length, slot + 1)
+    const longer = new Float64Array(length).fill(NaN, connections.length)
+    longer.set(connections)
+    connections = longer
+    firsts = lengthened(firsts, length)
+    lasts = lengthened(lasts, length)
+  }
+  return {
+    has,
+    connections: (slot: number) => (has(slot) ? connections[slot]! : 0),
+    first: (slot: number) => firsts[slot]!,
+    last: (slot: number) => lasts[slot]!,
+    add(slot: number, row: FlowRow): void {
+      if (slot >= connections.length) grow(slot)
+      const isNew = !has(slot)
+      connections[slot] = (isNew ? 0 : connections[slot]!) + row.connections
+      // A missing time rules nothing out.
+      const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
+      const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
+      if (isNew || first < firsts[slot]!) firsts[slot] = first
+      if (isNew || last > lasts[slot]!) lasts[slot] = last
     },
   }
 }
@@ -66,8 +82,8 @@ function createReports(width: number) {
 /** The smallest and the greatest time that is stored, in seconds since the epoch. */
 const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
 
-function doubled(shorter: Int32Array<ArrayBuffer>): Int32Array<ArrayBuffer> {
-  const longer = new Int32Array(2 * shorter.length)
+function lengthened(shorter: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
+  const longer = new Int32Array(length)
   longer.set(shorter)
   return longer
 }
