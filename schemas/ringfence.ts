@@ -1,4 +1,5 @@
 import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typebox'
+import { AssumesOut } from './assumes.js'
 import { Count, Counts, Flag, Nullable, Text, Total } from './common.js'
 import { DifferencesOut } from './update-output.js'
 import { DryRunOutput } from './dry-run.js'
@@ -158,6 +159,7 @@ export const RingfenceOutput = {
     },
     'Source applications that many depend on, highest score first',
   ),
+  ...AssumesOut,
   warnings: Type.Array(Plain, { description: 'What to check first, most serious first' }),
   ...DryRunOutput,
 }

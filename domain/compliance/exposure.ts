@@ -5,7 +5,9 @@ import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { classifyAddress } from '../policy/addresses.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import type { JudgeAllowed } from '../policy/judge-allowed.js'
+import { mayPassByDefault } from '../policy/mode-effects.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { countOf } from '../text/describe-numbers.js'
 import { applicationColumns } from '../traffic/applications.js'
@@ -171,11 +173,16 @@ export interface TrafficExposure {
   /** True if the row limit was reached, so that traffic is missing. */
   truncated: boolean
   count(test: (cell: Cell) => boolean): TrafficCount
+  /** The facts about the PCE that no source settles and on which the answers to "does a rule allow this?" hang. */
+  assumes: readonly string[]
   /** The distinct answers to "does a rule allow this?" among the matching cells. */
   answers(test: (cell: Cell) => boolean): Answer[]
   /** The matching flows with the most connections, at most `limit`. */
   busiest(test: (cell: Cell) => boolean, limit: number): ShownFlow[]
 }
+
+/** The mode for judging by rules: null without a VEN, `unknown` where the PCE does not tell it. */
+const judgedMode = ({ managed, mode }: EndClass): string | null => (managed ? (mode ?? 'unknown') : null)
 
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
@@ -202,6 +209,7 @@ export function createExposureMeter(
   const cells: Cell[] = []
   const answers: Answer[] = []
   const codes = new Map<Answer, number>()
+  const assumed = collectAssumedFacts()
   const tuple = new Int32Array(6)
   let current = 0
   const cell: Column<Cell> = { code: () => current, value: (code) => cells[code] as Cell }
@@ -217,16 +225,14 @@ export function createExposureMeter(
 
   const judge = (row: FlowRow): number => {
     if (decisions.value(decisions.code(row)) !== 'allowed') return codeOf('yes')
-    return codeOf(
-      judgeAllowed({
-        source: encoder.ends.end(row.src),
-        destination: encoder.ends.end(row.dst),
-        sourceMode: classAt(texts.src.code(row)).mode,
-        destinationMode: classAt(texts.dst.code(row)).mode,
-        port: portColumn.value(portColumn.code(row)),
-        proto: protocolColumn.value(protocolColumn.code(row)),
-      }),
-    )
+    const [source, destination] = [encoder.ends.end(row.src), encoder.ends.end(row.dst)]
+    const sourceMode = judgedMode(classAt(texts.src.code(row)))
+    const destinationMode = judgedMode(classAt(texts.dst.code(row)))
+    const port = portColumn.value(portColumn.code(row))
+    const proto = protocolColumn.value(protocolColumn.code(row))
+    const answer = judgeAllowed({ source, destination, sourceMode, destinationMode, port, proto })
+    if (mayPassByDefault(sourceMode, destinationMode)) assumed.add(answer, source, destination)
+    return codeOf(answer)
   }
   const codeOf = (answer: Answer): number => {
     const known = codes.get(answer) ?? answers.push(answer) - 1
@@ -273,6 +279,7 @@ export function createExposureMeter(
         rows,
         inside,
         truncated,
+        assumes: assumed.list(),
         count(test) {
           const total = { rows: 0, connections: 0 }
           for (const one of counts) {

@@ -8,7 +8,15 @@ import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snaps
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
 import { isLimited } from '../policy/rule-conditions.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
-import { anyOf, isUnknown, undecidedBecause, unknown, type Answer, type Reason } from '../policy/three-valued.js'
+import {
+  anyOf,
+  assumedBy,
+  isUnknown,
+  undecidedBecause,
+  unknown,
+  type Answer,
+  type Reason,
+} from '../policy/three-valued.js'
 import { hasExactScope, ringfenceName } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import { isBroad } from './exposure.js'
@@ -152,7 +160,7 @@ export const isolation: Evaluator = evaluator(
         : isPartly
           ? 'WARNING'
           : 'FAIL'
-    return { status, detail: text.filter(Boolean).join(' '), evidence }
+    return { status, detail: text.filter(Boolean).join(' '), evidence, assumes: listAssumed(overrides) }
   },
 )
 
@@ -216,6 +224,7 @@ export const leastPrivilege: Evaluator = evaluator(
           rules: [...open, ...wide, ...limited].slice(0, MOST_EVIDENCE).map(({ href }) => href),
         }),
       },
+      assumes: listAssumed(judged),
     }
   },
 )
@@ -256,6 +265,8 @@ function describeUndecided(rules: readonly RuleAbout[]): string {
   const undecided = doubts.filter((reasons) => reasons.length > 0)
   return found(undecided.length, 'rule', undecidedBecause(undecided.map((reasons) => unknown(...reasons))))
 }
+
+const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.flatMap(({ answers }) => answers))
 
 const LAST_PORT = 65_535
 

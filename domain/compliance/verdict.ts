@@ -22,6 +22,8 @@ export interface CheckOutcome {
   status: Status
   detail: string
   evidence?: Evidence
+  /** The facts about the PCE on which it hangs and that no source settles. */
+  assumes?: readonly string[]
 }
 export interface CheckVerdict extends CheckOutcome {
   looked_at: string
@@ -81,6 +83,7 @@ export function evaluator<N extends SourceName>(
       ]
       return {
         ...outcome,
+        ...(traffic !== undefined && { assumes: traffic.assumes }),
         ...(outcome.status === 'PASS' &&
           gaps.length > 0 && { status: 'INFO' as const, detail: `${outcome.detail} Not proven: ${gaps.join(' ')}` }),
         ...(outcome.status === 'NOT_ASSESSED' && { detail: [outcome.detail, ...gaps].join(' ') }),
@@ -111,6 +114,7 @@ export function allOf(...parts: readonly Evaluator[]): Evaluator {
         detail: verdicts.map((verdict) => `${verdict.status}: ${verdict.detail}`).join(' '),
         looked_at: lookedAt,
         ...(shown.length > 0 && { evidence: mergeEvidence(shown) }),
+        assumes: verdicts.flatMap(({ assumes = [] }) => assumes),
       }
     },
   }

@@ -1,6 +1,7 @@
 import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import { portName } from '../inventory/protocols.js'
 import { directionOf } from '../policy/judge-mode.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import {
   judgeChangedFlows,
@@ -46,6 +47,8 @@ export interface EnforcementTraffic {
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
+  /** The facts about the PCE on which this hangs and that no source settles. */
+  assumes: readonly string[]
 }
 
 /**
@@ -76,10 +79,12 @@ export async function judgeEnforcement(
   const changes = new Map<string, Omit<TrafficChange, 'workloads'> & { workloads: Set<string> }>()
   const byWorkload = new Map<string, Record<ChangeEffect, number>>()
   const answers = new Set<Answer>()
+  const assumed = collectAssumedFacts()
 
   const take = (flow: JudgedFlow) => {
     const { effect, direction } = flow
     connections[effect] += flow.connections
+    if (flow.isByRules) assumed.add(flow.undecided, flow.source, flow.destination)
     if (effect === 'stays_allowed' || effect === 'stays_blocked') return
     answers.add(flow.undecided)
     const workloads = flow.by.map((end) => end.workload ?? nameEnd(end))
@@ -105,6 +110,7 @@ export async function judgeEnforcement(
     changes: [...changes.values()].sort(worstFirst),
     byWorkload,
     undecided: undecidedBecause(answers),
+    assumes: assumed.list(),
   }
 }
 

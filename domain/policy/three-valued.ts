@@ -21,14 +21,14 @@ export const UNDECIDED = {
   label: 'labels that only some workloads may have',
   label_group: 'label groups that are empty or could not be read',
   network: 'rules for other networks',
-  off_network: 'rules for the corporate network, at an end off it (P107)',
+  off_network: 'rules for the corporate network, at an end off it',
   pending: 'changes that are not provisioned',
   pod: 'addresses that may be those of Kubernetes workloads',
   port: 'traffic without a port or protocol',
   process: 'rules for certain processes',
   resolution: 'labels that stand for something other than workloads',
   selector: 'selectors that are not supported',
-  selective_outbound: 'deny rules at sources in selective mode (P51)',
+  selective_outbound: 'deny rules at sources in selective mode',
   service: 'services that could not be read',
   size: 'rules that overlap in too many ways to compare them all',
   stateless: 'stateless rules',
@@ -64,7 +64,13 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
 }
 
 /** The facts of docs/pce-facts.md, not settled by any source, on which a judgement hangs that is undecided for a reason. */
-const ASSUMED: Partial<Record<Reason, string>> = { off_network: 'P107', pod: 'P106', selective_outbound: 'P51' }
+const ASSUMED: Partial<Record<Reason, string>> = {
+  exclusion: 'P65',
+  iptables: 'P19',
+  off_network: 'P107',
+  pod: 'P106',
+  selective_outbound: 'P51',
+}
 
 /** Returns the facts that no source settles on which these answers hang, each once and in alphabetical order. */
 export const assumedBy = (answers: readonly Answer[]): string[] => {

@@ -1,7 +1,7 @@
 import { PceError } from '../../pce-client/index.js'
 import { readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
-import { isEnforcing, isMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import { allowsByRule, isEnforcing, isMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
 import { createModeJudges, directionOf, type ModeChange } from '../policy/judge-mode.js'
@@ -64,10 +64,12 @@ export interface JudgedFlow {
   by: readonly FlowEnd[]
   /** The reason for the doubt if the effect is only possible. */
   undecided: Answer
+  /** True if rules decided about the effect, and not the PCE's own decision or the modes alone. */
+  isByRules: boolean
 }
 
 type Keys = Pick<JudgedFlow, 'source' | 'destination' | 'port' | 'proto'> & { decision: string | null }
-type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided'>
+type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules'>
 
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
@@ -143,9 +145,7 @@ export async function judgeChangedFlows(
 
 const isBlocked = (word: string | null) => readDecision(word) === 'blocked'
 
-const kept = (effect: ModeEffect): Fate => ({ effect, by: [], undecided: 'no' })
-const STAYS_ALLOWED = kept('stays_allowed')
-const STAYS_BLOCKED = kept('stays_blocked')
+const kept = (effect: ModeEffect, isByRules: boolean): Fate => ({ effect, by: [], undecided: 'no', isByRules })
 
 /** One end of a row, with the change of its mode if there is one. */
 interface ChangingEnd {
@@ -192,10 +192,16 @@ function createFateJudge(
   const fateOfPassing = (keys: Keys, ends: readonly ChangingEnd[]): Fate => {
     const answers = ends.map((end) => ({ ...end, dropped: drops(keys, end) }))
     const dropped = anyOf(answers.map((one) => one.dropped))
-    if (dropped === 'no') return STAYS_ALLOWED
+    if (dropped === 'no') {
+      const isTold = (change: EndChange) => keys.decision === 'allowed' && allowsByRule(change.from)
+      const isByRules = ends.some(
+        ({ change }) => change !== null && directionOf(change) === 'stricter' && !isTold(change),
+      )
+      return kept('stays_allowed', isByRules)
+    }
     const isSure = dropped === 'yes'
     const by = answers.filter((one) => (isSure ? one.dropped === 'yes' : one.dropped !== 'no')).map(({ end }) => end)
-    return { effect: isSure ? 'cut' : 'possibly_cut', by, undecided: isSure ? 'no' : dropped }
+    return { effect: isSure ? 'cut' : 'possibly_cut', by, undecided: isSure ? 'no' : dropped, isByRules: true }
   }
 
   return (keys) => {
@@ -210,16 +216,17 @@ function createFateJudge(
     const now = anyOf(ends.map((end) => blocks(keys, end, 'now')))
     if (now === 'no' && after !== 'no') {
       // The PCE saw it blocked, but nothing blocks it now, so modes or rules have changed since.
-      return { effect: 'possibly_cut', by: of('stricter'), undecided: unknown('contradiction') }
+      return { effect: 'possibly_cut', by: of('stricter'), undecided: unknown('contradiction'), isByRules: true }
     }
     const untold = ends.filter(({ change }) => change?.isUntold === true).map(({ end }) => end)
     const looser = [...new Set([...of('looser'), ...untold])]
-    if (after === 'yes' || looser.length === 0) return STAYS_BLOCKED
-    if (now === 'no') return { effect: 'possibly_opened', by: looser, undecided: unknown('contradiction') }
-    if (isUnknown(after)) return { effect: 'possibly_opened', by: looser, undecided: after }
+    if (after === 'yes' || looser.length === 0) return kept('stays_blocked', looser.length > 0)
+    if (now === 'no')
+      return { effect: 'possibly_opened', by: looser, undecided: unknown('contradiction'), isByRules: true }
+    if (isUnknown(after)) return { effect: 'possibly_opened', by: looser, undecided: after, isByRules: true }
     if (looser.length === untold.length)
-      return { effect: 'possibly_opened', by: looser, undecided: unknown('enforcement') }
-    return { effect: 'opened', by: looser, undecided: 'no' }
+      return { effect: 'possibly_opened', by: looser, undecided: unknown('enforcement'), isByRules: true }
+    return { effect: 'opened', by: looser, undecided: 'no', isByRules: true }
   }
 }
 

@@ -1,5 +1,6 @@
 import { portName } from '../inventory/protocols.js'
 import type { ModeChange } from '../policy/judge-mode.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
@@ -30,6 +31,8 @@ export interface ModeChangeTraffic {
   losses: ModeLoss[]
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
+  /** The facts about the PCE on which this hangs and that no source settles. */
+  assumes: readonly string[]
 }
 
 /**
@@ -45,6 +48,7 @@ export async function judgeModeChange(
   const connections = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }
   const losses = new Map<string, ModeLoss & { byPort: Map<string, number> }>()
   const answers = new Set<Answer>()
+  const assumed = collectAssumedFacts()
   const changed = {
     ...ends,
     to: change.to,
@@ -53,6 +57,7 @@ export async function judgeModeChange(
   const how = { name: 'mcp-mode-change', days: MODE_CHANGE_DAYS, complete }
   const reads = await judgeChangedFlows(ctx, changed, how, (flow) => {
     const { effect } = flow
+    if (flow.isByRules) assumed.add(flow.undecided, flow.source, flow.destination)
     if (effect !== 'cut' && effect !== 'possibly_cut') {
       connections[effect === 'stays_allowed' ? 'kept' : 'blocked'] += flow.connections
       return
@@ -81,6 +86,7 @@ export async function judgeModeChange(
     connections,
     losses: [...losses.values()].map(withPorts).sort(worstFirst),
     undecided: undecidedBecause(answers),
+    assumes: assumed.list(),
   }
 }
 

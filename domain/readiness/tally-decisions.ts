@@ -12,6 +12,7 @@ import { isManaged } from '../inventory/workloads.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
 import { mayPassByDefault } from '../policy/mode-effects.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { percentOf } from '../text/describe-numbers.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
@@ -70,6 +71,8 @@ export interface WeaklyAllowed {
   byDefault: number
   /** How many of those are undecided and why, as in `2 undecided because of …`; empty if none are. */
   undecided: string
+  /** The facts about the PCE on which both hang and that no source settles. */
+  assumes: readonly string[]
   /** Rows that only the other end judged, because the application's own end is idle or has no VEN. */
   elsewhere: number
 }
@@ -99,9 +102,11 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
   function* judge(policy: PolicySnapshot | null): Steps<WeaklyAllowed> {
     const judgeAllowed = createAllowedJudge(policy)
     const answers = new Map<Answer, number>()
+    const assumed = collectAssumedFacts()
     for (const { keys, rows } of doubtful) {
       const [sourceMode, destinationMode] = [modeOf(keys.source), modeOf(keys.destination)]
       const answer = judgeAllowed({ ...keys, sourceMode, destinationMode })
+      assumed.add(answer, keys.source, keys.destination)
       if (answer !== 'yes') answers.set(answer, (answers.get(answer) ?? 0) + rows)
       yield
     }
@@ -111,6 +116,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
     return {
       byDefault: sum(answers),
       undecided: open.length === 0 ? '' : `${sum(open)} ${undecidedBecause(open.map(([answer]) => answer))}`,
+      assumes: assumed.list(),
       elsewhere,
     }
   }

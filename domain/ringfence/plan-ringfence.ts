@@ -5,6 +5,7 @@ import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { RuleArguments } from '../drafts/plan-rules.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
 import {
   collectDestinations,
@@ -83,6 +84,8 @@ export interface RingfencePlan {
   destinations: RemoteApplication[]
   /** Traffic that the application's workloads will drop in full enforcement. */
   lostOutbound: LostOutbound
+  /** The facts about the PCE on which the effects hang and that no source settles. */
+  assumes: readonly string[]
 }
 
 /** Plans a ringfence (T15). Throws label_not_found if a source has a label that is missing from the label list. */
@@ -153,11 +156,19 @@ export function planRingfence(input: PlanInput): RingfencePlan {
       isCovered(flow),
       asked,
     )
-  const sources = collectSources(discovery.inbound, (flow) => {
+  const assumed = collectAssumedFacts()
+  const judgeOne = (flow: InboundFlow): FlowVerdict => {
     const { source, destination, port, proto } = flow
     const verdict = judge(flow, surroundings.judge(source, port, proto))
     if (destination.workload === null || !dependsOnDestination(verdict)) return verdict
     return judge(flow, surroundings.judgeAt(destination)(source, port, proto))
+  }
+  const sources = collectSources(discovery.inbound, (flow) => {
+    const verdict = judgeOne(flow)
+    // What is blocked today, or not enforced, is not judged by the rules.
+    if (flow.decision !== 'blocked' && verdict.effect !== 'not_affected')
+      assumed.add(verdict.undecided, flow.source, flow.destination)
+    return verdict
   })
   return {
     newRules,
@@ -171,6 +182,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     sources,
     destinations: collectDestinations(discovery.outbound).filter((one) => !isSameApplication(one, own)),
     lostOutbound: findLostOutbound(discovery, own),
+    assumes: assumed.list(),
   }
 }
 

@@ -1,15 +1,14 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { findNearMisses } from '../../domain/explain/find-near-misses.js'
 import type { Member, Members } from '../../domain/explain/find-members.js'
+import { listAssumedFacts } from '../../domain/explain/list-assumed-facts.js'
 import { holdAgainstPce, type PceCheck } from '../../domain/explain/hold-against-pce.js'
 import { speaks } from '../../domain/explain/judge-members.js'
 import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js'
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
 import { listIpTables } from '../../domain/explain/read-versions.js'
 import type { AskedEnd } from '../../domain/explain/resolve-end.js'
-import { isKubernetes } from '../../domain/inventory/kubernetes-workloads.js'
 import { passesByDefault } from '../../domain/policy/mode-effects.js'
-import { assumedBy } from '../../domain/policy/three-valued.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
@@ -28,6 +27,8 @@ import {
 } from '../answers/explain/show-found-rule.js'
 import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
 import { doubtStrangers, reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { AssumesOut } from '../../schemas/assumes.js'
+import { showAssumed } from '../answers/show-assumed.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'explain-flow'
@@ -106,9 +107,7 @@ const output = Type.Object({
     { description: "The PCE's own policy check, of rules" },
   ),
   not_judged: Type.Array(Type.String(), { description: 'What the answer does not take into account' }),
-  assumes: Type.Optional(
-    Type.Array(Type.String(), { description: 'Facts about the PCE (P…) on which it hangs and that no source settles' }),
-  ),
+  ...AssumesOut,
 })
 type Output = Static<typeof output>
 
@@ -174,7 +173,7 @@ export default defineTool({
       ...(observed !== null && { observed: showObserved(observed, days, told.active.verdict, passesByMode(verdict)) }),
       pce_check: showCheck(check),
       not_judged: [...listOffline(flow), ...listNotJudged(flow)],
-      ...listAssumed(flow),
+      ...showAssumed(listAssumedFacts(flow)),
     }
     return { ...answer, rules: rules.slice(0, countRowsThatFit(rules, answer, ctx.limits)) }
   },
@@ -273,19 +272,6 @@ function listOffNetwork(members: readonly Member[]): string[] {
     ]
   }
   return [...tell(true), ...tell(false)]
-}
-
-/**
- * Lists the facts that no source settles on which the verdict hangs: those of undecided rules, and P106 where an end is a
- * Kubernetes workload, which rules reach by its labels.
- */
-function listAssumed({ sources, destinations, verdict }: JudgedFlow): Pick<Output, 'assumes'> {
-  const undecided = verdict.outcomes.flatMap(({ active, draft }) => [active.undecided, draft.undecided])
-  const isOfPods = [...sources.members, ...destinations.members].some(
-    ({ workload }) => workload !== null && isKubernetes({ href: workload }),
-  )
-  const assumes = [...new Set([...assumedBy(undecided), ...(isOfPods ? ['P106'] : [])])].sort()
-  return assumes.length === 0 ? {} : { assumes }
 }
 
 function listNotJudged({ sources, destinations, versions, verdict, service }: JudgedFlow): string[] {

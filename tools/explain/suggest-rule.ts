@@ -1,3 +1,4 @@
+import { listAssumedFacts } from '../../domain/explain/list-assumed-facts.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { ToolContext } from '../../domain/call.js'
 import { chooseRule, withListsOf, type SuggestedRule } from '../../domain/explain/choose-rule.js'
@@ -18,6 +19,8 @@ import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js
 import { narrowToWorkloads, writeEnd, writeSuggestion } from '../answers/explain/show-suggestion.js'
 import { tellWhileOffline, warnOfOffline } from '../answers/explain/tell-offline.js'
 import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { AssumesOut } from '../../schemas/assumes.js'
+import { showAssumed } from '../answers/show-assumed.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
@@ -88,6 +91,7 @@ const output = Type.Object({
     Type.Array(NearMissOut, { description: 'Existing rules that just miss: change one instead?' }),
   ),
   warnings: Type.Array(Type.String(), { description: 'What to consider' }),
+  ...AssumesOut,
 })
 type Output = Static<typeof output>
 
@@ -120,7 +124,12 @@ export default defineTool({
     const { active, draft } = tellWhileOffline(told, today)
     const offline = warnOfOffline(flow)
     const { ends, service } = flow
-    const facts = { flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`, active, draft }
+    const facts = {
+      flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`,
+      active,
+      draft,
+      ...showAssumed([...listAssumedFacts(today), ...listAssumedFacts(flow)]),
+    }
     const isAllowed = (version: Version) => flow.verdict.outcomes.every((one) => one[version].decision === 'allowed')
     if (hasNoVen(flow))
       return {

@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../schemas/assumes.js'
+import { showAssumed } from '../answers/show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
@@ -52,6 +54,7 @@ const output = Type.Object({
   ),
   evidence_limit: Count('Most entries of a list'),
   recommendation: Text('What to do, by the score'),
+  ...AssumesOut,
   ...Reading,
 })
 
@@ -111,9 +114,10 @@ export default defineTool({
         workloads_analyzed: known?.length ?? null,
         enforcement_modes: modes,
         recommendation,
+        ...showAssumed(findings.flatMap(({ assumes = [] }) => assumes)),
         ...reading,
       },
-      findings,
+      findings.map(({ assumes: _once, ...finding }) => finding),
       ctx.limits,
     )
   },

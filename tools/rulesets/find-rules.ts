@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../schemas/assumes.js'
+import { showAssumed } from '../answers/show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, DetailLevel, StringEnum, Text } from '../../schemas/common.js'
 import { LabelReference } from '../../schemas/label-reference.js'
@@ -6,7 +8,7 @@ import { ActorInput, RULE_TYPES, RuleTypeOut, ServiceInput, WrittenOut } from '.
 import { ToolError } from '../../schemas/errors.js'
 import { loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
-import { describeReasons } from '../../domain/policy/three-valued.js'
+import { assumedBy, describeReasons, unknown } from '../../domain/policy/three-valued.js'
 import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
 import { asVersion } from '../../domain/rule-search/read-rules.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
@@ -60,6 +62,7 @@ const output = Type.Object({
       'rule_search: the PCE narrowed them, and each was compared here; own: every rule was read and compared',
   }),
   not_read: Type.Optional(Type.Array(Type.String(), { description: 'What the answer lacks' })),
+  ...AssumesOut,
   rules: Type.Array(Type.Partial(Row), { description: 'By rule set' }),
   ...PagingOutput,
 })
@@ -156,6 +159,10 @@ export default defineTool({
       ...(uncertain > 0 && { uncertain_count: uncertain }),
       found_by: result.engine,
       ...(result.unread.length > 0 && { not_read: result.unread }),
+      ...showAssumed([
+        ...assumedBy(found.map((one) => unknown(...one.uncertain))),
+        ...(result.engine === 'rule_search' ? ['P96'] : []),
+      ]),
     }
     const page = await answerPage(NAME, question, slice, rows, ctx, envelope)
     return { ...envelope, rules: page.rows, ...page.paging }

@@ -1,3 +1,4 @@
+import { showAssumed } from '../show-assumed.js'
 import type { Preview } from '../../../domain/call.js'
 import { OBSTACLES, type ChosenWorkload } from '../../../domain/enforcement/choose-workloads.js'
 import { planRequests } from '../../../domain/enforcement/set-modes.js'
@@ -34,7 +35,11 @@ export function showModeChangesForApproval(enforcement: Enforcement): NonNullabl
     objects,
     objects_total: objects.length,
     workloads_affected: changing.length,
-    facts: { enforcement_mode: to, notes: noteEnforcement(enforcement) },
+    facts: {
+      enforcement_mode: to,
+      notes: noteEnforcement(enforcement),
+      ...(typeof traffic !== 'string' && showAssumed(traffic.assumes)),
+    },
   }
 }
 

@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../../schemas/assumes.js'
+import { showAssumed } from '../show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { ChosenWorkload } from '../../../domain/enforcement/choose-workloads.js'
 import {
@@ -108,6 +110,7 @@ export const EnforcementOutput = Type.Object({
   workloads: Type.Array(Type.Array(Type.Unknown()), { description: 'Those whose traffic changes most come first' }),
   notes: Type.Array(Type.String(), { description: 'What this rests on, and what it leaves open' }),
   warnings: Type.Array(Type.String(), { description: 'What to look at first' }),
+  ...AssumesOut,
   window: Type.Optional(Reading.window),
   flows_truncated: Type.Optional(Reading.flows_truncated),
   analysed: Type.Optional(Reading.analysed),
@@ -139,6 +142,7 @@ export function showEnforcement(
     workload_columns: [...WORKLOAD_COLUMNS],
     notes: noteEnforcement(enforcement),
     warnings: warnOfEnforcement(enforcement),
+    ...(isRead && showAssumed(traffic.assumes)),
     ...(isRead && describeBothWays(traffic.reads)),
   }
   const sections = {

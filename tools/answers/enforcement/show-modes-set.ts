@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../../schemas/assumes.js'
+import { showAssumed } from '../show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Preview, ToolContext } from '../../../domain/call.js'
 import {
@@ -83,6 +85,7 @@ export const ModesSetOutput = Type.Object({
   traffic_changes_total: TrafficChangesOut.traffic_changes_total,
   traffic_change_columns: Type.Optional(TrafficChangesOut.traffic_change_columns),
   traffic_changes: Type.Optional(TrafficChangesOut.traffic_changes),
+  ...AssumesOut,
   window: Type.Optional(Reading.window),
   flows_truncated: Type.Optional(Reading.flows_truncated),
   analysed: Type.Optional(Reading.analysed),
@@ -120,6 +123,7 @@ export function showPlannedModes({ pce, limits }: Context, enforcement: Enforcem
       requests,
       notes: noteEnforcement(enforcement),
       warnings: warnOfEnforcement(enforcement),
+      ...(isRead && showAssumed(traffic.assumes)),
       ...(isRead && describeBothWays(traffic.reads)),
     },
     limits,
@@ -263,6 +267,7 @@ export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<
         traffic_changes: shown,
         ...(shown.length < changes.length && { traffic_changes_left_out: changes.length - shown.length }),
         flows_truncated: isCut(traffic),
+        ...showAssumed(traffic.assumes),
       }),
       not_enforced: listObstacles(chosen.workloads),
       workload_columns: ['workload', 'href', 'mode'],

@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../../schemas/assumes.js'
+import { showAssumed } from '../show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, StringEnum, Text } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
@@ -68,6 +70,7 @@ export const RedundantOutput = Type.Object({
       { description: 'Neither proven nor ruled out' },
     ),
   ),
+  ...AssumesOut,
   not_assessed: Type.Optional(Type.Array(Type.String(), { description: 'What is not in this answer, and why' })),
   meanings: Type.Record(Type.String(), Type.String(), { description: 'Of the kinds found' }),
   findings: Type.Array(Finding, { description: 'Rules, the surest kinds first' }),
@@ -115,6 +118,7 @@ export function showRedundant(
   const scopes = kinds.has('scope_without_workloads') ? listScopes(report, ruleSet) : []
   const counts = countKinds([...all.map(({ kind }) => kind), ...scopes.map(() => 'scope_without_workloads' as const)])
   const undecided = describeUndecided(report, isWanted, line)
+  const isUnclear = report.undecided.some(({ rule, because }) => because === 'unclear' && isWanted(rule))
   const compared = countKinds(rules.map(({ type }) => type))
   return showSections(
     {
@@ -123,6 +127,7 @@ export function showRedundant(
       rules_compared: compared,
       counts,
       ...(undecided !== undefined && { undecided }),
+      ...showAssumed(isUnclear ? ['P65'] : []),
       ...(report.notAssessed.length > 0 && { not_assessed: report.notAssessed }),
       meanings: Object.fromEntries(
         FINDING_KINDS.filter((kind) => counts[kind] !== undefined).map((kind) => [kind, MEANINGS[kind]]),

@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../../schemas/assumes.js'
+import { showAssumed } from '../show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
@@ -84,6 +86,7 @@ export const CoverageOutput = Type.Object({
   intra: Type.Object(Figures, { description: 'Inside the application' }),
   draft: Draft,
   recommendation: Text('What the figures mean and what to do next'),
+  ...AssumesOut,
   ...Reading,
   ...Truncation,
 })
@@ -124,6 +127,7 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
       would_allow_flows: draft === null ? null : found.wouldAllow,
     },
     recommendation: recommendCoverage(found, weaklyAllowed),
+    ...showAssumed(weaklyAllowed.assumes),
     ...describeBothWays(reads),
   }
   const section = <T>(rows: readonly T[]) => ({ rows, total: rows.length })

@@ -1,3 +1,4 @@
+import { showAssumed } from '../show-assumed.js'
 import { isEnforcing } from '../../../schemas/pce/enforcement-modes.js'
 import type { ModeChange } from '../../../domain/policy/judge-mode.js'
 import { type ModeChangeTraffic, MODE_CHANGE_DAYS } from '../../../domain/readiness/judge-mode-change.js'
@@ -42,6 +43,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
         would_be_cut_total: losses.length,
       },
       note: notes.filter(Boolean).join(' '),
+      ...showAssumed(traffic.assumes),
     },
     warnings: [warn(change, traffic, analysed.rows, isTruncated)],
   }

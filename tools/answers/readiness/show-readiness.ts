@@ -1,3 +1,5 @@
+import { AssumesOut } from '../../../schemas/assumes.js'
+import { showAssumed } from '../show-assumed.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
@@ -123,6 +125,7 @@ export const ReadinessOutput = Type.Object({
     { description: 'Draft rule set RF-<app>-<env>; without href there is none' },
   ),
   recommendations: Type.Array(Plain, { description: 'What to do next, most pressing first' }),
+  ...AssumesOut,
   ...Reading,
   ...Truncation,
 })
@@ -186,6 +189,7 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
     has_ringfence: ringfence.enabled === true,
     ringfence,
     recommendations: recommendReadiness(facts, readiness),
+    ...showAssumed(weaklyAllowed.assumes),
     ...describeBothWays(reads),
   }
   const { covered, uncovered: cut, partlyCovered: partly, unlabelled } = remotes

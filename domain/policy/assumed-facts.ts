@@ -1,0 +1,31 @@
+import { isKubernetes } from '../inventory/kubernetes-workloads.js'
+import { assumedBy, type Answer } from './three-valued.js'
+
+/** Collects the facts about the PCE that no source settles and on which an answer hangs. */
+export interface AssumedFacts {
+  /**
+   * Adds the facts behind a judgement by the rules: those of its doubts, and P106 where an end is a Kubernetes workload,
+   * which rules reach by its labels.
+   */
+  add(answer: Answer, ...ends: readonly { workload: string | null }[]): void
+  /** Returns each fact once, in alphabetical order. */
+  list(): string[]
+}
+
+/** Starts an empty collection. */
+export function collectAssumedFacts(): AssumedFacts {
+  const facts = new Set<string>()
+  const known = new Set<Answer>()
+  const workloads = new Set<string | null>()
+  return {
+    add(answer, ...ends) {
+      if (!known.has(answer)) for (const fact of assumedBy([answer])) facts.add(fact)
+      known.add(answer)
+      for (const { workload: href } of ends) {
+        if (href !== null && !workloads.has(href) && isKubernetes({ href })) facts.add('P106')
+        workloads.add(href)
+      }
+    },
+    list: () => [...facts].sort(),
+  }
+}

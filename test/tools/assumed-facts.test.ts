@@ -1,0 +1,134 @@
+/** Answers whose judgement hangs on a fact about the PCE that no source settles name it once, in `assumes`. */
+import t, { type Test } from 'tap'
+import { handMade } from './hand-made.js'
+import { startBench, type Json } from './harness.js'
+import { startListed } from './listed-pce.js'
+
+const on = (port: number) => [{ port, proto: 6 }]
+const HOSTS = {
+  'api-1': { ip: '10.0.0.1', labels: 'app=api env=prod', mode: 'selective' as const },
+  'sql-1': { ip: '10.0.1.1', labels: 'app=sql env=prod', mode: 'selective' as const },
+  'off-1': { ip: '10.0.2.1', labels: 'app=crm', mode: 'idle' as const, network: 'External', endpoint: true },
+  'pc-1': { ip: '10.0.5.1', labels: 'app=pc', mode: 'selective' as const },
+  'watch-1': { ip: '10.0.4.1', labels: 'app=watch env=prod' },
+  'bare-1': { ip: '10.0.3.1', labels: 'app=web env=prod', managed: false },
+}
+const API = { app_name: 'api', env_name: 'prod' }
+const WATCH = { app_name: 'watch', env_name: 'prod' }
+const SQL = { app_name: 'sql', env_name: 'prod' }
+/** Selective mode reports "allowed" where no rule is about a flow. */
+const start = (test: Test) =>
+  startBench(test, {
+    estate: handMade({
+      hosts: HOSTS,
+      flows: [
+        { from: 'api-1', to: 'bare-1', port: 25 },
+        { from: 'watch-1', to: 'bare-1', port: 25 },
+        { from: 'pc-1', to: 'sql-1', port: 443 },
+        { from: 'off-1', to: 'sql-1', port: 5432 },
+      ],
+      ipLists: { Clients: ['10.0.5.0/24'] },
+      ruleSets: [
+        {
+          name: 'all',
+          scope: '',
+          allow: [
+            { from: 'app=crm', to: 'app=sql', services: on(5432) },
+            { from: 'iplist:Clients', to: 'app=sql', services: on(443) },
+          ],
+          deny: [{ from: 'app=watch', to: 'app=web', services: on(25) }],
+        },
+      ],
+    }),
+    reality: 'lab',
+  })
+
+t.test('each tool names what its answer hangs on', async (t) => {
+  const bench = await start(t)
+  for (const [tool, args, assumes] of [
+    ['enforcement-readiness', SQL, ['P107']],
+    ['get-policy-coverage-report', SQL, ['P107']],
+    ['compliance-check', SQL, ['P107']],
+    ['compliance-check', API, undefined],
+    ['preview-enforcement-change', { ...WATCH, enforcement_mode: 'selective' }, ['P51']],
+    ['preview-enforcement-change', { ...SQL, enforcement_mode: 'full' }, ['P107']],
+    ['preview-enforcement-change', { ...API, enforcement_mode: 'idle' }, undefined],
+    ['set-enforcement-mode', { ...SQL, enforcement_mode: 'full', dry_run: true }, ['P107']],
+    ['create-ringfence', { ...SQL, selective: true, deny_consumer: 'ams', dry_run: true }, ['P51']],
+    ['suggest-rule', { source: 'off-1', destination: 'sql-1', port: 5432, proto: 'tcp' }, ['P107']],
+    ['find-rules', { provider: 'app=sql' }, ['P96']],
+    ['find-rules', { text: 'all' }, undefined],
+  ] as [string, Json, string[] | undefined][]) {
+    const answer = await bench.ok(tool, args)
+    t.same(answer.assumes, assumes, `${tool} ${JSON.stringify(args)}`)
+    t.notMatch(JSON.stringify({ ...answer, assumes: undefined }), /\(P\d+\)/, `${tool}: and nowhere else`)
+  }
+})
+
+const LABELS = [
+  { href: '/orgs/1/labels/1', key: 'app', value: 'cart' },
+  { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
+  { href: '/orgs/1/labels/3', key: 'app', value: 'shop' },
+]
+const label = (text: string): Json => LABELS.find(({ key, value }) => `${key}=${value}` === text)!
+const host = (name: string, app: string, mode: string | null): Json => ({
+  href: `/orgs/1/workloads/${name}`,
+  name,
+  hostname: name,
+  managed: true,
+  enforcement_mode: mode,
+  labels: [label(app), label('env=prod')],
+})
+const RULE_SET: Json = {
+  href: '/orgs/1/sec_policy/draft/rule_sets/1',
+  name: 'shop to cart',
+  enabled: true,
+  scopes: [[]],
+  rules: [
+    {
+      href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1',
+      enabled: true,
+      providers: [{ label: label('app=cart') }],
+      consumers: [{ label: label('app=shop') }],
+      ingress_services: [{ port: 8080, proto: 6 }],
+      unscoped_consumers: true,
+    },
+  ],
+}
+const CART = { app_name: 'cart', env_name: 'prod' }
+const POD = { href: '/orgs/1/kubernetes_workloads/front', name: 'front', labels: [label('app=shop')] }
+
+/** A row from a pod to a host in selective mode. */
+const row = (more: Json): Json => ({
+  src: { ip: '10.85.0.20', workload: { ...POD, managed: true, enforcement_mode: 'idle' } },
+  dst: { ip: '10.1.0.1', workload: host('db-1', 'app=cart', 'selective') },
+  service: { port: 8080, proto: 6 },
+  num_connections: 1,
+  policy_decision: 'allowed',
+  flow_direction: 'inbound',
+  timestamp_range: { first_detected: '2026-06-14T00:00:00Z', last_detected: '2026-06-14T01:00:00Z' },
+  ...more,
+})
+
+t.test('where rules decide about a pod', async (t) => {
+  const ask = async (tool: string, args: Json, more: Json) => {
+    const lists = {
+      labels: LABELS,
+      workloads: [host('db-1', 'app=cart', 'selective')],
+      kubernetes_workloads: [{ ...POD, enforcement_mode: 'idle', private_ip_addresses: ['10.85.0.20'] }],
+      'sec_policy/rule_sets': [RULE_SET],
+    }
+    const bench = await startListed(t, { lists, rows: [row(more)] })
+    return (await bench.ok(tool, args)).assumes
+  }
+  for (const [tool, args] of [
+    ['enforcement-readiness', CART],
+    ['get-policy-coverage-report', CART],
+    ['compliance-check', CART],
+    ['preview-enforcement-change', { ...CART, enforcement_mode: 'full' }],
+  ] as const) {
+    t.same(await ask(tool, args, {}), ['P106'], tool)
+    if (tool !== 'preview-enforcement-change')
+      t.same(await ask(tool, args, { policy_decision: 'blocked' }), undefined, `${tool}: the PCE decided`)
+  }
+})
