@@ -4,6 +4,7 @@ import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP } from '../inventory/protocols.js'
+import { countIpTables, tellIpTables } from '../policy/ip-tables.js'
 import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
 import { isLimited } from '../policy/rule-conditions.js'
@@ -204,20 +205,25 @@ export const leastPrivilege: Evaluator = evaluator(
     const limited = judged.filter((one) => one.limited && isOpen(one))
     const open = broad.filter(({ from, everything }) => from === 'anybody' && everything)
     const wide = broad.filter((one) => !open.includes(one))
+    const tables = countIpTables(policy, someWorkloadWith(labelsOf(assessment)))
     const counts = {
       allow_rules: judged.length,
       everything_from_anybody: open.length,
       some_services_from_anybody: wide.filter(({ from }) => from === 'anybody').length,
       everything_from_all_workloads: wide.filter(({ from }) => from === 'all workloads').length,
       ...(limited.length > 0 && { as_open_but_limited: limited.length }),
+      ...(tables > 0 && { iptables_rules: tables }),
     }
-    if (judged.length === 0) return notAssessed('No allow rule in force has it as a provider.', { counts })
+    const notJudged = tellIpTables(tables)
+    if (judged.length === 0)
+      return notAssessed(['No allow rule in force has it as a provider.', ...notJudged].join(' '), { counts })
     const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}${found(limited.length, 'rule', 'as open, but for certain users, machines or networks only')}${describeUndecided(judged)}`
+    const detail =
+      text.trim() ||
+      `None of ${countOf(judged.length, 'allow rule')} is open to any address, or opens every service to all workloads.`
     return {
-      status: open.length > 0 ? 'FAIL' : wide.length + limited.length > 0 ? 'WARNING' : 'PASS',
-      detail:
-        text.trim() ||
-        `None of ${countOf(judged.length, 'allow rule')} is open to any address, or opens every service to all workloads.`,
+      status: open.length > 0 ? 'FAIL' : wide.length + limited.length > 0 ? 'WARNING' : tables > 0 ? 'INFO' : 'PASS',
+      detail: [detail, ...notJudged].join(' '),
       evidence: {
         counts,
         ...(open.length + wide.length + limited.length > 0 && {
@@ -243,15 +249,17 @@ interface RuleAbout extends PlacedRule {
 function rulesAbout(
   rules: readonly PlacedRule[],
   sides: readonly ('providers' | 'consumers')[],
-  { app, env }: Assessment,
+  assessment: Assessment,
   policy: PolicySnapshot,
 ): RuleAbout[] {
-  const some = someWorkloadWith([app, env].filter((label) => label !== null))
+  const some = someWorkloadWith(labelsOf(assessment))
   return rules.flatMap((placed) => {
     const answer = anyOf(sides.map((side) => isWrittenTo(placed, side, some, policy)))
     return answer === 'no' ? [] : [{ ...placed, href: placed.rule.href ?? '', answers: [answer] }]
   })
 }
+
+const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
  * Doubts that are not reported: a rule that applies to only some of the assessed workloads still counts as applying.

@@ -1,6 +1,7 @@
 import type { Actor, IpTablesRule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { isInForce, type PolicySnapshot } from './load-snapshot.js'
 import { isWrittenTo, type End } from './match-rules.js'
+import { countOf } from '../text/describe-numbers.js'
 import { anyOf, type Answer } from './three-valued.js'
 
 /**
@@ -8,13 +9,26 @@ import { anyOf, type Answer } from './three-valued.js'
  * is never judged.
  */
 export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer =>
-  !isInForce(ruleSet)
-    ? 'no'
-    : anyOf(
-        (ruleSet.ip_tables_rules ?? [])
-          .filter(isInForce)
-          .map((rule) => isWrittenTo(place(rule, ruleSet), 'providers', end, policy)),
-      )
+  anyOf(answersOf(ruleSet, end, policy))
+
+/** Counts the rules in the words of iptables that are in force at an end, or may be. */
+export const countIpTables = (policy: PolicySnapshot, end: End): number =>
+  policy.ruleSets.flatMap((ruleSet) => answersOf(ruleSet, end, policy)).filter((answer) => answer !== 'no').length
+
+/** Says that so many of these rules are not judged; null: the policy could not be read. */
+export function tellIpTables(count: number | null): string[] {
+  if (count === null)
+    return ['Whether rules in the words of iptables apply is not known: the policy in force could not be read.']
+  if (count === 0) return []
+  return [`${countOf(count, 'rule')} in the words of iptables ${count === 1 ? 'is' : 'are'} not judged.`]
+}
+
+const answersOf = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer[] =>
+  isInForce(ruleSet)
+    ? (ruleSet.ip_tables_rules ?? [])
+        .filter(isInForce)
+        .map((rule) => isWrittenTo(place(rule, ruleSet), 'providers', end, policy))
+    : []
 
 const place = ({ actors }: IpTablesRule, { scopes }: RuleSet) => ({
   scopes,

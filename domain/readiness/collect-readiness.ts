@@ -1,4 +1,5 @@
 import { isStopped, readDecision } from '../../schemas/pce/policy-decisions.js'
+import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
@@ -30,13 +31,17 @@ export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workl
       uncovered.add(row, path)
       weaklyAllowed.add(row, path)
     },
-    result: async (ctx: Pick<ToolContext<true>, 'pce' | 'signal'>, labels: LabelIndex) => ({
+    result: async (
+      ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
+      labels: LabelIndex,
+      application: readonly Label[],
+    ) => ({
       decisions: tally.result(),
       outbound: paths.outbound.result(),
       intra: paths.intra.result(),
       remotes: remotes.result(),
       uncovered: uncovered.busiest(LISTED_FLOWS),
-      weaklyAllowed: await weaklyAllowed.result(ctx, labels),
+      weaklyAllowed: await weaklyAllowed.result(ctx, labels, application),
     }),
   }
 }

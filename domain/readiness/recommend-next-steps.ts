@@ -1,5 +1,6 @@
 import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import { protocolName } from '../inventory/protocols.js'
+import { tellIpTables } from '../policy/ip-tables.js'
 import { countOf } from '../text/describe-numbers.js'
 import type { Application } from '../traffic/applications.js'
 import type { Coverage } from './collect-coverage.js'
@@ -166,7 +167,10 @@ function nameApplications(applications: readonly Application[]): string {
 }
 
 /** Warns about allowed rows that do not prove that a rule allows the traffic at this workload. */
-function describeWeaklyAllowed({ byDefault, undecided, elsewhere }: WeaklyAllowed, consequence: string): string[] {
+function describeWeaklyAllowed(
+  { byDefault, undecided, elsewhere, iptables }: WeaklyAllowed,
+  consequence: string,
+): string[] {
   return [
     byDefault > 0
       ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched${consequence}.${undecided === '' ? '' : ` Of these, ${undecided}.`}`
@@ -174,5 +178,6 @@ function describeWeaklyAllowed({ byDefault, undecided, elsewhere }: WeaklyAllowe
     elsewhere > 0
       ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no VEN.`
       : '',
+    ...tellIpTables(iptables),
   ]
 }

@@ -5,10 +5,15 @@ import {
   readDecision,
   type PolicyDecision,
 } from '../../schemas/pce/policy-decisions.js'
+import type { Label } from '../../schemas/pce/label.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
+import { pickEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
+import { countIpTables } from '../policy/ip-tables.js'
+import { someWorkloadWith } from '../policy/match-rules.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
 import { mayPassByDefault } from '../policy/mode-effects.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
@@ -71,6 +76,8 @@ export interface WeaklyAllowed {
   byDefault: number
   /** How many of those are undecided and why, as in `2 undecided because of …`; empty if none are. */
   undecided: string
+  /** Rules in the words of iptables for the application, which are not judged; null if they could not be counted. */
+  iptables: number | null
   /** The facts about the PCE on which both hang and that no source settles. */
   assumes: readonly string[]
   /** Rows that only the other end judged, because the application's own end is idle or has no VEN. */
@@ -99,7 +106,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
   })
   let elsewhere = 0
 
-  function* judge(policy: PolicySnapshot | null): Steps<WeaklyAllowed> {
+  function* judge(policy: PolicySnapshot | null): Steps<Omit<WeaklyAllowed, 'iptables'>> {
     const judgeAllowed = createAllowedJudge(policy)
     const answers = new Map<Answer, number>()
     const assumed = collectAssumedFacts()
@@ -130,20 +137,34 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
       if (judgesNothing(near) && !judgesNothing(far)) elsewhere += row.count
     },
     /**
-     * Returns the counts. Reads the active policy if a row depends on it; if that fails, such rows are undecided.
-     * Rejects when cancelled.
+     * Returns the counts. Reads the active policy if a row depends on it, or if it has rules in the words of iptables; if
+     * that fails, such rows are undecided. Rejects when cancelled.
      */
     async result(
       { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
       labels: LabelIndex,
+      application: readonly Label[],
     ): Promise<WeaklyAllowed> {
-      const policy = doubtful.size === 0 ? null : await readPolicyInForce(pce, signal, labels)
-      return workInTurns(judge(policy), signal)
+      const hasTables = await hasIpTables(pce, signal)
+      const isNeeded = doubtful.size > 0 || hasTables === true
+      const policy = isNeeded ? await readPolicyInForce(pce, signal, labels) : null
+      const found = policy === null ? null : countIpTables(policy, someWorkloadWith(application))
+      const iptables = hasTables === false ? 0 : found
+      return { ...(await workInTurns(judge(policy), signal)), iptables }
     },
   }
 }
 
 const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
+
+/** Tells whether a rule set in force has rules in the words of iptables; null if they cannot be read. Rejects when cancelled. */
+async function hasIpTables(pce: PceClient, signal: AbortSignal): Promise<boolean | null> {
+  const hasOwn = ({ ip_tables_rules: own }: RuleSet) => (own != null && own.length > 0 ? true : undefined)
+  return orNull(signal, async () => {
+    const found = await pickEvery({ api: pce.ruleSets, policyVersion: 'active', params: {}, signal }, hasOwn)
+    return found.length > 0
+  })
+}
 
 /** Reads the active policy with its deny rules; null if it cannot be read. Rejects when cancelled. */
 export async function readPolicyInForce(
@@ -151,8 +172,14 @@ export async function readPolicyInForce(
   signal: AbortSignal,
   labels: LabelIndex,
 ): Promise<PolicySnapshot | null> {
+  return orNull(signal, async () =>
+    withDenyRules({ pce, signal }, await loadSnapshot({ pce, signal }, 'active', labels)),
+  )
+}
+
+async function orNull<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T | null> {
   try {
-    return await withDenyRules({ pce, signal }, await loadSnapshot({ pce, signal }, 'active', labels))
+    return await read()
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return null

@@ -12,6 +12,8 @@ import { forgetLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
 import { coverFamilies } from '../policy/addresses.js'
+import { countIpTables } from '../policy/ip-tables.js'
+import { someWorkloadWith } from '../policy/match-rules.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { isUnknown } from '../policy/three-valued.js'
 import { findOwnRuleSet, readExisting, ringfenceName, type Existing } from './find-existing.js'
@@ -65,6 +67,8 @@ export interface Prepared {
   /** True if the Any list may not cover every address. */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
+  /** Rules of the draft in the words of iptables for the application, which are not judged. */
+  iptables: number
   discovery: Discovery
   /** The plan, without the deny rule if that is withheld. */
   plan: RingfencePlan
@@ -149,6 +153,7 @@ export async function prepareRingfence(
     anyListIsIpv4Only: anyFamilies?.ipv6 === 'no',
     isAnyListUnclear: anyFamilies !== undefined && (anyFamilies.ipv4 !== 'yes' || isUnknown(anyFamilies.ipv6)),
     surroundings,
+    iptables: countIpTables(draft, someWorkloadWith(application)),
     discovery,
     plan,
     denyWithheld,

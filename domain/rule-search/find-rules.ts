@@ -87,7 +87,7 @@ export async function findRules(ctx: Context, search: RuleSearch): Promise<RuleS
   const read =
     asked === undefined || typeof asked === 'string'
       ? await readEveryRule(ctx, search.version)
-      : { rules: inOrder([...asked, ...(await readBoundaries(ctx, search.version))]), unread: [] }
+      : { rules: inOrder([...asked, ...(await readBoundaries(ctx, search.version))]), unread: [UNSEARCHED_TABLES] }
   const catalog = await loadCatalog(ctx, search.version, labels, needsOf(resolved, search))
   const test = createTest(search, resolved, catalog, authors)
   return {
@@ -111,6 +111,9 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
   }
   return found
 }
+
+/** The rule search of the PCE finds no such rules, and the rule sets that have them are not read. */
+const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
 /** A requested end of a rule: an actor identified by its href, or an address. */
 type WantedEnd = { actor: Actor } | { address: string }

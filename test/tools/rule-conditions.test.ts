@@ -230,6 +230,11 @@ t.test('rules in the words of iptables are counted, and judged nowhere', async (
   const [set] = (await bench.ok('get-rulesets')).rulesets
   t.same(set.ip_tables_rules, { total: 2, enabled: 1, note: 'In the syntax of iptables: not shown, not judged.' })
   t.same((await bench.ok('find-rules', {})).not_read, ['2 rules in the words of iptables are not searched.'])
+  const searched = await bench.ok('find-rules', { actor: 'role=db' })
+  t.same(
+    [searched.found_by, searched.not_read],
+    ['rule_search', ['Rules in the words of iptables are not searched, and how many there are is not known.']],
+  )
   const flow = { source: 'web-1', port: 443, proto: 'tcp' }
   const about = /iptables/
   const { not_judged: concerned } = await bench.ok('explain-flow', { ...flow, destination: 'db-1' })
@@ -273,6 +278,62 @@ t.test('what another mode would cut is not known at an end with rules in the wor
   t.equal(await ask([]), '7 connections would be cut and 0 possibly')
   t.equal(await ask([table]), '0 connections would be cut and 7 possibly')
   t.equal(await ask([{ ...table, enabled: false }]), '7 connections would be cut and 0 possibly')
+})
+
+t.test('answers about an application count the rules in the words of iptables that are for it', async (t) => {
+  const host = (at: number, labels: string) => ({ ip: `10.0.0.${at}`, labels })
+  const plain = handMade({
+    hosts: { 'pay-1': host(1, 'app=pay env=prod'), 'crm-1': host(2, 'app=crm env=prod') },
+    flows: [{ from: 'crm-1', to: 'pay-1' }],
+    ruleSets: [
+      { name: 'all', scope: 'env=prod', allow: [{ from: 'ams', to: 'ams' }] },
+      { name: 'crm', scope: 'app=crm env=prod', allow: [{ from: 'ams', to: 'ams' }] },
+    ],
+  })
+  const table = (id: number, more: object = {}) => ({
+    href: `/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/${id}`,
+    enabled: true,
+    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j ACCEPT' }],
+    actors: [{ actors: 'ams' }],
+    ip_version: '4',
+    ...more,
+  })
+  const ask = async (...tables: (object[] | null)[]) => {
+    const ruleSets = plain.ruleSets.map((set, at) => ({ ...set, ip_tables_rules: tables[at] }))
+    const bench = await startBench(t, { estate: { ...plain, ruleSets } as Estate })
+    const app = { app_name: 'pay', env_name: 'prod' }
+    const ringfence = await bench.ok('create-ringfence', { ...app, dry_run: true })
+    const batch = await bench.ok('ringfence-batch', { apps: [app], dry_run: true })
+    const { findings } = await bench.ok('compliance-check', { framework: 'pci-dss', ...app })
+    const texts = {
+      readiness: (await bench.ok('enforcement-readiness', app)).recommendations,
+      coverage: [(await bench.ok('get-policy-coverage-report', app)).recommendation],
+      ringfence: ringfence.warnings,
+      batch: batch.warnings ?? batch.results,
+      compliance: [findings.find((one: Json) => one.id === 'PCI-7.1').detail],
+    }
+    const said = Object.entries(texts).flatMap(([tool, list]) => {
+      const found = JSON.stringify(list).match(/\d* ?[Rr]ules? in the words of iptables (?:is|are) not judged/)
+      return found === null ? [] : [`${tool}: ${found[0]}`]
+    })
+    return said
+  }
+  const all = (text: string) =>
+    ['readiness', 'coverage', 'ringfence', 'batch', 'compliance'].map((tool) => `${tool}: ${text}`)
+  const two = all('2 rules in the words of iptables are not judged')
+  t.same(
+    await ask([table(1), table(2), table(3, { enabled: false })], null),
+    two.map((text) => (text.startsWith('batch') ? 'batch: Rules in the words of iptables are not judged' : text)),
+  )
+  t.same(await ask([], [table(1)]), [], 'those of another application are not counted')
+  t.same(
+    await ask(
+      [table(1, { actors: [{ label: { href: plain.labels.find(({ value }) => value === 'crm')!.href } }] })],
+      [],
+    ),
+    [],
+    'nor those for workloads with other labels',
+  )
 })
 
 t.test('a rule that is open to some users only is not said to be open to everybody', async (t) => {

@@ -59,7 +59,7 @@ export default defineTool({
       counts: countModes(workloads, (label) => label),
       pods,
       ringfence: describeRingfence(draft, active),
-      traffic: await traffic.result(ctx, index),
+      traffic: await traffic.result(ctx, index, labels),
       reads,
       limits: ctx.limits,
     })

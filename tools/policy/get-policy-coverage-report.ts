@@ -66,7 +66,7 @@ export default defineTool({
       application,
       days,
       found: found.result(application, draftUnavailable === null),
-      weaklyAllowed: await weakly.result(ctx, index),
+      weaklyAllowed: await weakly.result(ctx, index, labels),
       draftUnavailable,
       reads,
       detail: args.detail_level ?? 'standard',

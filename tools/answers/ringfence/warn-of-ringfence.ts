@@ -7,6 +7,7 @@ import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'
 import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence.js'
 import { portName } from '../../../domain/inventory/protocols.js'
 import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
+import { tellIpTables } from '../../../domain/policy/ip-tables.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
@@ -85,6 +86,7 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
       truncated.includes('inbound'),
     ),
     ...sayOf('Sources of other environments are let in', (prepared) => listForeign(prepared).length > 0),
+    ...sayOf('Rules in the words of iptables are not judged', ({ iptables }) => iptables > 0),
     ...say('There is no Any IP list, so the deny rule covers workloads only', ({ fallback }) => fallback),
   ]
 }
@@ -130,6 +132,7 @@ export function warnOfPlan(
     describeWider(prepared),
     isFallback(prepared) ? '' : fallback(prepared),
     describeOthers(prepared, cut),
+    ...tellIpTables(prepared.iptables),
     plan.skippedAllowed.length > 0 && cut.some(({ kind }) => kind === 'application')
       ? `${countOf(plan.skippedAllowed.length, 'application')} skipped as already allowed get no rule; those listed in would_be_cut may lose their traffic.`
       : '',
