@@ -195,6 +195,16 @@ t.test('refuses a path through a file', (t) => {
   t.end()
 })
 
+t.test('a start whose first write fails keeps nobody else from writing', async (t) => {
+  const path = join(directoryOf(t), 'state.db')
+  await makeFile(path)
+  // The trigger fails the statement and leaves its transaction open, as a full disk can.
+  sql(path, "CREATE TRIGGER full BEFORE INSERT ON notes BEGIN SELECT RAISE(FAIL, 'full'); END")
+  partial(t, refusalOf(path), / cannot be opened for writing: SQLITE_CONSTRAINT_TRIGGER$/)
+  t.doesNotThrow(() => sql(path, 'PRAGMA busy_timeout = 0', 'DROP TRIGGER full'))
+  t.strictSame(open(t, path).warnings, [], 'and the next start succeeds')
+})
+
 t.test('a new file and its folder are private to this user, whatever the umask', (t) => {
   const usual = process.umask()
   t.teardown(() => process.umask(usual))
