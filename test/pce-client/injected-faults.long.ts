@@ -82,6 +82,7 @@ function judge(call: Call, clean: Outcome, { fault }: Strike, outcome: Outcome):
       wrong.push(`resolved with something else: ${clip(outcome.result)}`)
     return wrong
   }
+  if (fault.usable === true) wrong.push(`refused an answer that can be used: ${String(error)}`)
   if (!(error instanceof PceError)) return [...wrong, `threw no PceError: ${String((error as Error).stack ?? error)}`]
   if (!CODES.has(error.code)) wrong.push(`threw the code ${error.code}`)
   if (isWrite && writes.length > 0 && error.code !== 'outcome_unknown' && fault.deniesHandling !== true)

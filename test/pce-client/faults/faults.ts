@@ -33,7 +33,7 @@ function packedHalf(response: ServerResponse, answer: Answer): void {
 
 /** The fault twice: the PCE has handled the request, or never saw it. */
 const both = (name: string, fault: Omit<Fault, 'name' | 'handled'>): Fault[] => [
-  { ...fault, name: `${name} before it is handled`, handled: false, usable: false },
+  { ...fault, name: `${name} before it is handled`, handled: false },
   { ...fault, name: `${name} after it is handled`, handled: true },
 ]
 

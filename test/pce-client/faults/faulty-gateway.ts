@@ -24,7 +24,7 @@ export interface Fault {
   stalls?: boolean
   /** A body that is no answer to the request, though nothing is wrong on the way. */
   misshapes?: boolean
-  /** An answer that may be used: the call may succeed, if it says the truth. */
+  /** The answer is whole although its headers are wrong, so the call must succeed. */
   usable?: boolean
 }
 
