@@ -16,7 +16,7 @@ import {
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { contains, partial } from '../partial.js'
 import { startServer, type Reply } from '../pce-client/support.js'
-import { benchOf, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+import { AS_GUIDED, benchOf, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 
 const PAYMENTS = { app_name: 'payments', env_name: 'prod' }
 const EVERY_UDP_PORT = [{ port: 0, to_port: 65535, proto: 17 }]
@@ -47,8 +47,6 @@ const RINGFENCE: HandMadeRuleSet = {
   allow: [{ from: 'ams', to: 'ams' }],
 }
 
-/** As the guide has it, and no record: selective mode reports "allowed" where no rule is about a flow (P52). */
-const AS_GUIDED = { reality: 'lab' } as const
 async function start(t: Test, parts: HandMadeEstate, options: BenchOptions = {}): Promise<Bench> {
   return startBench(t, { estate: handMade(parts), ...options })
 }

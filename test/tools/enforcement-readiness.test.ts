@@ -11,7 +11,7 @@ import {
   type HandMadeRule,
   type HandMadeRuleSet,
 } from './hand-made.js'
-import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+import { AS_GUIDED, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 import { onceEach } from './once-each.js'
 
 const TOOL = 'enforcement-readiness'
@@ -19,8 +19,6 @@ const SHOP = { app_name: 'shop', env_name: 'prod' }
 const OWN = 'app=shop env=prod'
 const RINGFENCE = { name: 'RF-shop-prod', scope: OWN, allow: [{ from: 'ams', to: 'ams' }] }
 
-/** As the guide has it, and no record: selective mode reports "allowed" where no rule is about a flow (P52). */
-const AS_GUIDED = { reality: 'lab' } as const
 const start = (t: Parameters<typeof startBench>[0], estate: HandMadeEstate, options: BenchOptions = {}) =>
   startBench(t, { estate: handMade(estate), ...options })
 

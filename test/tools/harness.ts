@@ -51,6 +51,12 @@ export interface BenchOptions extends PceSimulatorOptions {
   changelog?: () => Promise<string | null>
 }
 
+/**
+ * A PCE as the guide describes it, which no recording confirms: selective mode reports "allowed" where no rule covers a
+ * flow (P52).
+ */
+export const AS_GUIDED = { reality: 'lab' } as const
+
 /** Every tool behind the dispatcher, with the real client, against a simulated PCE over HTTP. Waits take no time. */
 export async function startBench(t: Test, options: BenchOptions = {}): Promise<Bench> {
   const simulator = await createPceSimulator({

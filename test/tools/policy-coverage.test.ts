@@ -5,15 +5,13 @@ import { percentOf } from '../../domain/text/describe-numbers.js'
 import { coverage } from '../../domain/readiness/tally-decisions.js'
 import { partial } from '../partial.js'
 import { AMS, handMade, type HandMadeEstate, type HandMadeFlow } from './hand-made.js'
-import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+import { AS_GUIDED, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 import { onceEach } from './once-each.js'
 
 const TOOL = 'get-policy-coverage-report'
 const SHOP = { app_name: 'shop', env_name: 'prod' }
 const OWN = 'app=shop env=prod'
 
-/** As the guide has it, and no record: selective mode reports "allowed" where no rule is about a flow (P52). */
-const AS_GUIDED = { reality: 'lab' } as const
 const start = (t: Parameters<typeof startBench>[0], estate: HandMadeEstate, options: BenchOptions = {}) =>
   startBench(t, { estate: handMade(estate), ...options })
 

@@ -1,7 +1,7 @@
 /** create-ringfence beside rules that do not do what they seem to: what counts, what does not, and what is said of it. */
 import t, { type Test } from 'tap'
 import { handMade, type HandMadeEstate } from './hand-made.js'
-import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+import { AS_GUIDED, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 import { partial } from '../partial.js'
 import { lossesOf } from './losses.js'
 
@@ -319,8 +319,7 @@ t.test('names outbound traffic that full enforcement would cut', async (t) => {
       ],
       ruleSets: [{ name: 'db', scope: '', allow: [{ from: 'app=pay', to: 'app=db' }] }],
     }),
-    // As the guide has it, and no record: selective mode reports "allowed" where no rule is about a flow (P52).
-    { reality: 'lab' },
+    AS_GUIDED,
   )
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
   const said = plan.warnings.find((one: string) => /no outbound rules/.test(one))

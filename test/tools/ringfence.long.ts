@@ -4,7 +4,7 @@ import type { Fault } from '../../pce-simulator/http/inject-faults.js'
 import { contains, partial } from '../partial.js'
 import { lossesOf } from './losses.js'
 import { ALL_SERVICES, AMS, ANY_LIST, handMade, type HandMadeEstate } from './hand-made.js'
-import { NOW, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
+import { AS_GUIDED, NOW, startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 
 const PAY = { app_name: 'pay', env_name: 'prod' }
 const SETS = '/orgs/1/sec_policy/draft/rule_sets'
@@ -353,8 +353,7 @@ t.test('without an Any list the deny rule falls back to ams and says so', async 
 })
 
 t.test('in a selective estate allowed may only mean that no deny rule matched', async (t) => {
-  // As the guide has it, and no record: selective mode reports "allowed" where no rule is about a flow (P52).
-  const bench = await start(t, SELECTIVE, { reality: 'lab' })
+  const bench = await start(t, SELECTIVE, AS_GUIDED)
   const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, skip_allowed: true, dry_run: true })
   t.same(
     plan.inbound_remote_apps.map((one: Json) => [one.app, one.coverage, one.rule, one.allowed_by_default_possible]),
