@@ -100,7 +100,11 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
   if (href !== undefined && href.startsWith('/') && !looksLikeLabel(href)) {
     const kind = parseHref(href)?.kind
     if (kind === undefined || !isNamedKind(kind) || SELECTORS[kind] === undefined) {
-      throw invalid(reference, place, 'This href cannot be an end of a rule.')
+      const isPod = kind === 'kubernetes_workloads'
+      const why = isPod
+        ? 'Rules name a Kubernetes workload by its labels alone.'
+        : 'This href cannot be an end of a rule.'
+      throw invalid(reference, place, why)
     }
     return toActor(kind, await lookups.byHref(kind, href))
   }

@@ -5,6 +5,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import type { PlannedChange, PlannedRule } from './plan-rules.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
+import { readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { isManaged, osType } from '../inventory/workloads.js'
 
 /**
@@ -22,7 +23,8 @@ const MAX_EXAMPLES = 5
 
 /**
  * Returns a warning if a rule's egress services name Windows processes but some consumers have no Windows VEN to check
- * them, such as Linux hosts, unmanaged workloads or addresses in an IP list. Undefined if all consumers have one.
+ * them, such as Linux hosts, Kubernetes workloads, unmanaged workloads or addresses in an IP list, or if that is not known
+ * because Kubernetes workloads could not be read. Undefined if all consumers have one.
  */
 export async function warnOfWidening(
   pce: PceClient,
@@ -34,29 +36,49 @@ export async function warnOfWidening(
   if (rule.egress.length === 0) return undefined
   const { labelGroups, workloads, excluded } = await selectConsumers(lookups, scopes, rule)
   const found = new Map<string, Workload>()
+  let unread: string | null = null
   if (labelGroups.length > 0) {
     const everything = labelGroups.some((group) => group.length === 0)
     const page = await fetchEvery({ api: pce.workloads, params: everything ? {} : { labels: labelGroups }, signal })
-    for (const workload of page.items) found.set(workload.href, workload)
+    const pods = await readPods({ pce, signal }, labelGroups)
+    unread = pods.unread
+    for (const workload of [...page.items, ...pods.items]) found.set(workload.href, workload)
   }
   for (const href of workloads) found.set(href, await pce.workloads.getByReference(href, { signal }))
   const unchecked = [...found.values()].filter(
     (workload) => !hasWindowsAgent(workload) && !(workload.labels ?? []).some((label) => excluded.has(label.href)),
   )
   const addresses = rule.consumers.some((consumer) => consumer.ip_list !== undefined)
-  if (unchecked.length === 0 && !addresses) return undefined
+  if (unchecked.length === 0 && !addresses && unread === null) return undefined
   const services = rule.egress.map(({ name }) => name)
   const who = [
     unchecked.length > 0 ? `${unchecked.length} consumers without a Windows VEN` : '',
     addresses ? 'addresses of an IP list' : '',
-  ]
+  ].filter(Boolean)
   return {
     warning: 'process_qualifier_ignored_on_non_windows',
     services,
     non_windows_consumer_count: unchecked.length,
     examples: unchecked.slice(0, MAX_EXAMPLES).map(({ name, hostname, href }) => hostname ?? name ?? href),
-    message: `${who.filter(Boolean).join(' and ')} match this rule by port alone, whatever process connects: ${services.join(', ')} is checked on Windows only.`,
+    message: [
+      who.length === 0
+        ? ''
+        : `${who.join(' and ')} match this rule by port alone, whatever process connects: ${services.join(', ')} is checked on Windows only.`,
+      ...tellUnread(unread),
+    ]
+      .filter(Boolean)
+      .join(' '),
   }
+}
+
+/** Reads the Kubernetes workloads that one of these lists of labels selects. */
+function readPods(source: { pce: PceClient; signal: AbortSignal }, labelGroups: readonly (readonly string[])[]) {
+  const [only, ...others] = labelGroups
+  const labels = others.length === 0 ? (only ?? []) : []
+  return readKubernetesWorkloads(source, { labels }, (workload) => {
+    const own = new Set((workload.labels ?? []).map(({ href }) => href))
+    return labelGroups.some((group) => group.every((href) => own.has(href))) ? workload : undefined
+  })
 }
 
 function hasWindowsAgent(workload: Workload): boolean {

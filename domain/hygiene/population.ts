@@ -3,6 +3,7 @@ import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/p
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery, type ScanQuery, scanWhole } from '../inventory/fetch-every.js'
+import { readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
 import type { Version } from '../inventory/find-object.js'
 import type { PolicyCatalog } from '../policy/load-snapshot.js'
 
@@ -14,6 +15,7 @@ export interface NamedWorkload {
 
 /** All combinations of labels that exist on workloads and other things that labels select. */
 export interface Population {
+  /** Number of workloads, Kubernetes workloads included. */
   workloads: number
   /** The requested workloads, by href. */
   named: ReadonlyMap<string, NamedWorkload>
@@ -68,7 +70,12 @@ export async function loadPopulation(
       },
     },
   )
-  await read('Kubernetes workloads', () => scan({ api: pce.kubernetesWorkloads }))
+  const pods = await readKubernetesWorkloads({ pce, signal }, {}, ({ labels }) =>
+    (labels ?? []).map(({ href }) => href),
+  )
+  pods.items.forEach(add)
+  workloads += pods.items.length
+  if (pods.unread !== null) unread.push(`Kubernetes workloads: ${pods.unread}`)
   await read('virtual services', () => scan({ api: pce.virtualServices, policyVersion: version }))
   await read('container profiles', async () => {
     const clusters = await fetchEvery<ContainerCluster>({ api: pce.containerClusters, params: {}, signal })

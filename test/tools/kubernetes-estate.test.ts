@@ -259,3 +259,84 @@ t.test('find-rules finds the rules of a pod by name, href and address', async (t
     )
   }
 })
+
+const SETS = '/orgs/1/sec_policy/draft/rule_sets'
+const RULE_SET = { href: `${SETS}/1`, name: 's', enabled: true, scopes: [[]], rules: [] }
+const BROWSER = {
+  href: '/orgs/1/sec_policy/draft/services/2',
+  name: 'Browser',
+  windows_egress_services: [{ process_name: 'browser.exe' }],
+}
+const DESK = { ...host('desk-1', 'full', [CART, PROD], '10.1.0.2'), os_id: 'win-x86_64-server' }
+const RULES = {
+  workloads: [DESK],
+  'sec_policy/services': [ALL, BROWSER],
+  'sec_policy/rule_sets': [RULE_SET],
+}
+
+t.test('a rule about Windows programs warns of the pods among its consumers', async (t) => {
+  const warn = async (consumers: unknown[], more: Partial<ListedPce> = {}) => {
+    const bench = await start(t, { ...more, lists: { ...RULES, ...more.lists } })
+    const args = {
+      ruleset_name: 's',
+      providers: ['app=cart'],
+      consumers,
+      ingress_services: [{ port: 443, proto: 'tcp' }],
+      egress_services: [{ service: 'Browser' }],
+      dry_run: true,
+    }
+    const { policy_widening_warning: warning } = await bench.ok('create-rule', args)
+    return warning && [warning.non_windows_consumer_count, warning.examples, warning.message]
+  }
+  const portAlone = (count: number) =>
+    `${count} consumers without a Windows VEN match this rule by port alone, whatever process connects: Browser is checked on Windows only.`
+  t.same(await warn(['app=cart', 'env=prod']), [2, ['basket', 'driver'], portAlone(2)], 'labels of different keys')
+  t.same(await warn(['app=cart', 'app=shop']), [3, ['basket', 'driver', 'front'], portAlone(3)], 'of one key')
+  t.same(await warn(['ams']), [3, ['basket', 'driver', 'front'], portAlone(3)], 'all workloads')
+  t.same(
+    await warn(['ams', { key: 'app', value: 'cart', exclusion: true }]),
+    [1, ['front'], portAlone(1)],
+    'but those with a label',
+  )
+  t.same(await warn(['app=cart'], { lists: { kubernetes_workloads: [] } }), undefined, 'there are none')
+  t.same(await warn(['app=cart'], GONE), undefined, 'the release does not know them')
+  t.same(await warn(['app=cart'], REFUSED), [0, [], WHY], 'they could not be read')
+})
+
+t.test('what is counted beside scopes without workloads holds them', async (t) => {
+  const empty = { ...RULE_SET, scopes: [[{ label: label(9, 'app', 'gone') }]] }
+  const lists = {
+    labels: [...LABELS, label(9, 'app', 'gone')],
+    'sec_policy/rule_sets': [empty],
+  }
+  const summary = async (more: Partial<ListedPce> = {}) =>
+    (await (await start(t, { ...more, lists: { ...lists, ...more.lists } })).ok('find-redundant-rules', {})).summary
+  const none = 'None of the 0 enabled rules of the draft is found redundant.'
+  t.equal(await summary(), `${none} 1 rule set with scopes that none of 4 workloads is in.`)
+  t.equal(await summary(GONE), `${none} 1 rule set with scopes that none of 1 workloads is in.`)
+  t.equal(
+    await summary({ lists: { kubernetes_workloads: [] } }),
+    `${none} 1 rule set with scopes that none of 1 workloads is in.`,
+  )
+  t.equal(await summary(REFUSED), none, 'nothing is said where they could not be read')
+})
+
+t.test('a rule that names one by its href is refused, never stored without it', async (t) => {
+  const { href } = PODS[0]!
+  const bench = await start(t, { lists: RULES })
+  const on = { providers: ['app=cart'], consumers: ['app=shop'], ingress_services: ['All Services'] }
+  for (const named of [href, { href }]) {
+    for (const [tool, args] of [
+      ['create-rule', { ruleset_name: 's', ...on, consumers: [named] }],
+      ['create-rule', { ruleset_name: 's', ...on, providers: ['app=shop', named] }],
+      ['create-deny-rule', { ruleset_name: 's', ...on, providers: [named] }],
+      ['create-ruleset', { name: 'new', scopes: [[]], rules: [{ ...on, consumers: [named] }] }],
+    ] as [string, Json][])
+      t.match(
+        (await bench.fails(tool, args, 'invalid_actor')).message,
+        /Rules name a Kubernetes workload by its labels alone\.$/,
+        `${tool} ${JSON.stringify(named)}`,
+      )
+  }
+  t.same(bench.writes(), [])
+})

@@ -586,7 +586,8 @@ t.test('create-ruleset', async (t) => {
       href: known.find(({ key, value }) => `${key}=${value}` === text)?.href,
     }))
     await bench.pce.workloads.create({ ...bare, labels })
-    const workloads = await bench.pce.workloads.getAll()
+    const pods = await bench.pce.kubernetesWorkloads.getAll()
+    const workloads: Json[] = [...(await bench.pce.workloads.getAll()), ...pods]
     const bears = (workload: Json, value: string) =>
       (workload.labels ?? []).some((label: Json) => label.value === value)
     const unable = (workload: Json) => workload.managed === false || !String(workload.os_id).startsWith('win')
