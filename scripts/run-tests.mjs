@@ -4,7 +4,7 @@
  * clone it installs the packages first, so what uses them is imported after that.
  */
 import './ensure-install.mjs'
-import { existsSync, readdirSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
 import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
@@ -25,11 +25,6 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 
   Suites: ${Object.keys(SUITES).join(', ')} (scripts/suite/suites.mjs says what they are for)
 `
-/**
- * How many processes share the quick files for each one that runs at a time. With several, they all end at about the
- * same time.
- */
-const PROCESSES_PER_JOB = 2
 /** After a file's own limit, tap has this long to end a file that only waits and to say where. */
 const GRACE_SECONDS = 5
 /** Characters of one detail of a failure that are shown. */
@@ -44,6 +39,7 @@ console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 
 const limitMs = Number(values.timeout) * 1000
 await bundlePictures(root)
 const suite = await compileSuite(root)
+mkdirSync(join(suite.folder, 'taken'))
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
     console.error(`Ended by ${signal}`)
@@ -60,31 +56,30 @@ t.on('complete', ({ ok }) => {
   process.once('exit', () => console.log(`\n${pass} passed, ${failed} failed`))
 })
 await report('min', t)
-for (const [index, group] of groupFiles(files).entries()) void runGroup(`process ${index + 1}`, group)
+await runAll([...new Set(files)])
 
 /**
- * Distributes the files over processes. Quick files share a few processes, because loading tap, the packages and the
- * sources takes longer than most files; they are distributed by size, so that all processes end at about the same time.
- * A slow file has a process of its own.
+ * Runs a slow file in a process of its own. Quick files share a few processes, because loading tap, the packages and
+ * the sources takes longer than most files. Each of these takes the next file when it has ended one, the large ones
+ * first, so that they all end at about the same time.
  */
-function groupFiles(names) {
-  const all = [...new Set(names)].map((name) => [name]).sort((one, other) => bytesOf(other) - bytesOf(one))
-  const quick = all.filter(([name]) => name.endsWith('.test.ts'))
-  const shared = Array.from({ length: Math.min(quick.length, PROCESSES_PER_JOB * t.jobs) }, () => [])
-  for (const [name] of quick) {
-    const lightest = shared.reduce((one, other) => (bytesOf(other) < bytesOf(one) ? other : one))
-    lightest.push(name)
-  }
-  return [...all.filter(([name]) => !name.endsWith('.test.ts')), ...shared]
-}
-
-function bytesOf(names) {
-  return names.reduce((sum, name) => sum + statSync(join(root, name)).size, 0)
-}
-
-/** Runs files in a process of their own, and reports each one when it ends. */
-async function runGroup(title, names) {
+async function runAll(names) {
+  const bySize = names.map((name) => ({ name, bytes: statSync(join(root, name)).size })).sort((a, b) => b.bytes - a.bytes)
+  const largestFirst = bySize.map(({ name }) => name)
+  const quick = largestFirst.filter((name) => name.endsWith('.test.ts'))
   const left = new Set(names)
+  const runs = largestFirst
+    .filter((name) => !name.endsWith('.test.ts'))
+    .map((name) => runFiles(name, [name], left))
+  const shared = Array.from({ length: Math.min(quick.length, t.jobs) }, (_, index) =>
+    runFiles(`process ${index + 1}`, quick, left),
+  )
+  await Promise.all([...runs, ...shared])
+  for (const file of left) tell(false, file, 'not run, because its process had ended')
+}
+
+/** Starts a process for these files, unless others take them, and reports each one when it ends. */
+async function runFiles(title, names, left) {
   const run = t.spawn(
     'env',
     [
@@ -124,8 +119,7 @@ async function runGroup(title, names) {
   )
   await run
   const { signal } = run.subtest.options
-  if (signal) console.log(`        ${signal} ended its process`)
-  for (const file of left) tell(false, file, 'not run, because its process had ended')
+  if (signal) console.log(`        ${signal} ended ${title}`)
 }
 
 /** The reporter takes hours to lay out the difference of two pages of a megabyte. */

@@ -1,19 +1,41 @@
 /**
  * A tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with a limit
- * of FILE_LIMIT milliseconds. A file without an assertion is a failure.
+ * of FILE_LIMIT milliseconds. It leaves out the files that another process of the run has taken. A file without an
+ * assertion is a failure.
  */
-import t from 'tap'
+import './follow-no-promises.js'
+import { mkdirSync } from 'node:fs'
+import t, { type Test } from 'tap'
+import { inSuiteFolder } from '../../test/suite-folder.js'
 import { loadInto } from './file-test.js'
 
 const files = JSON.parse(process.env.TEST_FILES!) as { name: string; url: string }[]
 const timeout = Number(process.env.FILE_LIMIT)
+let running: Test = t
 
 process.once('disconnect', () => process.exit(1))
+process.on('uncaughtException', (error) => running.threw(error))
 for (const { name, url } of files) {
-  const results = await t.test(name, { timeout }, (test) => loadInto(test, url))
+  if (!isFree(name)) continue
+  const results = await t.test(name, { timeout }, (test) => {
+    running = test
+    return loadInto(test, url)
+  })
+  running = t
   if (results?.count === 0) t.fail(`${name} asserts nothing`)
 }
 // Handles that tests leave open must not keep the process alive, but tap must first write what a slow reader has not
 // read yet.
 t.on('end', () => process.stdout.write('', () => process.exit()))
 t.end()
+
+/** Takes the file for this process: of all processes that try, one makes the folder. */
+function isFree(name: string): boolean {
+  try {
+    mkdirSync(inSuiteFolder('taken', name.replaceAll('/', '_')))
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
+    throw error
+  }
+}
