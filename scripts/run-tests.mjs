@@ -64,13 +64,13 @@ await runAll([...new Set(files)])
  * first, so that they all end at about the same time.
  */
 async function runAll(names) {
-  const bySize = names.map((name) => ({ name, bytes: statSync(join(root, name)).size })).sort((a, b) => b.bytes - a.bytes)
+  const bySize = names
+    .map((name) => ({ name, bytes: statSync(join(root, name)).size }))
+    .sort((a, b) => b.bytes - a.bytes)
   const largestFirst = bySize.map(({ name }) => name)
   const quick = largestFirst.filter((name) => name.endsWith('.test.ts'))
   const left = new Set(names)
-  const runs = largestFirst
-    .filter((name) => !name.endsWith('.test.ts'))
-    .map((name) => runFiles(name, [name], left))
+  const runs = largestFirst.filter((name) => !name.endsWith('.test.ts')).map((name) => runFiles(name, [name], left))
   const shared = Array.from({ length: Math.min(quick.length, t.jobs) }, (_, index) =>
     runFiles(`process ${index + 1}`, quick, left),
   )

@@ -13,6 +13,7 @@ import { createPceSimulator, type PceSimulator } from '../../pce-simulator/index
 import { listeningOn } from '../log-lines.js'
 import { DEFAULT_NAMES } from '../surface/contract.js'
 import { BAD_CALLS, EXAMPLE_CALLS, GOOD_CALLS, PLACE_OF_CALLS, type Answers, type Args } from './calls.js'
+import { sharedValidators } from '../shared-validators.js'
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url))
 const NOW = Date.parse('2026-06-15T12:00:00Z')
@@ -45,7 +46,7 @@ const simulate = async () => {
 
 async function overStdio(): Promise<Seat> {
   const { simulator, env } = await simulate()
-  const client = new Client({ name: 'acceptance', version: '1' })
+  const client = new Client({ name: 'acceptance', version: '1' }, { jsonSchemaValidator: sharedValidators })
   await client.connect(
     new StdioClientTransport({
       command: process.execPath,
@@ -75,7 +76,7 @@ async function overHttp(children: ChildProcess[]): Promise<Seat> {
     })
     child.once('exit', () => reject(new Error(`the server ended: ${log}`)))
   })
-  const client = new Client({ name: 'acceptance', version: '1' })
+  const client = new Client({ name: 'acceptance', version: '1' }, { jsonSchemaValidator: sharedValidators })
   await client.connect(new StreamableHTTPClientTransport(new URL(url)))
   return { simulator, client }
 }

@@ -13,6 +13,7 @@ import { Browser } from '../identity/browser.js'
 import { startIdentityProvider, type IdentityProviderOptions } from '../identity/identity-provider.js'
 import { partial } from '../partial.js'
 import { DEFAULT_NAMES } from '../surface/contract.js'
+import { sharedValidators } from '../shared-validators.js'
 
 const UNAUTHORIZED = { message: 'Unauthorized' }
 const CALLBACK = 'http://127.0.0.1:33333/callback'
@@ -79,7 +80,7 @@ t.test('the SDK’s client: from a bare 401 through a login to a tool call', asy
     const page = await browser.open(logins.page!.href, {}, CALLBACK)
     const back = new URL((await idp.logIn(browser, page, 'alice', CALLBACK)).url)
     await first.finishAuth(back.searchParams.get('code')!)
-    const client = new Client({ name: 'test', version: '1' })
+    const client = new Client({ name: 'test', version: '1' }, { jsonSchemaValidator: sharedValidators })
     await client.connect(connect())
     t.equal((await client.listTools()).tools.length, DEFAULT_NAMES.length, vendor)
     const result = await client.callTool({ name: 'check-pce-credentials-status', arguments: {} })

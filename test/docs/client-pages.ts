@@ -8,6 +8,7 @@ import { parse as parseYaml } from 'yaml'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { bundleProgram } from '../bundle-program.js'
 import { emptyFolder, readPage, ROOT } from './commands.js'
+import { sharedValidators } from '../shared-validators.js'
 
 interface Test {
   teardown(fn: () => unknown): void
@@ -159,7 +160,7 @@ export async function createReader(t: Test) {
     program,
     /** Starts what the entry says with what it says, as a client does, and hands over a connection to it. */
     async connect({ command, args, env }: Entry): Promise<Client> {
-      const client = new Client({ name: 'reader', version: '1' })
+      const client = new Client({ name: 'reader', version: '1' }, { jsonSchemaValidator: sharedValidators })
       const filled = Object.fromEntries(Object.entries(env).map(([name, value]) => [name, fill(value)]))
       await client.connect(
         new StdioClientTransport({

@@ -6,6 +6,7 @@ import t, { type Test } from 'tap'
 import { startService } from '../contract/authenticated-service.js'
 import { insecureApp, parseEvents, testTools, textOf } from '../contract/insecure-app.js'
 import { partial } from '../partial.js'
+import { sharedValidators } from '../shared-validators.js'
 
 const MODERN = '2026-07-28'
 const VERSIONS = [MODERN, '2025-11-25', '2025-06-18', '2025-03-26']
@@ -332,7 +333,7 @@ for (const mode of ['dev-insecure', 'authenticated'] as const) {
     const requestInit = token === '' ? {} : { headers: { authorization: `Bearer ${token}` } }
     const tool = 'tokenOf' in service ? 'get-server-changelog' : 'echo'
 
-    const old = new Client({ name: 'v1', version: '1' })
+    const old = new Client({ name: 'v1', version: '1' }, { jsonSchemaValidator: sharedValidators })
     await old.connect(new StreamableHTTPClientTransport(url, { requestInit }))
     t.ok((await old.listTools()).tools.length > 0)
     t.notOk((await old.callTool({ name: tool, arguments: {} })).isError, 'v1')
