@@ -1,14 +1,14 @@
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
-import { mayPassByDefault, passesByDefault, stops } from './mode-effects.js'
+import { isModeUntold, mayPassByDefault, passesByDefault, stops } from './mode-effects.js'
 import { anyOf, both, settle, unknown, type Answer } from './three-valued.js'
 
 /** A connection that the PCE reports as allowed. */
 export interface AllowedFlow {
   source: FlowEnd
   destination: FlowEnd
-  /** The enforcement modes of both ends; null if there is no VEN or the mode is unknown. */
+  /** The enforcement modes of both ends; null if there is no VEN, any other text if the mode is not known. */
   sourceMode: string | null
   destinationMode: string | null
   port: number | null
@@ -21,8 +21,8 @@ export type JudgeAllowed = (flow: AllowedFlow) => Answer
 /**
  * Creates the judge for connections that the PCE reports as allowed. In selective mode that may only mean that no deny
  * rule matched (P52), so the judge looks for an allow rule at each end in that mode. If a deny rule applies, there must
- * be an allow rule, or the connection would not have been allowed. If the policy is null, whatever depends on it is
- * undecided.
+ * be an allow rule, or the connection would not have been allowed. An end whose mode is not known may be in that mode,
+ * so its rows are undecided unless rules allow them anyway. If the policy is null, whatever depends on it is undecided.
  */
 export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed {
   if (policy === null)
@@ -36,13 +36,17 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
       const matches = (rules: typeof allows) =>
         anyOf(rules(destination).map((match) => match[end](source, port, proto)))
       const allowed = matches(allows)
+      if (!passesByDefault(end === 'atSource' ? sourceMode : destinationMode)) return allowed
       const denied = both(matches(denies), stops('selective', end === 'atSource' ? 'outbound' : 'inbound', 'deny'))
       return allowed !== 'yes' && denied === 'yes' ? settle(allowed, 'yes') : allowed
     }
-    return both(
-      passesByDefault(destinationMode) ? judgeAt('atDestination') : 'yes',
-      passesByDefault(sourceMode) ? judgeAt('atSource') : 'yes',
+    const asks = (mode: string | null) => passesByDefault(mode) || isModeUntold(mode)
+    const byRules = both(
+      asks(destinationMode) ? judgeAt('atDestination') : 'yes',
+      asks(sourceMode) ? judgeAt('atSource') : 'yes',
     )
+    const isUntold = isModeUntold(sourceMode) || isModeUntold(destinationMode)
+    return isUntold && byRules !== 'yes' ? anyOf([byRules, unknown('enforcement')]) : byRules
   }
 }
 

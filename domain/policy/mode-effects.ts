@@ -60,9 +60,13 @@ export const reportsWithoutRule = (mode: string | null): boolean => mode === 'vi
 export const passesByDefault = (mode: string | null): boolean =>
   isMode(mode) && TABLE[mode].inbound.default === 'passes' && TABLE[mode].inbound.deny === 'drops'
 
+/** Returns true if an end has a VEN, but its mode is not known. */
+export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
+
 /**
  * Returns true if "allowed" between ends in these modes may only mean that no deny rule matched (P52): one end lets pass
- * what no rule is about, and the other does not require an allow rule either, because it is idle or has no VEN (null).
+ * what no rule is about, or is in a mode that is not known, and the other does not require an allow rule either, because
+ * it is idle or has no VEN (null).
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
-  modes.some(passesByDefault) && !modes.some(allowsByRule)
+  modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

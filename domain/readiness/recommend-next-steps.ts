@@ -168,12 +168,12 @@ function nameApplications(applications: readonly Application[]): string {
 
 /** Warns about allowed rows that do not prove that a rule allows the traffic at this workload. */
 function describeWeaklyAllowed(
-  { byDefault, undecided, elsewhere, iptables }: WeaklyAllowed,
+  { byDefault, untold, undecided, elsewhere, iptables }: WeaklyAllowed,
   consequence: string,
 ): string[] {
   return [
     byDefault > 0
-      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode: allowed may only mean that no deny rule matched${consequence}.${undecided === '' ? '' : ` Of these, ${undecided}.`}`
+      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode${untold > 0 ? `, or in one that is not known (${untold})` : ''}: allowed may only mean that no deny rule matched${consequence}.${undecided === '' ? '' : ` Of these, ${undecided}.`}`
       : '',
     elsewhere > 0
       ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no VEN.`

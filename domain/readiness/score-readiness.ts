@@ -134,9 +134,12 @@ function findObstacles({
   ].filter(Boolean)
 }
 
-function coverageFactor({ decisions: { flows }, weaklyAllowed: { byDefault } }: ReadinessFacts): Factor {
+function coverageFactor({ decisions: { flows }, weaklyAllowed: { byDefault, untold } }: ReadinessFacts): Factor {
   const all = judged(flows)
-  const doubt = byDefault > 0 ? `, ${byDefault} of them perhaps only by default (selective mode)` : ''
+  const doubt =
+    byDefault > 0
+      ? `, ${byDefault} of them perhaps only by default (selective mode${untold > 0 ? ', or one that is not known' : ''})`
+      : ''
   const reason = `${flows.allowed} of ${countOf(all, 'row')} allowed (${coverage(flows)} %)${doubt}`
   return { factor: 'policy_coverage', points: (flows.allowed / all) * 40, max: 40, reason }
 }

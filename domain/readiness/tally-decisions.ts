@@ -15,7 +15,7 @@ import { isManaged } from '../inventory/workloads.js'
 import { countIpTables } from '../policy/ip-tables.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
-import { mayPassByDefault } from '../policy/mode-effects.js'
+import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
@@ -72,8 +72,10 @@ function noDecisions(): Decisions {
 
 /** Allowed rows whose decision does not prove that a rule allows them. */
 export interface WeaklyAllowed {
-  /** Rows at an end in selective mode that may be allowed only because no deny rule matched. */
+  /** Rows at an end in selective mode, or in one that is not known, that may be allowed only because no deny rule matched. */
   byDefault: number
+  /** How many of those are at an end whose mode is not known. */
+  untold: number
   /** How many of those are undecided and why, as in `2 undecided because of …`; empty if none are. */
   undecided: string
   /** Rules in the words of iptables for the application, which are not judged; null if they could not be counted. */
@@ -109,11 +111,13 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
   function* judge(policy: PolicySnapshot | null): Steps<Omit<WeaklyAllowed, 'iptables'>> {
     const judgeAllowed = createAllowedJudge(policy)
     const answers = new Map<Answer, number>()
+    let untold = 0
     const assumed = collectAssumedFacts()
     for (const { keys, rows } of doubtful) {
       const [sourceMode, destinationMode] = [modeOf(keys.source), modeOf(keys.destination)]
       const answer = judgeAllowed({ ...keys, sourceMode, destinationMode })
       assumed.add(answer, keys.source, keys.destination)
+      if (answer !== 'yes' && [sourceMode, destinationMode].some(isModeUntold)) untold += rows
       if (answer !== 'yes') answers.set(answer, (answers.get(answer) ?? 0) + rows)
       yield
     }
@@ -122,6 +126,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
     const open = [...answers].filter(([answer]) => answer !== 'no')
     return {
       byDefault: sum(answers),
+      untold,
       undecided: open.length === 0 ? '' : `${sum(open)} ${undecidedBecause(open.map(([answer]) => answer))}`,
       assumes: assumed.list(),
       elsewhere,
