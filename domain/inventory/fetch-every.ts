@@ -47,6 +47,13 @@ export class IncompleteListError extends ToolError {
   }
 }
 
+/** Thrown when the PCE listed objects of another kind, which say nothing about those that were asked for. */
+export class OddListError extends ToolError {
+  constructor(wanted: string) {
+    super('invalid_response', `The PCE listed something other than ${wanted}.`, {})
+  }
+}
+
 /**
  * Like `scanEvery`, for questions that can only be answered from the complete list.
  * @throws {IncompleteListError} if the PCE sent only part of the list.

@@ -1,7 +1,7 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { KubernetesWorkload } from '../../schemas/pce/container-cluster.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { fetchEvery, IncompleteListError, pickEvery } from './fetch-every.js'
+import { fetchEvery, IncompleteListError, OddListError, pickEvery } from './fetch-every.js'
 import { parseHref } from './parse-href.js'
 
 /**
@@ -32,8 +32,8 @@ export interface KubernetesPlace {
 /**
  * Reads the Kubernetes workloads as members of one population with the other workloads: each is passed on in the form
  * of a workload with a VEN (P106). Only what `pick` returns is kept. It is one request where the organisation has none
- * or the release does not know them. Where an account may not read them, or only part of the list arrives, the result
- * has the reason instead of an error, because most of an answer may not depend on them.
+ * or the release does not know them. Where an account may not read them, or the list is cut or of something else, the
+ * result has the reason instead of an error, because most of an answer may not depend on them.
  * @throws whatever the PCE client throws, except for a refusal.
  */
 export async function readKubernetesWorkloads<R>(
@@ -45,13 +45,15 @@ export async function readKubernetesWorkloads<R>(
     // The PCE gets one label: how it joins several is not documented.
     const params = { name, labels: labels.length === 0 ? undefined : labels.slice(0, 1) }
     const items = await pickEvery({ api: pce.kubernetesWorkloads, params, signal }, (one: KubernetesWorkload) => {
+      if (!isKubernetes(one)) throw new OddListError('Kubernetes workloads')
       const own = new Set(one.labels?.map(({ href }) => href))
       if (!labels.every((href) => own.has(href))) return undefined
       return pick(toWorkload(one), { namespace: one.namespace ?? null, cluster: one.container_cluster?.name ?? null })
     })
     return { items, unread: null }
   } catch (error) {
-    if (error instanceof IncompleteListError) return { items: [], unread: error.message }
+    if (error instanceof IncompleteListError || error instanceof OddListError)
+      return { items: [], unread: error.message }
     const refusal = refusalOf(error)
     return { items: [], unread: refusal.status === 404 ? await clustersWithoutList(pce, signal) : refusal.message }
   }

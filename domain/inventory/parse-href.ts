@@ -21,9 +21,12 @@ const HREF = new RegExp(
   `^/orgs/(?<org>\\d+)/(?:sec_policy/(?<version>draft|active|\\d+)/)?(?<kind>[a-z_]+)(?:/(?<id>${ID}))?(?:/(?<childKind>[a-z_]+)/(?<childId>${ID}))?$`,
 )
 
-/** Parses an href strictly: no dot segments, no query, no escapes. Returns null for anything that is not an href. */
+/**
+ * Parses an href strictly: no dot segments, no query, no escapes. Returns null for anything that is not an href, even a
+ * field that an answer lacks.
+ */
 export function parseHref(text: string): ParsedHref | null {
-  const groups = text.length > 1024 ? undefined : HREF.exec(text)?.groups
+  const groups = typeof text !== 'string' || text.length > 1024 ? undefined : HREF.exec(text)?.groups
   if (groups === undefined) return null
   const { org = '', version, kind = '', id, childKind, childId } = groups
   const base = { org, ...(version === undefined ? {} : { version }) }

@@ -2,9 +2,10 @@ import ipaddr from 'ipaddr.js'
 import { PceError } from '../../pce-client/index.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { ToolError } from '../../schemas/errors.js'
-import { pickEvery } from '../inventory/fetch-every.js'
+import { OddListError, pickEvery } from '../inventory/fetch-every.js'
 import { addressFilter } from '../inventory/match-exactly.js'
 import { isAddress } from '../inventory/parse-addresses.js'
+import { parseHref } from '../inventory/parse-href.js'
 import { isManaged } from '../inventory/workloads.js'
 import { workInTurns } from '../text/pace-work.js'
 import type { AskContext } from './ask-flows.js'
@@ -69,6 +70,7 @@ async function readBearers(
   const wanted = new Set([...addresses].map(spell))
   const names = new Map<string, Set<string>>()
   const look = (workload: Workload): undefined => {
+    if (parseHref(workload.href)?.kind !== 'workloads') throw new OddListError('workloads')
     if (workload.deleted === true || !isManaged(workload)) return
     for (const { address } of workload.interfaces ?? []) {
       const own = address === undefined ? '' : spell(address)

@@ -1,6 +1,7 @@
 /** A small PCE that answers from lists, for forms of objects that the simulator does not have. */
 import type { Test } from 'tap'
-import { startServer, type Reply } from '../pce-client/support.js'
+import { startGateway, type Strike } from '../pce-client/faults/faulty-gateway.js'
+import { startServer, type Reply, type TestServer } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type Json } from './harness.js'
 
 export interface ListedPce {
@@ -20,8 +21,36 @@ export interface ListedBench extends Bench {
 }
 
 /** Every tool against such a PCE. Lists filter by `name`, by `labels` and by nothing else. */
-export async function startListed(t: Test, { lists, rows = [], refused = {} }: ListedPce): Promise<ListedBench> {
+export async function startListed(t: Test, pce: ListedPce): Promise<ListedBench> {
   const { simulator } = await startBench(t, { workloads: 20, flows: 0 })
+  const { server, jobs } = await serveLists(t, pce)
+  return {
+    ...benchOf(t, simulator, `http://127.0.0.1:${server.port}`),
+    queries: () => jobs,
+    reads: () => server.requests().flatMap((request) => /^GET \/orgs\/1\/(.*)$/.exec(request)?.[1] ?? []),
+  }
+}
+
+export interface FaultyBench extends Bench {
+  /** Makes requests go wrong from now on; null stops it. */
+  begin(strike: Strike | null): void
+  /** How many have gone wrong since. */
+  struck(): number
+}
+
+/** As startListed, behind a gateway that goes wrong where it is told to. */
+export async function startFaulty(t: Test, pce: ListedPce): Promise<FaultyBench> {
+  const { simulator } = await startBench(t, { workloads: 20, flows: 0 })
+  const { server } = await serveLists(t, pce)
+  const gateway = await startGateway(t, server.port)
+  const bench = benchOf(t, simulator, `http://127.0.0.1:${gateway.port}`)
+  return { ...bench, begin: (strike) => gateway.begin(strike), struck: () => gateway.struck() }
+}
+
+async function serveLists(
+  t: Test,
+  { lists, rows = [], refused = {} }: ListedPce,
+): Promise<{ server: TestServer; jobs: Json[] }> {
   const jobs: Json[] = []
   const QUERIES = '/orgs/1/traffic_flows/async_queries'
 
@@ -65,9 +94,5 @@ export async function startListed(t: Test, { lists, rows = [], refused = {} }: L
     if (path === '/product_version') return { body: { version: '25.2.40', build: '1' } }
     return method === 'GET' ? listed(path, searchParams) : { status: 204 }
   })
-  return {
-    ...benchOf(t, simulator, `http://127.0.0.1:${server.port}`),
-    queries: () => jobs,
-    reads: () => server.requests().flatMap((request) => /^GET \/orgs\/1\/(.*)$/.exec(request)?.[1] ?? []),
-  }
+  return { server, jobs }
 }

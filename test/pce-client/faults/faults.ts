@@ -99,6 +99,7 @@ export const FAULTS: readonly Fault[] = [
     handled: false,
     strike: says(429, headers, TOKEN('too_many_requests_error')),
   })),
+  { name: '406 comes', handled: false, strike: says(406, {}, TOKEN('not_acceptable')) },
   ...STATUSES.flatMap((status) =>
     Object.entries(RETRY_AFTER)
       .slice(0, status === 503 ? 4 : 1)

@@ -41,6 +41,8 @@ export interface Strike {
   from: number
   /** That one alone, or all from there on. */
   once: boolean
+  /** The paths of the requests that count; all if absent. */
+  on?: RegExp
 }
 
 /** A write that the PCE has carried out. */
@@ -54,6 +56,7 @@ export interface Gateway {
   port: number
   /** From now on, counting requests and writes from zero. `answered`: what the PCE answers, in place of the one behind the gateway. */
   begin(strike: Strike | null, answered?: Answered): void
+  /** How many requests counted. */
   requests(): number
   struck(): number
   handledWrites(): HandledWrite[]
@@ -71,7 +74,7 @@ export async function startGateway(t: Test, pcePort: number): Promise<Gateway> {
 
   const handle = async (request: IncomingMessage, response: ServerResponse) => {
     const body = await buffer(request)
-    const at = seen++
+    const at = strike?.on?.test(request.url!) === false ? -1 : seen++
     const isStruck = strike !== null && at >= strike.from && (!strike.once || at === strike.from)
     const fault = isStruck ? strike!.fault : null
     if (fault !== null) struck++
