@@ -7,12 +7,15 @@ const FOLDER = 'test/snapshots'
 
 /**
  * Generates test/snapshots: one file with the public surface of each tool, so that changes to it are visible in
- * reviews.
+ * reviews, and one with the shapes that several tools answer.
  */
 export const snapshots: Generator = {
   folders: [FOLDER],
   files() {
-    return new Map(tools.map((tool) => [`${FOLDER}/${tool.name}.txt`, renderSnapshot(tool)]))
+    return new Map([
+      ...tools.map((tool): [string, string] => [`${FOLDER}/${tool.name}.txt`, renderSnapshot(tool)]),
+      [`${FOLDER}/shapes.txt`, renderShapes()],
+    ])
   },
 }
 
@@ -33,28 +36,104 @@ interface Schema {
   $defs?: Record<string, Schema>
 }
 
-/** Renders the whole surface of a tool, with one property per line. */
+/**
+ * Renders the whole surface of a tool, with one property per line. Of its gates and annotations, it names those that
+ * hold.
+ */
 export function renderSnapshot(tool: AnyTool): string {
-  const surface = JSON.parse(JSON.stringify(surfaceOf(tool))) as ReturnType<typeof surfaceOf>
-  const { name, title, description, annotations, inputSchema, outputSchema, roles, ...gates } = surface
+  const { name, title, description, annotations, inputSchema, outputSchema, roles, ...gates } = surfaceIn(tool)
+  const { title: shown, ...hints } = annotations ?? {}
   const lines = [
-    `${name} (${title})`,
+    `${name} (${title}${shown === title ? '' : `, shown as ${shown}`})`,
     `  ${description}`,
-    `  roles: ${roles.join(', ')}`,
-    `  gates: ${listed(gates)}`,
-    `  annotations: ${listed(annotations ?? {})}`,
-    '',
+    `  ${roles.join(', ')}; ${holding({ ...gates, ...hints })}`,
     ...renderRoot('input', inputSchema),
-    '',
     ...renderRoot('output', outputSchema as Schema),
   ]
   return `${lines.join('\n')}\n`
 }
 
-const listed = (facts: object) =>
+const surfaceIn = (tool: AnyTool) => JSON.parse(JSON.stringify(surfaceOf(tool))) as ReturnType<typeof surfaceOf>
+
+const holding = (facts: object) =>
   Object.entries(facts)
-    .map(([key, value]) => `${key} ${JSON.stringify(value)}`)
+    .flatMap(([key, value]) => (value === true ? key : value === false ? [] : `${key} ${JSON.stringify(value)}`))
     .join(', ')
+
+/** The fewest properties of a shape that has a name of its own. */
+const LEAST_SHARED = 3
+
+/** Names each such shape after the property that most often has it. */
+function nameShapes(): ReadonlyMap<string, string> {
+  const roots = tools.map((tool) => [surfaceIn(tool).inputSchema, surfaceIn(tool).outputSchema] as Schema[])
+  const users = new Map<string, number>()
+  for (const root of roots)
+    for (const key of new Set(root.flatMap((schema) => shapesIn(schema)).map(([key]) => key)))
+      users.set(key, (users.get(key) ?? 0) + 1)
+  // A shape that occurs only as part of one other shape stays part of it.
+  const names = new Map<string, string[]>()
+  const isLeft = (key: string, name: string) => {
+    const known = names.get(key)
+    if ((users.get(key) ?? 0) < 2) return true
+    names.set(key, [...(known ?? []), name])
+    return known === undefined
+  }
+  for (const schema of roots.flat()) shapesIn(schema, isLeft)
+  const named = new Map<string, string>()
+  const taken = new Map<string, number>()
+  for (const [key, own] of names) {
+    if (own.length < 2) continue
+    const name = mostFrequent(own)
+    const count = (taken.get(name) ?? 0) + 1
+    taken.set(name, count)
+    named.set(key, `<${name}${count === 1 ? '' : ` ${count}`}>`)
+  }
+  return named
+}
+
+function mostFrequent(names: readonly string[]): string {
+  const count = (name: string) => names.filter((one) => one === name).length
+  return names.toSorted((one, other) => count(other) - count(one) || (one < other ? -1 : 1))[0] as string
+}
+
+/**
+ * Lists the shapes in a schema, each with the name of its property. Parts of a shape are listed if `goesOn` says so.
+ */
+function shapesIn(
+  schema: Schema,
+  goesOn: (key: string, name: string) => boolean = () => true,
+  name = 'answer',
+): [key: string, name: string][] {
+  const { properties = {}, patternProperties = {}, additionalProperties, items, anyOf = [], $defs = {} } = schema
+  const key = isShape(schema) ? JSON.stringify(schema) : undefined
+  if (key !== undefined && !goesOn(key, name)) return [[key, name]]
+  const named = Object.entries({ ...properties, ...patternProperties })
+  const nameless = [additionalProperties, items, ...anyOf, ...Object.values($defs)].filter(
+    (one) => typeof one === 'object',
+  )
+  return [
+    ...(key === undefined ? [] : [[key, name] as [string, string]]),
+    ...named.flatMap(([own, one]) => shapesIn(one, goesOn, own)),
+    ...nameless.flatMap((one) => shapesIn(one, goesOn, name)),
+  ]
+}
+
+/** Returns true for an object that takes lines of its own and refers to nothing else in its tool. */
+const isShape = (schema: Schema): boolean =>
+  Object.keys(schema.properties ?? {}).length >= LEAST_SHARED &&
+  inlined(schema) === undefined &&
+  !JSON.stringify(schema).includes('"$ref"')
+
+const nameOfShape = (schema: Schema): string | undefined =>
+  isShape(schema) ? shapes.get(JSON.stringify(schema)) : undefined
+
+/** Renders the shapes that tools refer to by name. */
+function renderShapes(): string {
+  const texts = [...shapes].map(([key, name]) =>
+    [`${name}`, ...ownLines(JSON.parse(key) as Schema, '  ')].map((line) => `${line}\n`).join(''),
+  )
+  return texts.sort().join('')
+}
 
 /** Renders an object by its properties, followed by the shared parts that several of them refer to. */
 function renderRoot(title: string, { $defs: parts = {}, ...schema }: Schema): string[] {
@@ -79,12 +158,18 @@ function inlined(schema: Schema): string | undefined {
   const { properties, patternProperties = {}, additionalProperties } = schema
   const all = Object.values({ ...properties, ...patternProperties })
   if (all.length === 0 || typeof additionalProperties === 'object') return undefined
-  if (all.some((one) => one.description !== undefined || one.anyOf !== undefined || inside(one, '').length > 0))
-    return undefined
+  if (all.some((one) => one.description !== undefined || one.anyOf !== undefined || takesLines(one))) return undefined
   const text = `{ ${ownOf(schema)
     .map(([name, one]) => name + said(one))
     .join(', ')} }`
   return text.length <= LONGEST_INLINE ? text : undefined
+}
+
+/** Returns true if a schema cannot be shown on the line of its property alone. */
+function takesLines(schema: Schema): boolean {
+  const { items, anyOf = [] } = schema
+  if (ownOf(schema).length > 0 && inlined(schema) === undefined) return true
+  return (items !== undefined && takesLines(items)) || anyOf.some(takesLines)
 }
 
 /** Renders the type with everything in the schema except descriptions, properties and which of them are required. */
@@ -98,7 +183,7 @@ function typeOf(schema: Schema): string {
       one === 'array' && items !== undefined
         ? `array<${typeOf(items)}>`
         : one === 'object'
-          ? (inlined(schema) ?? one)
+          ? (nameOfShape(schema) ?? inlined(schema) ?? one)
           : one,
     )
   const kinds = [
@@ -138,10 +223,17 @@ function ownOf({
 /** Renders the lines below a schema: its properties, or those of its elements and alternatives. */
 function inside(schema: Schema, indent: string): string[] {
   const { items, anyOf = [] } = schema
-  const own = inlined(schema) === undefined ? ownOf(schema) : []
   return [
-    ...own.flatMap(([name, one]) => [`${indent}${name}${said(one)}`, ...inside(one, `${indent}  `)]),
+    ...(nameOfShape(schema) === undefined ? ownLines(schema, indent) : []),
     ...(items === undefined ? [] : inside(items, indent)),
     ...anyOf.flatMap((choice) => inside(choice, indent)),
   ]
 }
+
+function ownLines(schema: Schema, indent: string): string[] {
+  const own = inlined(schema) === undefined ? ownOf(schema) : []
+  return own.flatMap(([name, one]) => [`${indent}${name}${said(one)}`, ...inside(one, `${indent}  `)])
+}
+
+/** The names of the shapes that several tools take or answer, by their schema. */
+const shapes = nameShapes()
