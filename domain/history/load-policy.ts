@@ -1,5 +1,6 @@
 import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ChangeSubsetType } from '../../schemas/pce/words.js'
@@ -20,6 +21,9 @@ const KINDS = {
 } as const satisfies Partial<Record<ChangeSubsetType, keyof PceClient>>
 export type ReadType = keyof typeof KINDS
 
+/** Kinds that a PCE of every release has. */
+const IN_EVERY_RELEASE: ReadonlySet<ReadType> = new Set(['rule_sets', 'ip_lists', 'services', 'label_groups'])
+
 /** The object types, in the order in which people read a policy. */
 export const READ_TYPES = Object.keys(KINDS) as ReadType[]
 
@@ -30,7 +34,9 @@ const IN_FLIGHT = 4
 
 /**
  * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws what the PCE
- * client throws, since an incomplete policy would be misleading; kinds that this PCE does not know are empty.
+ * client throws, since an incomplete policy would be misleading, and not_found {version, type} if the PCE answers that
+ * the version has no such list, because the version is then unreadable and not empty. Kinds that this PCE does not know
+ * are empty: it does not have them in the draft either.
  */
 export async function loadPolicy(
   pce: PceClient,
@@ -59,7 +65,28 @@ async function readKind(
     if (unread !== undefined) throw new PceError('invalid_response', unread)
     return complete.map(({ ruleSet }) => ruleSet)
   } catch (error) {
-    if (error instanceof PceApiError && error.status === 404) return []
+    if (!isNotFound(error)) throw error
+    if (!IN_EVERY_RELEASE.has(type) && (policyVersion === 'draft' || (await isUnknownKind(api, signal)))) return []
+    const list = type.replaceAll('_', ' ')
+    throw new ToolError(
+      'not_found',
+      `The PCE has no ${list} of ${nameOf(policyVersion)} (404): this version of the policy cannot be read. Nothing was changed.`,
+      { version: policyVersion, type },
+    )
+  }
+}
+
+const isNotFound = (error: unknown) => error instanceof PceApiError && error.status === 404
+
+const nameOf = (version: PolicyVersionSelector) =>
+  typeof version === 'number' ? `version ${version}` : `the ${version} policy`
+
+async function isUnknownKind(api: ObjectApi<PceObject>, signal: AbortSignal): Promise<boolean> {
+  try {
+    await api.getPage('draft', undefined, { params: { max_results: 1 }, signal })
+    return false
+  } catch (error) {
+    if (isNotFound(error)) return true
     throw error
   }
 }

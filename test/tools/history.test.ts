@@ -313,6 +313,24 @@ t.test('compare-policy-versions', async (t) => {
     simulator.faults.add({ kind: 'status', path: /sec_policy\/1\/ip_lists/, status: 403, times: 1, body: [] })
     await fails(TOOL, { from: 1 }, 'pce_error')
   })
+
+  await t.test('a version that is listed and cannot be read is an error, and not empty', async (t) => {
+    for (const type of ['rule_sets', 'virtual_services']) {
+      const gone = { kind: 'status', path: new RegExp(`sec_policy/1/${type}`), status: 404, body: [] } as const
+      simulator.faults.add({ ...gone, times: 1 })
+      partial(t, await fails(TOOL, { from: 1 }, 'not_found'), {
+        version: 1,
+        type,
+        message: `The PCE has no ${type.replace('_', ' ')} of version 1 (404): this version of the policy cannot be read. Nothing was changed.`,
+      })
+    }
+  })
+
+  await t.test('a kind that the PCE does not know is empty', async (t) => {
+    simulator.faults.add({ kind: 'status', path: /virtual_servers/, status: 404, times: 9, body: [] })
+    partial(t, await ok(TOOL, { from: 1 }), { total_changes: 1 })
+    simulator.faults.clear()
+  })
 })
 
 t.test('restore-policy-version', async (t) => {
@@ -359,6 +377,13 @@ t.test('restore-policy-version', async (t) => {
       ],
       dropped: [{ href: SET, update_type: 'update' }],
     })
+    t.same(writes(), [])
+    t.same(pending(), [SET])
+  })
+
+  await t.test('a version that cannot be read changes nothing', async (t) => {
+    simulator.faults.add({ kind: 'status', path: /sec_policy\/2\/rule_sets/, status: 404, times: 1, body: [] })
+    partial(t, await fails(TOOL, { version: 2, drop_pending: [SET] }, 'not_found'), { version: 2, type: 'rule_sets' })
     t.same(writes(), [])
     t.same(pending(), [SET])
   })
