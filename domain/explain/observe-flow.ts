@@ -6,14 +6,15 @@ import { isKubernetes } from '../inventory/kubernetes-workloads.js'
 import { parseHref, toActiveHref } from '../inventory/parse-href.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
-import { createFlowReader, type FlowsRead } from '../traffic/read-flows.js'
+import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
 import { addressesOf } from './find-members.js'
 import type { AskedService } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
 
 /**
- * The traffic that was observed for a flow. `decisions` holds the number of connections for each decision of the PCE.
+ * The traffic that was observed for a flow. `decisions` holds the number of connections for each decision of the PCE; a
+ * conversation that both ends reported counts once.
  */
 export interface Observed {
   read: FlowsRead
@@ -52,7 +53,7 @@ export async function observeFlow(
   days: number,
 ): Promise<Observed> {
   const encoder = createFlowEncoder(labels)
-  const read = createFlowReader(ctx, encoder)
+  const read = createConversationReader(ctx, encoder)
   const { decision, process, windowsService } = encoder.dictionaries
   const decisions: Record<string, number> = {}
   const programs = new Map<string, number>()
@@ -73,6 +74,9 @@ export async function observeFlow(
       decisions[word] = (decisions[word] ?? 0) + row.connections
       seen.source.add(row.src)
       seen.destination.add(row.dst)
+    },
+    // Each end names its own program.
+    (row) => {
       const program = windowsService.value(row.windowsService) ?? process.value(row.process)
       if (program !== null) programs.set(program, (programs.get(program) ?? 0) + row.connections)
     },

@@ -79,7 +79,10 @@ const EVERYTHING = { include: [[]], exclude: [] }
 
 /** Reads flows and passes them on row by row, without holding them. */
 export interface FlowReader {
-  (request: FlowRequest, take: (row: FlowRow) => void): Promise<FlowsRead>
+  /**
+   * @param eachReport called with every row as the PCE has it, before conversations are merged.
+   */
+  (request: FlowRequest, take: (row: FlowRow) => void, eachReport?: (row: FlowRow) => void): Promise<FlowsRead>
 }
 
 /**
@@ -108,7 +111,7 @@ function createReader(
 ): FlowReader {
   const ask = createFlowAsker(ctx, encoder)
   const sinkFor = { reports: countReports, conversations: mergeReports }[counts]
-  return async (request, take) => {
+  return async (request, take, eachReport) => {
     const { filters, window } = request
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
@@ -118,6 +121,7 @@ function createReader(
     const count = (row: FlowRow) => {
       rows += row.count
       sums.add(0, row)
+      eachReport?.(row)
       outside.add(row)
     }
     const { name, draftDecisions } = request

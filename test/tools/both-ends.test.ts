@@ -31,6 +31,7 @@ t.test('a preview counts a conversation once, with the greater number', async (t
     const answer: Json = await ok('preview-enforcement-change', { ...PAY, enforcement_mode: 'full' })
     const at = answer.traffic_change_columns.indexOf('connections')
     const changes = answer.traffic_changes.map((row: Json[]) => row[at])
+    t.notOk(answer.notes.includes(ONCE), 'the note stands once')
     return [changes, answer.analysed.pce_flows, answer.analysed.note]
   }
   for (const [what, flows, changes, note] of [
@@ -88,6 +89,20 @@ t.test('every judgement counts it once', async (t) => {
     [['crm', 9]],
   )
   partial(t, plan, { analysed: { note: ONCE } })
+})
+
+t.test('explain-flow counts what was observed once, and names the programs of both ends', async (t) => {
+  const observed = async (flows: HandMadeFlow[]) => {
+    const { ok } = await start(t, flows)
+    const { observed } = await ok('explain-flow', { source: 'crm-1', destination: 'db-1', port: 5432, proto: 'tcp' })
+    return [observed.connections, observed.programs, observed.note]
+  }
+  const [out, into] = bothEnds(CALL, 9, 8) as [HandMadeFlow, HandMadeFlow]
+  const both = ['curl', 'postgres']
+  t.same(await observed([out, into]), [{ potentially_blocked: 9 }, both, ONCE])
+  t.same(await observed(bothEnds(CALL, 8, 9)), [{ potentially_blocked: 9 }, both.toReversed(), ONCE])
+  t.same(await observed([out]), [{ potentially_blocked: 9 }, ['curl'], undefined], 'one end alone')
+  t.same(await observed([out, { ...into, daysAgo: 4 }]), [{ potentially_blocked: 17 }, both, undefined], 'another day')
 })
 
 t.test('where the ends decided differently, the stricter decision counts first', async (t) => {

@@ -8,6 +8,7 @@ import {
   describeEffect,
   describeTrafficChange,
   noteEnforcement,
+  noteReading,
   warnOfEnforcement,
   type Enforcement,
 } from '../enforcement/describe-enforcement.js'
@@ -37,7 +38,7 @@ export function showModeChangesForApproval(enforcement: Enforcement): NonNullabl
     workloads_affected: changing.length,
     facts: {
       enforcement_mode: to,
-      notes: noteEnforcement(enforcement),
+      notes: [...noteEnforcement(enforcement), ...noteReading(enforcement)],
       ...(typeof traffic !== 'string' && showAssumed(traffic.assumes)),
     },
   }

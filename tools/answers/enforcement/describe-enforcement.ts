@@ -137,13 +137,16 @@ export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): str
           traffic.connections.possibly_cut + traffic.connections.possibly_opened > 0
             ? `What is only possible is ${traffic.undecided}.`
             : '',
-          ...new Set(readsOf(traffic).map(coverageNote)),
         ]),
     idle > 0 && to !== 'idle'
       ? `${idle} ${idle === 1 ? 'is' : 'are'} idle, where VENs report little of their traffic: more may change than was seen.`
       : '',
   ].filter((text) => text !== '')
 }
+
+/** Returns sentences about how complete the traffic is, for answers that do not have them in `analysed.note`. */
+export const noteReading = ({ traffic }: Enforcement): string[] =>
+  typeof traffic === 'string' ? [] : [...new Set(readsOf(traffic).map(coverageNote))].filter((text) => text !== '')
 
 /** Lists workloads on which the mode is not enforced, or not yet, by reason. */
 export function listObstacles(workloads: readonly ChosenWorkload[]) {

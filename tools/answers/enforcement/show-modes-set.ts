@@ -31,6 +31,7 @@ import {
   nameChosen,
   nameSome,
   noteEnforcement,
+  noteReading,
   warnOfEnforcement,
   type Enforcement,
 } from './describe-enforcement.js'
@@ -273,7 +274,7 @@ export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<
       workload_columns: ['workload', 'href', 'mode'],
       workloads: names,
       ...(names.length < changing.length && { workloads_left_out: changing.length - names.length }),
-      notes: noteEnforcement(enforcement),
+      notes: [...noteEnforcement(enforcement), ...noteReading(enforcement)],
       look_closer: 'The same call with dry_run shows each workload and the busiest traffic.',
     },
     page: showModeChangesForApproval(enforcement),
