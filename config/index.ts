@@ -14,7 +14,14 @@ import { readDatabase } from './read-state-url.js'
 import { readSecretFiles, SECRETS, SECRETS_OF, type SecretName } from './read-secrets.js'
 import { readWhole } from './read-whole.js'
 import { isKnown } from './variables.js'
-import { missingOf, readSwitch, type Environment, type Findings, type Reading } from './read-values.js'
+import {
+  missingOf,
+  readSwitch,
+  readUnsafeSwitch,
+  type Environment,
+  type Findings,
+  type Reading,
+} from './read-values.js'
 import {
   inWords,
   StartupError,
@@ -178,7 +185,7 @@ function readStdio(given: Environment, options: ReadOptions<StdioConfig> = {}): 
 function readHttp(given: Environment, listen: ListenOptions, options: ReadOptions<HttpConfig> = {}): HttpConfig {
   const bare = begin(given, options)
   const mode = readMode(bare.env)
-  if (readSwitch(bare, 'MCP_DEV_INSECURE', false)) {
+  if (readUnsafeSwitch(bare, 'MCP_DEV_INSECURE')) {
     const reading = readFiles(bare, SECRETS_OF.environment, options)
     const gates = mode === null ? [unknownMode(bare.env)] : []
     return finish(gates, reading, readInsecure(reading, listen), options)

@@ -31,6 +31,7 @@ import {
   readList,
   readProxies,
   readSwitch,
+  readUnsafeSwitch,
   shown,
   type Environment,
   type Reading,
@@ -196,7 +197,7 @@ export function readAuthenticated(
     const { path: statePath } = readStatePath(env, mode)
     return { mode, pce, statePath, ...(login && { login }), ...authenticated, ...readShared(reading) }
   }
-  const allowInsecureTls = readSwitch(reading, 'MCP_ALLOW_INSECURE_PCE_TLS', false)
+  const allowInsecureTls = readUnsafeSwitch(reading, 'MCP_ALLOW_INSECURE_PCE_TLS')
   if (allowInsecureTls)
     warnings.push('MCP_ALLOW_INSECURE_PCE_TLS=1: users may register a PCE whose certificate is not verified.')
   const allowedHosts = readHosts(reading, 'MCP_ALLOWED_PCE_HOSTS')

@@ -65,6 +65,19 @@ export function readSwitch({ env, faults }: Reading, name: string, otherwise: bo
   return otherwise
 }
 
+/**
+ * Reads a switch that takes a protection away from everybody: it is on with 1 alone, and any spelling but 1, 0 and
+ * nothing is a fault, because a guess would either disable the protection or hide that it is still there.
+ */
+export function readUnsafeSwitch({ env, faults }: Reading, name: string): boolean {
+  const value = env[name]
+  if (!value || value === '0') return false
+  if (value === '1') return true
+  const remedy = `It is ${shown(value)}: write ${name}=1 to turn it on, or leave it out.`
+  faults.push({ problem: `${name} must be 1, in no other spelling`, remedy })
+  return false
+}
+
 /** Reads a value that must equal one of `choices` exactly. */
 export function readChoice<Choice extends string, Otherwise>(
   { env, faults }: Reading,

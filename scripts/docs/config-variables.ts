@@ -184,7 +184,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_DEV_INSECURE',
     appliesTo: 'HTTP',
-    meaning: '1 disables authentication and allows any bind address; never in production',
+    meaning: '1, in no other spelling, disables authentication and allows any bind address; never in production',
   },
   {
     name: 'MCP_ALLOWED_HOSTS',
@@ -397,7 +397,7 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'MCP_ALLOW_INSECURE_PCE_TLS',
     appliesTo: 'per_user',
-    meaning: '1 lets users register a PCE without certificate verification; for labs only',
+    meaning: '1, in no other spelling, lets users register a PCE without certificate verification; for labs only',
   },
   {
     name: 'MCP_OAUTH_CLIENT_ID',

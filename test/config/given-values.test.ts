@@ -249,7 +249,7 @@ t.test('a .env file', (t) => {
   t.end()
 })
 
-t.test('every switch takes 1 and true, 0 and false', (t) => {
+t.test('a switch takes 1 and true, 0 and false, and one that disables a protection 1 alone', (t) => {
   const insecure = (value: string) => {
     try {
       return readConfig('http', { MCP_DEV_INSECURE: value }, { host: '127.0.0.1', port: 0 }).mode
@@ -257,8 +257,9 @@ t.test('every switch takes 1 and true, 0 and false', (t) => {
       return 'refused'
     }
   }
-  t.same(['1', 'true', 'TRUE', ' 1 '].map(insecure), Array(4).fill('insecure'))
-  t.same(['0', 'false', 'yes', 'on', '2', '11'].map(insecure), Array(6).fill('refused'))
+  t.equal(insecure('1'), 'insecure')
+  const others = ['0', 'false', 'true', 'TRUE', ' 1 ', '1\n', 'yes', 'on', '2', '11', '１']
+  t.same(others.map(insecure), Array(others.length).fill('refused'))
   const verifies = (value: string) => readConfig('stdio', { ...PCE, PCE_TLS_VERIFY: value }).pce.tls.verify
   t.same(['1', 'true', '0', 'False'].map(verifies), [true, true, false, false])
   t.end()

@@ -200,7 +200,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
         "Refusing to bind '10.0.0.1' without MCP_DEV_INSECURE=1",
         NO_OAUTH,
         ...NO_KEYS,
-        'MCP_DEV_INSECURE must be 1 or 0 (true and false will do)',
+        'MCP_DEV_INSECURE must be 1, in no other spelling',
       ],
       { host: '10.0.0.1' },
     ],
@@ -283,10 +283,7 @@ t.test('HTTP without MCP_DEV_INSECURE=1: the start-up gates in order', (t) => {
       { ...all, MCP_ALLOWED_PCE_HOSTS: 'https://pce' },
       "MCP_ALLOWED_PCE_HOSTS takes hosts like pce.example.com, not 'https://pce'",
     ],
-    [
-      { ...all, MCP_ALLOW_INSECURE_PCE_TLS: 'yes' },
-      'MCP_ALLOW_INSECURE_PCE_TLS must be 1 or 0 (true and false will do)',
-    ],
+    [{ ...all, MCP_ALLOW_INSECURE_PCE_TLS: 'yes' }, 'MCP_ALLOW_INSECURE_PCE_TLS must be 1, in no other spelling'],
   ]
   for (const [env, message, listen] of cases) {
     t.same(

@@ -564,7 +564,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
         'Missing required OAuth env vars: MCP_PUBLIC_URL, MCP_OAUTH_ISSUER, MCP_OAUTH_JWKS_URL, MCP_OAUTH_AUDIENCE → To try it on this machine without a login, set MCP_DEV_INSECURE=1, never in production; otherwise docs/authenticated-http.md explains them.',
         'MCP_KEK env var is required → Make it once with openssl rand -base64 32, and keep it: it encrypts the stored PCE keys, which are lost without it.',
         'MCP_CONFIRM_HMAC_KEY env var is required → Make it once with openssl rand -base64 32; all processes of this server need the same one.',
-        'MCP_DEV_INSECURE must be 1 or 0 (true and false will do) → It is "yes": write MCP_DEV_INSECURE=1 to turn it on, MCP_DEV_INSECURE=0 to turn it off.',
+        'MCP_DEV_INSECURE must be 1, in no other spelling → It is "yes": write MCP_DEV_INSECURE=1 to turn it on, or leave it out.',
       ],
     },
     {
@@ -585,7 +585,7 @@ export const WRONG_SETTINGS: Readonly<Record<string, readonly WrongSettings[]>> 
       start: 'per_user',
       env: { MCP_ALLOW_INSECURE_PCE_TLS: 'on' },
       refused: [
-        'MCP_ALLOW_INSECURE_PCE_TLS must be 1 or 0 (true and false will do) → It is "on": write MCP_ALLOW_INSECURE_PCE_TLS=1 to turn it on, MCP_ALLOW_INSECURE_PCE_TLS=0 to turn it off.',
+        'MCP_ALLOW_INSECURE_PCE_TLS must be 1, in no other spelling → It is "on": write MCP_ALLOW_INSECURE_PCE_TLS=1 to turn it on, or leave it out.',
       ],
     },
     {
