@@ -22,7 +22,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 16,
-    and: 'two for each named workload, one for each further 500 workloads, for each rule set where the PCE keeps deny rules apart from it, and with complete the parts of the traffic',
+    and: 'two for each named workload, one for each further 500 workloads, for each rule set where the PCE keeps deny rules apart from it, up to ten for addresses that the traffic names from off the corporate network, and with complete the parts of the traffic',
   },
   input: Type.Object(
     {

@@ -123,7 +123,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 56,
-    and: 'one for each workload that the rules name (50 at most), two for each rule set where the PCE keeps deny rules apart from it, and for long lists one more each',
+    and: 'one for each workload that the rules name (50 at most), two for each rule set where the PCE keeps deny rules apart from it, for long lists one more each, and up to five for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {

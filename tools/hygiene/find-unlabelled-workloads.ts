@@ -94,7 +94,10 @@ export default defineTool({
   requiresPce: true,
   requiresConfirm: false,
   isHeavy: true,
-  pceRequests: { atMost: 16, and: 'one for each label group inside another' },
+  pceRequests: {
+    atMost: 16,
+    and: 'one for each label group inside another, and up to ten for addresses that the traffic names from off the corporate network',
+  },
   input: Type.Object(
     {
       missing: LabelKeys('Keys to look for; default role, app, env, loc'),
