@@ -39,7 +39,7 @@ export function readDotEnv(bytes: Uint8Array): DotEnv {
 function decode(bytes: Uint8Array): { text: string; encoding: 'UTF-8' | 'UTF-16' | null } {
   const [first, second] = bytes
   const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
-  // Without a byte order mark, UTF-16 shows by the zero byte in every English letter.
+  // UTF-16 without a byte order mark is recognised by the zero byte that every English letter contains.
   if (isMarked || (bytes.length > 1 && (first === 0) !== (second === 0))) {
     const isBigEndian = first === 0xfe || first === 0
     return { text: new TextDecoder(isBigEndian ? 'utf-16be' : 'utf-16le').decode(bytes), encoding: 'UTF-16' }

@@ -106,7 +106,7 @@ export interface Knowledge {
 
 const MARKDOWN = 'text/markdown'
 const JSON_TYPE = 'application/json'
-/** Maximum number of characters shown of the changelog, newest first; clients read no more of one text. */
+/** Maximum length of the changelog, in characters. Older entries are cut, because clients read no longer texts. */
 const LONGEST_CHANGELOG = 40_000
 
 /** Creates the knowledge of a server. Files are read when they are first needed, each only once. */

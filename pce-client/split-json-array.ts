@@ -70,7 +70,7 @@ export class JsonArraySplitter {
    */
   #seam: Buffer | null | undefined
 
-  /** Batches that a push leaves to be parsed in turns; undefined if everything is parsed at once. */
+  /** Batches that `push` has left for later turns of the event loop; undefined if everything is parsed at once. */
   #late: LateBatch[] | undefined
 
   constructor(bounds: ListBounds = {}) {

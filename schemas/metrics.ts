@@ -49,8 +49,8 @@ export interface Meter {
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
   /**
-   * Registers what must work before the process accepts calls, and a function that returns the name of a failed check,
-   * or null if all is well.
+   * Registers the checks that must pass before the process accepts calls. `findFailed` returns the name of one that
+   * fails, or null.
    */
   readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
   /** Registers the source of the figures, once it is known. */

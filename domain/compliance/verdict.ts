@@ -22,7 +22,7 @@ export interface CheckOutcome {
   status: Status
   detail: string
   evidence?: Evidence
-  /** The facts about the PCE on which it hangs and that no source settles. */
+  /** The facts about the PCE that no source settles, but on which the verdict depends. */
   assumes?: readonly string[]
 }
 export interface CheckVerdict extends CheckOutcome {

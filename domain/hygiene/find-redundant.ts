@@ -28,8 +28,8 @@ export interface RedundantRules {
   /** Indices of allow rules from everything to everything. */
   anyToAny: number[]
   /**
-   * Rules that may be redundant: it depends on behaviour that no source about the PCE defines, or takes too long to
-   * find out.
+   * Rules that may be redundant. Whether they are depends on behaviour that no source about the PCE defines, or would
+   * take too long to compute.
    */
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }

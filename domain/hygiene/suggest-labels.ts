@@ -45,8 +45,8 @@ type Counted = Map<string, Values>
 
 /**
  * Collects evidence for missing labels while all workloads and their traffic are read. It keeps data only for the name
- * patterns, subnets and peers of the given subjects. Traffic is no evidence for the role, because roles differ between
- * those who communicate.
+ * patterns, subnets and peers of the given subjects. Traffic is no evidence for the role, because workloads that
+ * communicate usually differ in their roles.
  */
 export function createSuggester(subjects: readonly Subject[], index: LabelIndex, sources: readonly Source[]) {
   const keys = new Set(subjects.flatMap(({ missing }) => missing))

@@ -31,8 +31,8 @@ export function sameAddress(a: string, b: string): boolean {
 }
 
 /**
- * Builds a test that accepts the same text and any other spelling of the same address. It is built once for many
- * values; most of them are rejected by their last group, without parsing.
+ * Builds a test that accepts the same text and any other spelling of the same address. Build it once and apply it to
+ * many values: it compares the last group first, which rejects most of them without parsing.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
   if (!isAddress(wanted)) return (value) => value === wanted

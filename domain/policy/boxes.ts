@@ -6,8 +6,8 @@
 export type Box = ReadonlyMap<string, bigint>
 
 /**
- * For each dimension, the mask of all of its values. Dimensions that also have values without a bit are left out or
- * -1n.
+ * For each dimension, the mask with the bits of all its values. If some of its values have no bit, the dimension is
+ * left out, or its mask is -1n.
  */
 export type Dimensions = ReadonlyMap<string, bigint>
 

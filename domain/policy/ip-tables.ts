@@ -15,7 +15,7 @@ export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapsho
 export const countIpTables = (policy: PolicySnapshot, end: End): number =>
   policy.ruleSets.flatMap((ruleSet) => answersOf(ruleSet, end, policy)).filter((answer) => answer !== 'no').length
 
-/** Says that so many of these rules are not judged; null: the policy could not be read. */
+/** Says how many of these rules are not judged. `count` is null if the policy could not be read. */
 export function tellIpTables(count: number | null): string[] {
   if (count === null)
     return ['Whether rules in the words of iptables apply is not known: the policy in force could not be read.']

@@ -22,7 +22,7 @@ export interface End extends Addressed {
   readonly labels: Readonly<Record<string, string>>
   /** True if the end stands for some workload with these labels, whose other labels and address are unknown. */
   readonly isSome?: boolean
-  /** Whether the end is off the corporate network (P107); not if it is not said. */
+  /** Whether the end is off the corporate network (P107). If absent, it is on it. */
   readonly offNetwork?: OffNetwork
   /** True if it is not known whether there is a workload at this address at all. */
   readonly isUnsure?: boolean

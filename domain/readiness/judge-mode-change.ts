@@ -31,7 +31,7 @@ export interface ModeChangeTraffic {
   losses: ModeLoss[]
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
-  /** The facts about the PCE on which this hangs and that no source settles. */
+  /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
 }
 

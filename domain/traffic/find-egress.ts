@@ -75,8 +75,8 @@ export interface Egress {
 }
 
 /**
- * Creates the finder. `limit` is the number of findings, most connections first; of the processes as many are built as
- * fit into an answer.
+ * Creates the finder. `limit` is the number of findings, most connections first. Only as many processes are built as fit
+ * into an answer.
  */
 export function createEgressFinder(
   encoder: FlowEncoder,

@@ -225,7 +225,7 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
       cellTuple[1] = row.decision
       cellTuple[2] = row.draftDecision
       const cell = cells.add(cellTuple, end, row)
-      // A row that an earlier part had is added to it, so that as much is held as one query would have returned.
+      // A row that repeats one of an earlier part is merged into it, so that no more is held than for a single query.
       writeIdentity(row, identity)
       const slot = identities.slot(identity)
       const earlier = placeOf[slot]

@@ -21,7 +21,7 @@ export type VenList = (typeof VEN_LISTS)[number]
 /** A VEN as an entry of one of the lists. */
 export interface VenRow {
   name: string
-  /** The name of its workload; null if it has none, or none that is known. */
+  /** The name of its workload; null if it has no workload or the name is not known. */
   workload_name: string | null
   href: string
   app: string | null
@@ -146,7 +146,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
   return { add, judge }
 }
 
-/** Names what neither list says about a machine, and what a judgement would need. */
+/** Names the facts about a machine that a judgement would need but neither list contains. */
 function notKnown(machine: Machine): string[] {
   const facts = {
     status: machine.status,

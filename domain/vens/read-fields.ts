@@ -1,6 +1,6 @@
 /**
  * Readers for fields of the PCE's objects whose type cannot be relied on: any text may be null, and releases leave
- * fields out. What does not have the expected type counts as not said.
+ * fields out. A value of an unexpected type is treated as missing.
  */
 
 /** Returns a text, or null if the value is empty or anything else. */

@@ -101,7 +101,8 @@ export async function pollUntilDone(
     if (query.status === 'cancelled' || query.status === 'canceled') {
       throw queryFailed(href, answer.status, 'it was cancelled at the PCE')
     }
-    // Somebody else requested it, since a query that is cancelled here is not polled any more. It may end so (P11).
+    // Somebody else requested the cancellation, because this client stops polling a query that it cancels. The query may
+    // stay in this state (P11).
     if (query.status === 'cancel_requested') {
       throw queryFailed(href, answer.status, 'its cancellation was requested at the PCE')
     }

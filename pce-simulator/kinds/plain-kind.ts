@@ -41,8 +41,8 @@ export interface PlainKind {
   /** Returns the fields that a PUT changes. Throws 406. */
   change?: (world: World, current: PceObject, body: unknown) => Json
   /**
-   * Returns fields that mark an object as deleted, or null to erase it. Throws if it must stay. Without it, there is no
-   * DELETE.
+   * Returns fields that mark an object as deleted, or null to erase it. Throws if the object must stay. A kind without
+   * this function has no DELETE.
    */
   remove?: (world: World, current: PceObject) => Json | null
   /** Renders the object for a GET. */

@@ -123,7 +123,7 @@ interface EndClass {
   consumer: Naming
 }
 
-/** The indexes of rules that name an end on one of their sides. */
+/** Which rules name an end on one side, as provider or as consumer. */
 interface Naming {
   asWorkload: readonly number[]
   /** Whether each rule names the end, either as a workload or as an address. */

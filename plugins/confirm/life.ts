@@ -159,10 +159,11 @@ export interface Yes {
 }
 
 /**
- * Redeems an approval for one run of what was shown. A used approval stays used, even if it has since expired or the
- * policy has changed, for instance by the run for which it was used. Expiry is checked once, before `findBinding`,
- * which may take longer than the approval lives (D76). If `findBinding` rejects, so does this function, unless another
- * run has begun. Rejects with the reason of `signal` if that is aborted before the claim.
+ * Redeems an approval, so that the call that was shown runs once. A used approval stays used, even if it has since
+ * expired or the policy has changed, perhaps because of that run. Expiry is checked once, before `findBinding`, because
+ * `findBinding` may take longer than the approval is valid (D76). If `findBinding` rejects, this function rejects too,
+ * unless another request has already started the run. It rejects with the reason of `signal` if that is aborted before
+ * the claim.
  */
 export async function redeem(yes: Yes, findBinding: () => Promise<string>, signal?: AbortSignal): Promise<Redemption> {
   if (yes.lapsed !== null) return yes.lapse(yes.lapsed)

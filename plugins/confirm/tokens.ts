@@ -185,8 +185,8 @@ const Claims = Type.Object(
 type Claims = Static<typeof Claims>
 
 /**
- * Parses the stored form of what was shown: the end of the question in milliseconds since the epoch, a dot, and the
- * digest.
+ * Parses the stored form of what was shown: the time at which the question expires, in milliseconds since the epoch, a
+ * dot, and the digest.
  */
 function readShown(text: string): { boundTo: string; expiresAt: number } {
   const dot = text.indexOf('.')

@@ -40,7 +40,7 @@ export interface UserPcesParts {
   resolve?: PceHostsOptions['resolve']
   /** How long a registration takes that reaches no PCE, in milliseconds. */
   patienceMs?: number
-  /** Starts the time of an attempt that may last so many milliseconds; by default the system's timer. */
+  /** Starts the timer that ends an attempt after the given milliseconds; by default the system's timer. */
   startAttempt?: typeof startAttempt
   /** Counts the limits per caller across all replicas. */
   admissions?: Admissions

@@ -4,7 +4,7 @@ import type { RetryLog } from './connect-pce.js'
 
 /**
  * Watches how the PCE responds to the one key that everybody uses (shared mode). A refused key does not prevent the
- * server from starting or being ready (D105); it is reported once in the log, and to those who ask /readyz.
+ * server from starting or being ready (D105); it is reported once in the log, and in the answers of /readyz.
  */
 export interface KeyWatch {
   /** Asks the PCE once. Never rejects. */

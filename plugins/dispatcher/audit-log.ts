@@ -14,10 +14,11 @@ export interface AuditLog {
    * Resolves once the operating system has the entry; rejects if one of the entries cannot be written.
    */
   writeInTurn(entry: AuditEntry): Promise<void>
-  /** Writes the entries that wait for the end of the turn, for a process that exits before. Never throws. */
+  /** Writes at once what waits for the end of the turn, because the process is about to exit. Never throws. */
   flush(): void
   /**
-   * Resolves once every entry so far has been passed on, and is on disk if the destination has one; otherwise rejects.
+   * Resolves once every entry so far has been passed on, and has been written to disk if the destination is a file.
+   * Rejects if that fails.
    */
   sync(): Promise<void>
   /**

@@ -43,7 +43,7 @@ export interface CallerContext {
   clientAddress?: string
 }
 
-/** The context of a request that may list tools, which always includes its offer (D121). */
+/** The context of a request that may list tools: it always includes the tools that are offered to the caller (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
 /** Whether the sender of a call still wants its answer. */

@@ -107,7 +107,7 @@ export function recordCall(
 
 /**
  * Writes the audit entry of a decision that a route made itself, without a tool call (D25): by /confirm, and refusals
- * by /setup. Resolves when it is in the log, and on disk if the log has one; rejects if it cannot be written.
+ * by /setup. Resolves when it is in the log, and on disk if the log is a file; rejects if it cannot be written.
  *
  * Refusals of unknown senders and of too many requests are left out. Otherwise anyone, or anyone with an access token,
  * could fill the disk of the audit log. They are in the request log.

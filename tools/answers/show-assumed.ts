@@ -1,3 +1,3 @@
-/** Lists the facts about the PCE on which an answer hangs and that no source settles; nothing if it hangs on none. */
+/** Lists the facts about the PCE that no source settles, but on which an answer depends; nothing if there are none. */
 export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
   facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }

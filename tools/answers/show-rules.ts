@@ -168,7 +168,7 @@ const writeServices = (services: readonly IngressService[] | null | undefined, n
 export const writeScopes = (scopes: readonly ScopeEntry[][] | null | undefined, names: ReferenceNames) =>
   showScopes(scopes, names).map((scope) => scope.map((condition) => shortActor(condition, names)))
 
-/** Functions that write the fields of a rule which refer to other objects in the form that callers use. */
+/** The fields of a rule that refer to other objects, each with the function that writes it in the form callers use. */
 const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   consumers: writeActors,
   providers: writeActors,

@@ -78,7 +78,7 @@ async function askVersion(pce: PceClient, options: RequestOptions): Promise<stri
   }
 }
 
-/** A reason for those who look later. It contains no text from the PCE, which would have to be cleaned again. */
+/** Describes a failure for later reports. It uses no text from the PCE, because that would have to be cleaned again. */
 const reasonFor = (error: PceError): string =>
   error instanceof PceApiError
     ? (hintFor(error) ?? `The PCE answered with HTTP status ${error.status}.`)

@@ -45,7 +45,7 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
     sizes.reduce((sum, size, at) => (((mask >> BigInt(at)) & 1n) === 1n ? sum + size : sum), 0n)
   const patterns = [...new Set([...lists].flatMap(({ fqdns }) => (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase())))]
   return {
-    /** The mask of every address. */
+    /** The mask with the bits of all addresses. */
     all,
     /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
     isMost: (mask: bigint): boolean =>

@@ -159,7 +159,7 @@ export function showEgress(
       findings: { rows: findings.groups.map(showFinding), total: findings.total },
     },
     {
-      // `limit` is the caller's own; processes and providers are shown as far as there is space.
+      // The caller's `limit` applies to findings only. As many processes and providers are shown as there is space for.
       detail: 'full',
       limits,
       hint: (shown) =>

@@ -110,7 +110,7 @@ export function showUnlabelled(
       both_unlabelled: pairs,
     },
     {
-      // `top_n` is the caller's own limit.
+      // The caller limits the rows with `top_n`.
       detail: 'full',
       limits,
       hint: (shown) =>
