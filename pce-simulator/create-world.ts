@@ -11,7 +11,7 @@ import { BUILT_IN_DIMENSIONS } from './kinds/label-dimension.js'
 import { DEFAULT_PROFILE } from './kinds/pairing-profile.js'
 import { ALLOW_RULES, DENY_RULES, bareReferences, type RuleKind } from './kinds/rule-kind.js'
 import type { Estate } from './model.js'
-import { REALITIES, type PceSimulatorOptions } from './options.js'
+import { DEFAULT_REALITY, REALITIES, type PceSimulatorOptions } from './options.js'
 import { addVersion } from './policy-versions/provision.js'
 import { EventLog } from './store/event-log.js'
 import { Ids } from './store/ids.js'
@@ -26,7 +26,7 @@ import { PCE_FQDN, orgPath, type World } from './world.js'
 export function createWorld(estate: Estate, options: PceSimulatorOptions): World {
   const { seed = 1, orgId = 1, pollsUntilDone = 3, retryAfter = 1, totalCount = 'matched', now = Date.now } = options
   const { nodeAvailable = true, supercluster, tls, rateLimit } = options
-  const { trafficRows = MAX_TRAFFIC_ROWS, addUpBeforeCutting = false, reality = 'lab' } = options
+  const { trafficRows = MAX_TRAFFIC_ROWS, addUpBeforeCutting = false, reality = DEFAULT_REALITY } = options
   if (!REALITIES.includes(reality)) throw new Error(`reality must be one of ${REALITIES.join(', ')}, not "${reality}"`)
   const ids = new Ids(seed)
   const { href, username } = estate.users[0] ?? { href: '/users/1', username: 'admin@example.com' }

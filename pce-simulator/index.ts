@@ -17,7 +17,7 @@ import type { World } from './world.js'
 export type { Fault, FaultControl } from './http/inject-faults.js'
 export type { RecordedRequest } from './http/record-requests.js'
 export { ROLES } from './access/role.js'
-export { REALITIES } from './options.js'
+export { DEFAULT_REALITY, REALITIES } from './options.js'
 export type { GivenRole, PceSimulator, PceSimulatorOptions, Reality, RoleKey } from './options.js'
 export type { Conversation, Estate } from './model.js'
 

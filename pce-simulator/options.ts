@@ -5,6 +5,7 @@ import type { RecordedRequest } from './http/record-requests.js'
 /** The profiles of a simulator's answers, by the PCE whose forms they follow. */
 export const REALITIES = ['lab', 'core-25.2'] as const
 export type Reality = (typeof REALITIES)[number]
+export const DEFAULT_REALITY: Reality = 'core-25.2'
 
 export interface PceSimulatorOptions {
   /** The seed (default 1). The same seed gives the same estate and the same ids, byte for byte. */
@@ -47,8 +48,8 @@ export interface PceSimulatorOptions {
    */
   totalCount?: 'all' | 'matched'
   /**
-   * The forms of the answers. `lab` (default) gives every object in its full form, as the reference describes it;
-   * `core-25.2` gives the forms that recorded answers of PCEs of that release have. The state is the same.
+   * The forms of the answers. `core-25.2` (default) gives the forms that recorded answers of PCEs of that release have;
+   * `lab` gives every object in its full form, as the reference describes it. The state is the same.
    */
   reality?: Reality
   /**

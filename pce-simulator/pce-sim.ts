@@ -6,7 +6,7 @@
  */
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
-import { createPceSimulator, REALITIES, ROLES, type GivenRole, type Reality } from './index.js'
+import { createPceSimulator, DEFAULT_REALITY, REALITIES, ROLES, type GivenRole, type Reality } from './index.js'
 
 interface Options {
   port: number
@@ -38,7 +38,7 @@ const program = new Command('svc-mcp-pce-sim')
       'forms of the answers: as the reference describes them, or as 25.2 PCEs give them',
     )
       .choices(REALITIES)
-      .default('lab'),
+      .default(DEFAULT_REALITY),
   )
   .option('--key <key>', 'API key (default: follows from the seed)')
   .option('--secret <secret>', 'API secret (default: follows from the seed)')

@@ -3,7 +3,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 import { sameObjectKey, type Conversation, type PolicyView } from '../model.js'
-import type { Reality } from '../options.js'
+import { DEFAULT_REALITY, type Reality } from '../options.js'
 import type { Verdict } from './judge-end.js'
 import { compileIpList, countAddresses } from './match-addresses.js'
 import { isManaged, osType, type End, type Resolved } from './resolve-observations.js'
@@ -30,7 +30,7 @@ export interface Row {
 export function createNodeDescriber(
   active: Pick<PolicyView, 'ipLists'>,
   labels: ReadonlyMap<string, Label>,
-  reality: Reality = 'lab',
+  reality: Reality = DEFAULT_REALITY,
 ): (end: End) => FlowNode {
   const lists = [...active.ipLists.values()].map((list) => ({
     reference: describeIpList(list, reality),
@@ -85,7 +85,7 @@ export function describeFlow(
   row: Row,
   node: (end: End) => FlowNode,
   draft: Verdict | null,
-  { reality = 'lab', corporate = null }: RowForm = {},
+  { reality = DEFAULT_REALITY, corporate = null }: RowForm = {},
 ): TrafficFlow {
   const { conversation, resolved: known, verdict } = row
   const network = networkOf(known[conversation.flowDirection === 'inbound' ? 'dst' : 'src']) ?? corporate

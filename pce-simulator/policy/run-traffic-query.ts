@@ -11,6 +11,7 @@ import {
   type RowForm,
 } from './describe-flow.js'
 import { createEvaluator } from './evaluate.js'
+import { DEFAULT_REALITY } from '../options.js'
 import type { Verdict } from './judge-end.js'
 import { foldWindow, type Occurrences } from './fold-window.js'
 import { createResolver, type Resolved } from './resolve-observations.js'
@@ -78,7 +79,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   const end = Math.min(Date.parse(query.end_date), state.now)
   const resolve = createResolver(state.workloads)
   const selects = compileFilters(query, state.active)
-  const byDefault = state.reality === 'core-25.2' ? 'potentially_blocked' : 'allowed'
+  const byDefault = (state.reality ?? DEFAULT_REALITY) === 'core-25.2' ? 'potentially_blocked' : 'allowed'
   const evaluatorOf = (view: PolicyView) => createEvaluator(view, state.workloads, state.labels, byDefault)
   const judge = evaluatorOf(state.active)
   const wanted = compileOutcome(query)

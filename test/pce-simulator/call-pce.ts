@@ -1,3 +1,4 @@
+import { gunzipSync } from 'node:zlib'
 import type { PceSimulator } from '../../pce-simulator/options.js'
 
 export interface PceAnswer {
@@ -23,9 +24,14 @@ export function createCaller({ url, credentials }: Pick<PceSimulator, 'url' | 'c
       headers: { authorization, ...(json === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
       ...(json === undefined ? {} : { body: typeof json === 'string' ? json : JSON.stringify(json) }),
     })
-    const text = await response.text()
+    const text = unpack(Buffer.from(await response.arrayBuffer())).toString()
     return { status: response.status, headers: response.headers, text, body: parse(text) }
   }
+}
+
+/** Unpacks what begins like a gzip file, since no header says so of a traffic download (P108). */
+function unpack(body: Buffer): Buffer {
+  return body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body
 }
 
 function parse(text: string): unknown {

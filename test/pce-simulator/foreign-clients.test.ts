@@ -1,6 +1,7 @@
 /** What clients of others rely on: a public SDK's integration tests and the exports of workloader. */
 import { get, type IncomingMessage } from 'node:http'
-import { text } from 'node:stream/consumers'
+import { buffer } from 'node:stream/consumers'
+import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { SMALL, SMALL_QUERY } from '../../pce-simulator/small-estate.js'
 import { partial } from '../partial.js'
@@ -58,7 +59,7 @@ t.test('a traffic download is CSV unless JSON is accepted', async (t) => {
   for (let poll = 0; poll < 3; poll++) await org('GET', query.href)
   const { key, secret } = simulator.credentials
   const authorization = `Basic ${btoa(`${key}:${secret}`)}`
-  /** With these headers and no others, as the standard library of Go would send them. */
+  /** Downloads with these headers and no others, as the standard library of Go would send them. */
   const download = async (headers: Record<string, string>, href: string = query.href) => {
     const answer = await new Promise<IncomingMessage>((resolve, reject) =>
       get(`${simulator.url}/api/v2${href}/download`, { headers: { authorization, ...headers } }, resolve).on(
@@ -66,7 +67,9 @@ t.test('a traffic download is CSV unless JSON is accepted', async (t) => {
         reject,
       ),
     )
-    return { status: answer.statusCode, type: answer.headers['content-type'], body: await text(answer) }
+    const { 'content-type': type, 'content-encoding': encoding } = answer.headers
+    t.equal(encoding, undefined, 'packed without a word about it')
+    return { status: answer.statusCode, type, body: gunzipSync(await buffer(answer)).toString() }
   }
   const csv = await download({})
   t.same([csv.status, csv.type], [200, 'text/csv'])
@@ -127,5 +130,20 @@ t.test('a traffic download is CSV unless JSON is accepted', async (t) => {
   for (let poll = 0; poll < 3; poll++) await org('GET', later.href)
   const quoted = await download({}, later.href)
   t.equal(quoted.body.split('\n')[1]!.split(',ordering-web-1.example.com,')[0], '10.2.0.1,,"web ""1"", blue"')
-  t.equal((await download({ 'accept-encoding': 'gzip', accept: 'text/csv' })).body.slice(0, 2), '\u001f\ufffd', 'gzip')
+})
+
+t.test('in the profile of the lab, a traffic download is packed for who accepts that', async (t) => {
+  const { simulator, org } = await startPce(t, { reality: 'lab' })
+  const { body: query } = await org('POST', '/traffic_flows/async_queries', SMALL_QUERY)
+  for (let poll = 0; poll < 3; poll++) await org('GET', query.href)
+  const { key, secret } = simulator.credentials
+  for (const [accepted, encoding] of [
+    ['gzip', 'gzip'],
+    ['identity', null],
+  ] as const) {
+    const headers = { authorization: `Basic ${btoa(`${key}:${secret}`)}`, 'accept-encoding': accepted }
+    const answer = await fetch(`${simulator.url}/api/v2${query.href}/download`, { headers })
+    t.equal(answer.headers.get('content-encoding'), encoding, accepted)
+    partial(t, await answer.json(), [{ num_connections: 70 }])
+  }
 })

@@ -68,7 +68,7 @@ t.test('enforcement boundaries: their sides, their filters, and what they block'
     return [flow.policy_decision, flow.boundary_decision, flow.draft_policy_decision, flow.enforcement_boundaries]
   }
   const [blocking] = [[{ href: boundary.href }]]
-  t.same(await decide(), ['allowed', null, 'blocked_by_boundary', blocking], 'only a draft')
+  t.same(await decide(), ['potentially_blocked', null, 'blocked_by_boundary', blocking], 'only a draft')
   await org('POST', '/sec_policy', {})
   t.same(await decide(), ['blocked', 'blocked', 'blocked_by_boundary', blocking])
   await org('POST', `${SMALL.paymentsRules}/sec_rules`, RULE)

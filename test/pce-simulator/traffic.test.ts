@@ -168,7 +168,7 @@ t.test('rows show their ends as the PCE knows them today', async (t) => {
   const selective: Workload = { ...payments, enforcement_mode: 'selective' }
   const row = ask([conversation], {}, { workloads: [selective], active: blocking }).flows[0]!
   partial(t, row, { policy_decision: 'blocked', boundary_decision: 'blocked', flow_direction: 'inbound' })
-  const lists = ['/orgs/1/sec_policy/active/ip_lists/1', '/orgs/1/sec_policy/active/ip_lists/2']
+  const lists = ['/orgs/1/sec_policy/draft/ip_lists/1', '/orgs/1/sec_policy/draft/ip_lists/2']
   t.same(
     row.src.ip_lists?.map(({ href }) => href),
     lists,

@@ -58,7 +58,7 @@ const EVENTS = [
 
 t.test('get-events finds every form', async (t) => {
   const estate = { ...handMade({ hosts: { pay: { ip: '10.0.0.1', labels: 'app=pay' } } }), events: EVENTS }
-  const bench = await startBench(t, { estate, reality: 'core-25.2' })
+  const bench = await startBench(t, { estate })
   const types = async (args: object) =>
     (await bench.ok('get-events', args)).events.map(({ event_type: type }: Json) => type)
   const [session, failed, missed] = ['user.pce_session_terminated', 'user.login_failed', 'agent.missed_heartbeats']
@@ -153,7 +153,7 @@ t.test('a login and a change of a list through a PCE of the recorded forms', asy
     hosts: { pay: { ip: '10.0.0.1', labels: 'app=pay' } },
     ipLists: { Branches: ['203.0.113.0/24'] },
   })
-  const { ok, pce, simulator } = await startBench(t, { estate, reality: 'core-25.2', password: 'p' })
+  const { ok, pce, simulator } = await startBench(t, { estate, password: 'p' })
   const [username, listed] = ['admin@example.com', '/orgs/1/sec_policy/draft/ip_lists/2']
   const logIn = async (name: string) =>
     await fetch(`${simulator.url}/api/v2/login_users/authenticate`, {

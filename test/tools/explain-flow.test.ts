@@ -226,7 +226,7 @@ t.test('selective mode', async (t) => {
     { from: 'api-1', to: 'sql-1', port: 22 },
   ]
   const ruleSets = [{ name: 'all', scope: '', allow, deny, override }]
-  const bench = await startBench(t, { estate: handMade({ hosts, flows, ruleSets }), reality: 'core-25.2' })
+  const bench = await startBench(t, { estate: handMade({ hosts, flows, ruleSets }) })
   const ask = (destination: string, port: number) =>
     bench.ok(TOOL, { source: 'api-1', destination, port, proto: 'tcp' })
 

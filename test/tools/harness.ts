@@ -65,7 +65,6 @@ export async function startBench(t: Test, options: BenchOptions = {}): Promise<B
     flows: 2000,
     totalCount: 'all',
     now: () => NOW,
-    reality: 'core-25.2',
     ...options,
   })
   t.teardown(() => simulator.close())

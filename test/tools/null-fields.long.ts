@@ -32,7 +32,7 @@ const CHANGES: [string, (holder: Json, field: string) => void][] = [
 ]
 
 t.test('a field that is null or missing costs its own cell', { timeout: 600_000 }, async (t) => {
-  const bench = await startTwisted(t, { workloads: 60, flows: 0, reality: 'core-25.2' })
+  const bench = await startTwisted(t, { workloads: 60, flows: 0 })
   await bench.ok('create-iplist', {
     name: 'zones',
     ip_ranges: [{ from_ip: '192.0.2.0/24', description: 'all' }],

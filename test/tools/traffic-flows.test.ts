@@ -357,7 +357,7 @@ t.test('off the corporate network', async (t) => {
     { from: 'sql-1', to: 'home', port: 22, direction: 'inbound' as const },
     { from: 'desk', to: 'sql-1', port: 445, connections: 7 },
   ]
-  const bench = await startBench(t, { estate: handMade({ hosts, flows }), reality: 'core-25.2' })
+  const bench = await startBench(t, { estate: handMade({ hosts, flows }) })
   const ANY = '(Any (0.0.0.0/0 and ::/0))'
   const requests = (path: string) => bench.simulator.requests.filter((one) => one.path.endsWith(path)).length
 

@@ -202,7 +202,7 @@ t.test('a VEN without workload, a workload without VEN, and both forms in one li
 })
 
 t.test('few VENs: their workloads are read alone; many: the managed ones in one list', async (t) => {
-  const bench = await startBench(t, { workloads: 60, flows: 0, reality: 'core-25.2' })
+  const bench = await startBench(t, { workloads: 60, flows: 0 })
   const [{ hostname }]: Json[] = (await bench.ok('get-vens', { max_results: 1 })).vens
   const asked = () => bench.simulator.requests.filter(({ path }) => path.includes('/workloads')).map(({ path }) => path)
   bench.simulator.clearRequests()

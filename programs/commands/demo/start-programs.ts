@@ -36,7 +36,7 @@ export interface Started {
 /** Starts the simulator on any free port. Rejects with its output if it ends before it listens. */
 export async function startSimulator(
   program: URL,
-  estate: { seed: number; workloads: number; flows: number; reality: string },
+  estate: { seed: number; workloads: number; flows: number },
   stay: Stay,
 ): Promise<Started & { url: string; pce: PceEnvironment }> {
   const options = Object.entries(estate).flatMap(([name, value]) => [`--${name}`, String(value)])
