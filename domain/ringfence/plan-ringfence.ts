@@ -5,6 +5,7 @@ import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { RuleArguments } from '../drafts/plan-rules.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
+import { passesByDefault } from '../policy/mode-effects.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
 import {
@@ -209,7 +210,8 @@ export function findRemotes(flows: Iterable<InboundFlow>, own: Application): Fou
     const key = applicationId(remote)
     const known = found.get(key) ?? { remote, coverage: 'already_allowed', allowedByDefaultPossible: false }
     if (decision !== 'allowed') known.coverage = 'newly_allowed'
-    else if (destinationMode === 'selective' && !hasDraftRules) known.allowedByDefaultPossible = true
+    else if ((destinationMode === 'selective' || destinationMode === 'unknown') && !hasDraftRules)
+      known.allowedByDefaultPossible = true
     found.set(key, known)
   }
   // Sorting by code unit orders by app first, then env, because the separator sorts before any character of a value.
@@ -255,7 +257,7 @@ export interface LostDestination {
 
 /** Outbound traffic that workloads drop in full enforcement, because no rule allows it. */
 export interface LostOutbound {
-  /** Connections that no rule allows today. */
+  /** Connections that no rule allows today, other than those of `byDefault`. */
   certain: number
   /** Connections that pass in selective mode and, as far as is known, only because no deny rule matches. */
   byDefault: number
@@ -306,6 +308,8 @@ interface Outgoing {
 }
 
 function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | null {
+  // What no rule allows passes at a source in selective mode, and is reported so (P52).
+  if (decision === 'potentially_blocked' && passesByDefault(sourceMode)) return 'byDefault'
   if (decision !== 'allowed') return 'certain'
   return (sourceMode === 'selective' || sourceMode === 'unknown') && !hasDraftRules ? 'byDefault' : null
 }

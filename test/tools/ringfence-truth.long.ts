@@ -303,9 +303,8 @@ t.test('an Any list covers every address only if its ranges do', async (t) => {
 })
 
 t.test('names outbound traffic that full enforcement would cut', async (t) => {
-  const bench = await start(
-    t,
-    estate('selective', {
+  const whole = (mode: 'selective' | 'visibility_only') =>
+    estate(mode, {
       hosts: {
         'dns-1': { ip: '10.0.0.5', labels: 'app=dns env=prod', managed: false },
         'db-1': { ip: '10.0.0.6', labels: 'app=db env=prod' },
@@ -318,12 +317,18 @@ t.test('names outbound traffic that full enforcement would cut', async (t) => {
         { from: 'pay-1', to: 'db-1', port: 5432, connections: 9 },
       ],
       ruleSets: [{ name: 'db', scope: '', allow: [{ from: 'app=pay', to: 'app=db' }] }],
-    }),
-    AS_GUIDED,
-  )
+    })
+  // Recorded PCEs report it as potentially blocked, and the guide as allowed.
+  for (const options of [AS_GUIDED, {}]) {
+    const bench = await start(t, whole('selective'), options)
+    const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
+    const said = plan.warnings.find((one: string) => /no outbound rules/.test(one))
+    t.match(said, /\(590 connections in the window, all of them allowed today only because selective mode/)
+  }
+  const bench = await start(t, whole('visibility_only'))
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
   const said = plan.warnings.find((one: string) => /no outbound rules/.test(one))
-  t.match(said, /\(590 connections in the window, all of them allowed today only because selective mode/)
+  t.match(said, /\(590 connections in the window\)/, 'where nothing is enforced, no mode is the reason')
   t.match(said, /Busiest: dns \(prod\) on 53\/udp; 9\.9\.9\.9 on 443\/tcp\./)
   t.match(said, /Infrastructure services among them: dns \(prod\)\./)
   t.notMatch(text(await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })), /no outbound rules/)

@@ -137,7 +137,7 @@ export function warnOfPlan(
       ? `${countOf(plan.skippedAllowed.length, 'application')} skipped as already allowed get no rule; those listed in would_be_cut may lose their traffic.`
       : '',
     plan.remotes.some(({ allowedByDefaultPossible }) => allowedByDefaultPossible)
-      ? 'In selective mode "allowed" may mean only that no deny rule matched (allowed_by_default_possible).'
+      ? 'In selective mode, or in one that is not known, "allowed" may mean only that no deny rule matched (allowed_by_default_possible).'
       : '',
     deny ? '' : describeOutbound(prepared),
     discovery.reads.inbound.draftUnavailable !== null
