@@ -50,7 +50,13 @@ export function renderSnapshot(tool: AnyTool): string {
     ...renderRoot('input', inputSchema),
     ...renderRoot('output', outputSchema as Schema),
   ]
-  return `${lines.join('\n')}\n`
+  return `${lines.map(wrap).join('\n')}\n`
+}
+
+/** Breaks a line at spaces so that it has at most 160 characters. */
+function wrap(line: string): string {
+  const indent = `${/^ */.exec(line)?.[0]}      `
+  return line.replaceAll(/(?=.{161})(.{100,160}) /g, `$1\n${indent}`)
 }
 
 const surfaceIn = (tool: AnyTool) => JSON.parse(JSON.stringify(surfaceOf(tool))) as ReturnType<typeof surfaceOf>
@@ -151,7 +157,7 @@ function said(schema: Schema): string {
 }
 
 /** The maximum length of an object that is shown on the line of its property. */
-const LONGEST_INLINE = 80
+const LONGEST_INLINE = 120
 
 /** Renders an object with few simple properties on one line; undefined for any other object. */
 function inlined(schema: Schema): string | undefined {
