@@ -11,6 +11,7 @@ import type { PceSimulator, PceSimulatorOptions } from './options.js'
 import { policyVersionRoutes } from './policy-versions/routes.js'
 import { Refusal } from './refusal.js'
 import { statusRoutes } from './status/routes.js'
+import { talkOfPods } from './inventory/pod-traffic.js'
 import { trafficRoutes } from './traffic/routes.js'
 import type { World } from './world.js'
 
@@ -55,6 +56,7 @@ export async function createPceSimulator(options: PceSimulatorOptions = {}): Pro
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options
   const world = createWorld(options.estate ?? generateEstate({ seed, workloads, flows, orgId }), options)
   if (options.estate === undefined) hearOnline(world)
+  if (options.pods === true) world.conversations = [...world.conversations, ...talkOfPods(world)]
   const requests: RecordedRequest[] = []
   const { app, faults } = buildApp(world, findRoute, requests)
   await app.ready()

@@ -52,6 +52,8 @@ export interface PceSimulatorOptions {
    * `lab` gives every object in its full form, as the reference describes it. The state is the same.
    */
   reality?: Reality
+  /** Whether a few rows beyond `flows` have Kubernetes workloads of the estate as their ends (default false). */
+  pods?: boolean
   /**
    * Whether the node is available (default true). Otherwise `GET /node_available` answers 404, and `/health` shows the
    * reason.

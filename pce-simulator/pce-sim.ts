@@ -19,6 +19,7 @@ interface Options {
   secret?: string
   password?: string
   reality: Reality
+  pods: boolean
   role: GivenRole[]
   tlsCert?: string
   tlsKey?: string
@@ -40,6 +41,7 @@ const program = new Command('svc-mcp-pce-sim')
       .choices(REALITIES)
       .default(DEFAULT_REALITY),
   )
+  .option('--pods', 'rows whose ends are Kubernetes workloads, beyond those of --flows', false)
   .option('--key <key>', 'API key (default: follows from the seed)')
   .option('--secret <secret>', 'API secret (default: follows from the seed)')
   .option('--password <password>', 'of the first user, who may log in (default: follows from the seed)')

@@ -1,6 +1,7 @@
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
+import type { Workload } from '../../schemas/pce/workload.js'
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 import { sameObjectKey, type Conversation, type PolicyView } from '../model.js'
 import { DEFAULT_REALITY, type Reality } from '../options.js'
@@ -56,7 +57,7 @@ export function createNodeDescriber(
         name: workload.name ?? workload.hostname,
         os_type: osType(workload),
         managed: isManaged(end),
-        ...(isManaged(end) ? { managed_by: 'ven' } : {}),
+        ...(isManaged(end) && !isPod(workload) ? { managed_by: 'ven' } : {}),
         enforcement_mode: workload.enforcement_mode ?? 'visibility_only',
         endpoint: isEndpoint(end),
         labels: (workload.labels ?? []).map(({ href, key, value }) => {
@@ -161,6 +162,8 @@ function describeDraft({ draftDecision, allowRules, denyRules, overrideDenyRules
 }
 
 const NO_CAPS: string[] = []
+
+const isPod = ({ href }: Workload) => href.includes('/kubernetes_workloads/')
 
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 

@@ -7,6 +7,7 @@ import {
   type TrafficRows,
   type TrafficState,
 } from '../policy/run-traffic-query.js'
+import { podsAsEnds } from '../inventory/pod-traffic.js'
 import { buildPolicyView } from '../policy-versions/build-policy-view.js'
 import { advance, isPending, requireResult, type Progress } from '../status/progress.js'
 import { PCE_FQDN, orgPath, type World } from '../world.js'
@@ -135,7 +136,9 @@ const RULE_STATUSES = { ...STATUSES, waiting: 'working' } as const
 export function readTrafficState(world: World): TrafficState {
   return {
     conversations: world.conversations,
-    workloads: new Map(world.workloads.all().map((object) => [object.href, object as Workload])),
+    workloads: new Map(
+      [...(world.workloads.all() as Workload[]), ...podsAsEnds(world)].map((object) => [object.href, object]),
+    ),
     labels: new Map(world.labels.all().map((object) => [object.href, object as Label])),
     active: buildPolicyView(world, 'active'),
     now: world.clock(),

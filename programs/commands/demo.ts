@@ -31,7 +31,7 @@ interface Run extends Stay {
 }
 
 const SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
-const ESTATE = { seed: 7, workloads: 400, flows: 20_000 }
+const ESTATE = { seed: 7, workloads: 400, flows: 20_000, pods: true }
 
 const HELP = `
 No PCE and no settings are needed; those in the environment or in a .env file are ignored. Everything listens

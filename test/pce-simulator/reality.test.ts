@@ -2,6 +2,8 @@ import { gunzipSync } from 'node:zlib'
 import t from 'tap'
 import { createPceSimulator } from '../../pce-simulator/index.js'
 import { GUIDE_FIELDS, RECORDED_FIELDS } from '../../pce-simulator/recorded-fields.js'
+import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
+import { partial } from '../partial.js'
 import { createCaller } from './call-pce.js'
 import { startPce } from './start-pce.js'
 
@@ -12,7 +14,7 @@ t.test('an unknown profile is refused with the names of the known ones', async (
 })
 
 t.test('answers of core-25.2 have the fields that were recorded', async (t) => {
-  const simulator = await createPceSimulator({ workloads: 120, flows: 2000, reality: 'core-25.2' })
+  const simulator = await createPceSimulator({ workloads: 120, flows: 2000, pods: true })
   t.teardown(() => simulator.close())
   await simulator.listen()
   const call = createCaller(simulator)
@@ -42,7 +44,19 @@ t.test('answers of core-25.2 have the fields that were recorded', async (t) => {
     },
   })
   t.equal(download.headers.get('content-encoding'), null, 'a traffic download is packed without a word about it')
-  const flows = JSON.parse(gunzipSync(Buffer.from(await download.arrayBuffer())).toString()) as unknown[]
+  const flows = JSON.parse(gunzipSync(Buffer.from(await download.arrayBuffer())).toString()) as TrafficFlow[]
+
+  const isPod = ({ workload }: FlowNode) => workload?.href.startsWith(`${org}/kubernetes_workloads/`) ?? false
+  const ofPods = flows.filter(({ src, dst }) => isPod(src) && isPod(dst))
+  t.equal(ofPods.length, 10, 'pods are ends, and both ends of a conversation report it')
+  for (const { src, dst, num_connections, flow_direction } of ofPods) {
+    partial(t, src.workload, { hostname: null, managed: true, labels: [{ key: 'app' }, { key: 'env' }] })
+    const twin = ofPods.find(
+      (row) => row.src.ip === src.ip && row.dst.ip === dst.ip && row.flow_direction !== flow_direction,
+    )!
+    const ratio = num_connections! / twin.num_connections!
+    t.ok(ratio !== 1 && Math.abs(ratio - 1) < 0.02, 'with nearly equal counts')
+  }
 
   const ruleSets = (await list('sec_policy/draft/rule_sets')) as { rules: unknown[] }[]
   const answers: Record<string, unknown[]> = {

@@ -36,10 +36,12 @@ export interface Started {
 /** Starts the simulator on any free port. Rejects with its output if it ends before it listens. */
 export async function startSimulator(
   program: URL,
-  estate: { seed: number; workloads: number; flows: number },
+  estate: { seed: number; workloads: number; flows: number; pods: boolean },
   stay: Stay,
 ): Promise<Started & { url: string; pce: PceEnvironment }> {
-  const options = Object.entries(estate).flatMap(([name, value]) => [`--${name}`, String(value)])
+  const options = Object.entries(estate).flatMap(([name, value]) =>
+    value === true ? [`--${name}`] : [`--${name}`, String(value)],
+  )
   const { child, running } = start('the simulated PCE', program, options, {}, stay)
   for await (const line of createInterface({ input: child.stdout! })) {
     const facts = JSON.parse(line) as Record<'url' | 'pce_host' | 'api_key' | 'api_secret', string> &
