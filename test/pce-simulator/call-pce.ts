@@ -29,7 +29,7 @@ export function createCaller({ url, credentials }: Pick<PceSimulator, 'url' | 'c
   }
 }
 
-/** Unpacks what begins like a gzip file, since no header says so of a traffic download (P108). */
+/** Unpacks what begins like a gzip file, since no header says so of a traffic download (P11). */
 function unpack(body: Buffer): Buffer {
   return body[0] === 0x1f && body[1] === 0x8b ? gunzipSync(body) : body
 }
