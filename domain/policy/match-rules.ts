@@ -277,7 +277,11 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
  * otherwise; that it does not reach an end off it is assumed (P107), so it is undecided there.
  */
 function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
-  if (isSaid(network) && network !== 'brn') return 'yes'
+  return isSaid(network) && network !== 'brn' ? 'yes' : onCorporateNetwork(source, destination)
+}
+
+/** Tells whether a rule for the corporate network, as rules are by default, is for the networks that both ends are on. */
+export function onCorporateNetwork(source: Pick<End, 'offNetwork'>, destination: Pick<End, 'offNetwork'>): Answer {
   const isInside = [source, destination].every(({ offNetwork = 'no' }) => offNetwork === 'no')
   return isInside ? 'yes' : unknown('off_network')
 }

@@ -57,7 +57,7 @@ interface Facts {
   /** An override deny rule applies at an end that enforces policy. */
   overridden: Verdict
   /** An allow rule of the ringfence lets the source in on every service. */
-  covered: boolean
+  covered: Verdict
   /** The draft decision names an override deny rule, but only at an end that enforces nothing. */
   onlySaid: boolean
   /** Whether the active policy drops the flow today. */
@@ -92,16 +92,21 @@ export const DECISIONS: readonly Row[] = [
     because: 'an override deny beats every allow rule',
   },
   {
-    when: { covered: true, overridden: 'unknown' },
+    when: { covered: 'yes', overridden: 'unknown' },
     effect: 'possibly_cut',
     because: 'an override deny may beat the allow rule',
   },
   {
-    when: { covered: true, onlySaid: true },
+    when: { covered: 'yes', onlySaid: true },
     effect: 'not_affected',
     because: 'nothing is enforced at the destination',
   },
-  { when: { covered: true }, effect: 'allowed', because: 'the ringfence allows it' },
+  { when: { covered: 'yes' }, effect: 'allowed', because: 'the ringfence allows it' },
+  {
+    when: { covered: 'unknown', today: 'blocked' },
+    effect: 'possibly_cut',
+    because: 'the allow rule may not reach an end off the corporate network',
+  },
   { when: { today: 'blocked', draft: 'blocked' }, effect: 'cut', because: 'what is dropped today stays dropped' },
   {
     when: { today: 'blocked', draft: 'not given', pending: false },
@@ -119,23 +124,26 @@ export const DECISIONS: readonly Row[] = [
 ]
 
 /**
- * Judges the effect of a ringfence on a flow. `isCovered`: an allow rule of the ringfence lets the source in on every
- * service.
+ * Judges the effect of a ringfence on a flow. `covered`: whether an allow rule of the ringfence lets the source in on
+ * every service.
  */
-export function judgeFlow(flow: ObservedFlow, isCovered: boolean, asked: RingfenceAsked): FlowVerdict {
+export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): FlowVerdict {
   const overridden = isOverridden(flow, asked)
   const denied = isDenied(flow, asked.selective)
+  const isCovered = covered === 'yes'
+  const isLetIn = () => anyOf([covered, isAllowedIn(flow, asked)])
   const answers = {
     overridden,
+    covered,
     denied,
     // Flows that are covered, or dropped today, are decided by earlier rows, so these answers do not matter for them.
-    destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isAllowedIn(flow, asked))),
+    destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, asked),
   }
   const word = wordOf(flow.draft)
   const facts: Facts = {
     overridden: verdictOf(overridden),
-    covered: isCovered,
+    covered: verdictOf(covered),
     onlySaid: flow.destination === 'none' && saysOverride(flow.draft),
     today: flow.decision === 'blocked' ? 'blocked' : 'passes',
     draft: word === null ? 'not given' : word === 'blocked' ? 'blocked' : 'passes',

@@ -7,7 +7,8 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
 import { passesByDefault } from '../policy/mode-effects.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
-import { isUnknown, type Reason } from '../policy/three-valued.js'
+import { onCorporateNetwork } from '../policy/match-rules.js'
+import { isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import {
   collectDestinations,
   collectSources,
@@ -141,9 +142,11 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     })
   }
 
-  const isCovered = ({ application: source }: InboundFlow) =>
-    source !== null &&
-    (isSameApplication(source, own) || ['new', 'existing'].includes(states.get(applicationId(source))?.rule ?? 'new'))
+  const hasRule = (source: Application) =>
+    isSameApplication(source, own) || ['new', 'existing'].includes(states.get(applicationId(source))?.rule ?? 'new')
+  // The rules of a ringfence are for the corporate network, as rules are unless they say otherwise.
+  const isCovered = ({ application, source, destination }: InboundFlow): Answer =>
+    application !== null && hasRule(application) ? onCorporateNetwork(source, destination) : 'no'
   const asked = { selective: deny !== null, hasPending: surroundings.hasPending }
   const judge = (flow: InboundFlow, rules: RuleAnswers) =>
     judgeFlow(

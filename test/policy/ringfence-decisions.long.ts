@@ -242,7 +242,7 @@ function judge(one: Case) {
       isOwn,
       rules: rules(endOf(ends.source), ends.flow.port, ends.flow.proto),
     },
-    covered,
+    covered ? 'yes' : 'no',
     { selective, hasPending },
   )
   const enforced = (now: Mode): EnforcementMode | 'none' =>

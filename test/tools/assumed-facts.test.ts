@@ -65,6 +65,30 @@ t.test('each tool names what its answer hangs on', async (t) => {
   }
 })
 
+t.test('a ringfence may not reach a source off the corporate network, though it has a rule for it', async (t) => {
+  const bench = await startBench(t, {
+    estate: handMade({
+      hosts: {
+        'sql-1': { ip: '10.0.1.1', labels: 'app=sql env=prod', mode: 'full' },
+        'off-1': { ip: '10.0.2.1', labels: 'app=crm env=prod', mode: 'idle', network: 'External', endpoint: true },
+        'in-1': { ip: '10.0.3.1', labels: 'app=web env=prod', mode: 'idle' },
+      },
+      flows: ['off-1', 'in-1'].map((from) => ({ from, to: 'sql-1', port: 5432 })),
+      ruleSets: [{ name: 'all', scope: '', allow: [{ from: 'ams', to: 'app=sql', services: on(5432) }] }],
+    }),
+  })
+  const { inbound_remote_apps: sources, assumes } = await bench.ok('create-ringfence', { ...SQL, dry_run: true })
+  t.same(assumes, ['P107'])
+  const depends = 'an unknown enforcement mode; rules for the corporate network, at an end off it'
+  t.same(
+    sources.map(({ app, rule, observed_ports: [port] }: Json) => [app, rule, port.effect, port.depends_on]),
+    [
+      ['crm', 'new', 'possibly_cut', depends],
+      ['web', 'new', 'allowed', undefined],
+    ],
+  )
+})
+
 const LABELS = [
   { href: '/orgs/1/labels/1', key: 'app', value: 'cart' },
   { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
