@@ -27,6 +27,8 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 `
 /** After a file's own limit, tap has this long to end a file that only waits and to say where. */
 const GRACE_SECONDS = 5
+/** The limit of a process with several files, whatever their own limits add up to. */
+const LONGEST_PROCESS_SECONDS = 3600
 /** A quick file that mostly waits, for the traffic queries of two servers with real clocks, and therefore starts first. */
 const WAITING = 'test/acceptance/both-transports.test.ts'
 /** Characters of one detail of a failure that are shown. */
@@ -73,11 +75,22 @@ async function runAll(names) {
   const quick = largestFirst.filter(isQuick)
   const left = new Set(names)
   const runs = largestFirst.filter((name) => !isQuick(name)).map((name) => runFiles(name, [name], left))
-  const shared = Array.from({ length: Math.min(quick.length, t.jobs) }, (_, index) =>
-    runFiles(`process ${index + 1}`, quick, left),
+  const jobs = Math.min(quick.length, t.jobs)
+  // The delays of a shaken run are repeated for the same files in the same processes only.
+  const isFixed = process.env.SHAKE_SEED !== undefined
+  const shared = Array.from({ length: jobs }, (_, index) =>
+    runFiles(`process ${index + 1}`, isFixed ? quick.filter((_, at) => at % jobs === index) : quick, left),
   )
   await Promise.all([...runs, ...shared])
-  for (const file of left) tell(false, file, 'not run, because its process had ended')
+  for (const file of left) {
+    tell(false, file, 'not run, because its process had ended')
+    t.fail(`${file} was not run`)
+  }
+}
+
+function processSeconds(files) {
+  const seconds = Number(values.timeout)
+  return Math.min(files * seconds, Math.max(seconds, LONGEST_PROCESS_SECONDS))
 }
 
 /** Starts a process for these files, unless others take them, and reports each one when it ends. */
@@ -90,8 +103,8 @@ async function runFiles(title, names, left) {
       process.execPath,
       // Tests produce so much garbage that with Node.js's default size (in MB) the collector would run all the time.
       ...['--enable-source-maps', '--max-semi-space-size=64', '--single-threaded-gc'],
-      // A quick file runs most of its code a few times. V8 optimises a function fifteen times later than by default
-      // (bytes of bytecode that have run), which saves a fifth of the processor. Later versions have no such option.
+      // A quick file runs most of its code a few times. V8 optimises a function after fifteen times as many bytes of
+      // bytecode as by default, which saves a fifth of the processor. Later versions have no such option.
       ...(names.every(isQuick) && process.version.startsWith('v20.') ? ['--interrupt-budget=1000000'] : []),
       suite.compiled(join(root, 'scripts/suite/run-files.ts')),
       // tap names the folders of fixtures after the arguments.
@@ -110,7 +123,8 @@ async function runFiles(title, names, left) {
         FILE_LIMIT: limitMs,
         TEST_FILES: JSON.stringify(urlsOf(names)),
         // The limit of a single file has no effect on a process that is completely busy.
-        TAP_TIMEOUT: String(names.length * Number(values.timeout) + GRACE_SECONDS),
+        TAP_TIMEOUT: String(processSeconds(names.length) + GRACE_SECONDS),
+        TAKEN_FILES: join(suite.folder, 'taken'),
       },
     },
     title,

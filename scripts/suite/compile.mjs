@@ -15,6 +15,8 @@ export async function compileSuite(root) {
   const folder = join(root, '.suite', String(process.pid))
   const remove = () => rmSync(folder, { recursive: true, force: true })
   const compiled = (source) => join(folder, relative(root, source).replace(/\.ts$/, '.js'))
+  // A killed process with this number may have left its own.
+  remove()
   process.once('exit', remove)
   await build({
     entryPoints: listSources(root),

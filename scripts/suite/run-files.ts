@@ -1,20 +1,20 @@
 /**
  * A tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with a limit
- * of FILE_LIMIT milliseconds. It leaves out the files that another process of the run has taken. A file without an
- * assertion is a failure.
+ * of FILE_LIMIT milliseconds. It leaves out the files that another process of the run has taken, which the folder in
+ * TAKEN_FILES tells. A file without an assertion is a failure.
  */
 import './follow-no-promises.js'
 import { mkdirSync } from 'node:fs'
-import t, { type Test } from 'tap'
-import { inSuiteFolder } from '../../test/suite-folder.js'
+import { join } from 'node:path'
+import t, { TestBase } from 'tap'
 import { loadInto } from './file-test.js'
 
 const files = JSON.parse(process.env.TEST_FILES!) as { name: string; url: string }[]
 const timeout = Number(process.env.FILE_LIMIT)
-let running: Test = t
+let running: TestBase = t
 
 process.once('disconnect', () => process.exit(1))
-process.on('uncaughtException', (error) => running.threw(error))
+process.on('uncaughtException', (error) => innermost(running).threw(error))
 for (const { name, url } of files) {
   if (!isFree(name)) continue
   const results = await t.test(name, { timeout }, (test) => {
@@ -29,10 +29,16 @@ for (const { name, url } of files) {
 t.on('end', () => process.stdout.write('', () => process.exit()))
 t.end()
 
+/** The subtest that is running, which may wait for what will never come now. */
+function innermost(test: TestBase): TestBase {
+  const [active] = test.activeSubtests
+  return active instanceof TestBase ? innermost(active) : test
+}
+
 /** Takes the file for this process: of all processes that try, one makes the folder. */
 function isFree(name: string): boolean {
   try {
-    mkdirSync(inSuiteFolder('taken', name.replaceAll('/', '_')))
+    mkdirSync(join(process.env.TAKEN_FILES!, encodeURIComponent(name)))
     return true
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false

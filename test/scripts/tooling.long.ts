@@ -45,6 +45,11 @@ t.test('the runner', async (t) => {
       },
       empty: { 'empty.test.ts': test('') },
       throws: { 'throws.test.ts': test("t.ok(1)\nthrow new Error('thrown')") },
+      late: {
+        'late.test.ts': test(
+          "t.test('waits', () => new Promise(() => setTimeout(() => { throw new Error('too late') })))\nt.test('next', async (t) => { t.ok(1) })",
+        ),
+      },
       exits: { 'exits.test.ts': test('t.ok(1)\nprocess.exit(0)') },
       dies: {
         'apart.test.ts': test(`t.ok(1) ${' '.repeat(200)}`),
@@ -57,7 +62,9 @@ t.test('the runner', async (t) => {
   })
   for (const name of [
     ...['bundle-pictures.mjs', 'ensure-install.mjs', 'run-tests.mjs'],
-    ...['compile.mjs', 'suites.mjs', 'file-test.ts', 'run-files.ts'].map((file) => `suite/${file}`),
+    ...['compile.mjs', 'suites.mjs', 'file-test.ts', 'follow-no-promises.ts', 'run-files.ts'].map(
+      (file) => `suite/${file}`,
+    ),
   ])
     copyFileSync(join(ROOT, 'scripts', name), join(dir, 'scripts', name))
   const run = (...args: string[]) => {
@@ -88,14 +95,17 @@ t.test('the runner', async (t) => {
   t.equal(all.last, '6 passed, 4 failed')
   t.ok(all.stdout.length < 50_000, `${all.stdout.length} characters: a huge difference is cut`)
 
-  // Two processes for one job: the largest file in one, the others in the other.
+  // The largest file first, in one process.
   const dies = run('--jobs=1', 'test/dies')
   t.same(dies.told, [
     'FAILED dies/dies.test.ts 1 passed',
     'FAILED dies/next.test.ts not run, because its process had ended',
     'ok dies/apart.test.ts 1 passed',
   ])
-  t.match(dies.stdout, /dies\.test\.ts.*\n +SIGKILL ended its process\n/)
+  t.match(dies.stdout, /dies\.test\.ts.*\n +SIGKILL ended process 1\n/)
+  const late = run('test/late')
+  t.same(late.told, ['FAILED late/late.test.ts 1 passed'])
+  t.match(late.stdout, /late\.test\.ts > waits > too late/)
   const exits = run('test/exits')
   t.same(exits.told, ['FAILED exits/exits.test.ts 1 passed'])
   t.match(exits.stdout, /exits\.test\.ts > test unfinished/)
