@@ -169,9 +169,9 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
   const sources = collectSources(discovery.inbound, (flow) => {
     const verdict = judgeOne(flow)
-    // What is blocked today, or not enforced, is not judged by the rules.
-    if (flow.decision !== 'blocked' && verdict.effect !== 'not_affected')
-      assumed.add(verdict.undecided, flow.source, flow.destination)
+    // Rules decide neither about what is not enforced, nor about what is blocked today and has no allow rule.
+    const isByRules = flow.decision !== 'blocked' || isCovered(flow) !== 'no'
+    if (isByRules && verdict.effect !== 'not_affected') assumed.add(verdict.undecided, flow.source, flow.destination)
     return verdict
   })
   return {

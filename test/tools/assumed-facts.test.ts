@@ -66,27 +66,42 @@ t.test('each tool names what its answer hangs on', async (t) => {
 })
 
 t.test('a ringfence may not reach a source off the corporate network, though it has a rule for it', async (t) => {
-  const bench = await startBench(t, {
-    estate: handMade({
-      hosts: {
-        'sql-1': { ip: '10.0.1.1', labels: 'app=sql env=prod', mode: 'full' },
-        'off-1': { ip: '10.0.2.1', labels: 'app=crm env=prod', mode: 'idle', network: 'External', endpoint: true },
-        'in-1': { ip: '10.0.3.1', labels: 'app=web env=prod', mode: 'idle' },
-      },
-      flows: ['off-1', 'in-1'].map((from) => ({ from, to: 'sql-1', port: 5432 })),
-      ruleSets: [{ name: 'all', scope: '', allow: [{ from: 'ams', to: 'app=sql', services: on(5432) }] }],
-    }),
-  })
-  const { inbound_remote_apps: sources, assumes } = await bench.ok('create-ringfence', { ...SQL, dry_run: true })
-  t.same(assumes, ['P107'])
-  const depends = 'an unknown enforcement mode; rules for the corporate network, at an end off it'
-  t.same(
-    sources.map(({ app, rule, observed_ports: [port] }: Json) => [app, rule, port.effect, port.depends_on]),
-    [
-      ['crm', 'new', 'possibly_cut', depends],
-      ['web', 'new', 'allowed', undefined],
-    ],
-  )
+  const OPEN = [{ name: 'all', scope: '', allow: [{ from: 'ams', to: 'app=sql', services: on(5432) }] }]
+  const RINGFENCE = { ...SQL, dry_run: true }
+  const startWith = (ruleSets: typeof OPEN) =>
+    startBench(t, {
+      estate: handMade({
+        hosts: {
+          'sql-1': { ip: '10.0.1.1', labels: 'app=sql env=prod', mode: 'full' },
+          'off-1': { ip: '10.0.2.1', labels: 'app=crm env=prod', mode: 'idle', network: 'External', endpoint: true },
+          'in-1': { ip: '10.0.3.1', labels: 'app=web env=prod', mode: 'idle' },
+        },
+        flows: ['off-1', 'in-1'].map((from) => ({ from, to: 'sql-1', port: 5432 })),
+        ruleSets,
+      }),
+    })
+  const OFF = 'rules for the corporate network, at an end off it'
+  for (const [ruleSets, decision, depends] of [
+    [OPEN, 'allowed', `an unknown enforcement mode; ${OFF}`],
+    [[], 'blocked', OFF],
+  ] as const) {
+    const bench = await startWith([...ruleSets])
+    const { inbound_remote_apps: sources, assumes } = await bench.ok('create-ringfence', RINGFENCE)
+    t.same(assumes, ['P107'], decision)
+    t.same(
+      sources.map(({ app, rule, observed_ports: [port] }: Json) => [
+        app,
+        rule,
+        port.policy_decision,
+        port.effect,
+        port.depends_on,
+      ]),
+      [
+        ['crm', 'new', decision, 'possibly_cut', depends],
+        ['web', 'new', decision, 'allowed', undefined],
+      ],
+    )
+  }
 })
 
 const LABELS = [
@@ -141,6 +156,7 @@ t.test('where rules decide about a pod', async (t) => {
       workloads: [host('db-1', 'app=cart', 'selective')],
       kubernetes_workloads: [{ ...POD, enforcement_mode: 'idle', private_ip_addresses: ['10.85.0.20'] }],
       'sec_policy/rule_sets': [RULE_SET],
+      'sec_policy/services': [{ href: '/orgs/1/sec_policy/draft/services/1', name: 'All Services' }],
     }
     const bench = await startListed(t, { lists, rows: [row(more)] })
     return (await bench.ok(tool, args)).assumes
@@ -155,4 +171,13 @@ t.test('where rules decide about a pod', async (t) => {
     if (tool !== 'preview-enforcement-change')
       t.same(await ask(tool, args, { policy_decision: 'blocked' }), undefined, `${tool}: the PCE decided`)
   }
+  const ringfence = (pod: Json) =>
+    ask(
+      'create-ringfence',
+      { ...CART, dry_run: true },
+      { policy_decision: 'blocked', src: { ip: '10.85.0.20', workload: pod } },
+    )
+  const pod = { ...POD, managed: true, enforcement_mode: 'idle' }
+  t.same(await ringfence({ ...pod, labels: [label('app=shop'), label('env=prod')] }), ['P106'], 'it gets a rule')
+  t.same(await ringfence(pod), undefined, 'what is blocked and gets no rule depends on none')
 })
