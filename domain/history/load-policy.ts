@@ -70,7 +70,7 @@ async function readKind(
     const list = type.replaceAll('_', ' ')
     throw new ToolError(
       'not_found',
-      `The PCE has no ${list} of ${nameOf(policyVersion)} (404): this version of the policy cannot be read. Nothing was changed.`,
+      `The PCE has no ${list} of ${nameOf(policyVersion)} (404): this version of the policy cannot be read.`,
       { version: policyVersion, type },
     )
   }

@@ -321,7 +321,7 @@ t.test('compare-policy-versions', async (t) => {
       partial(t, await fails(TOOL, { from: 1 }, 'not_found'), {
         version: 1,
         type,
-        message: `The PCE has no ${type.replace('_', ' ')} of version 1 (404): this version of the policy cannot be read. Nothing was changed.`,
+        message: `The PCE has no ${type.replace('_', ' ')} of version 1 (404): this version of the policy cannot be read.`,
       })
     }
   })
