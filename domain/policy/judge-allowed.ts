@@ -8,7 +8,7 @@ import { anyOf, both, settle, unknown, type Answer } from './three-valued.js'
 export interface AllowedFlow {
   source: FlowEnd
   destination: FlowEnd
-  /** The enforcement modes of both ends; null if there is no VEN, any other text if the mode is not known. */
+  /** The enforcement modes of both ends: null for an end without a VEN; a text that is no mode if the mode is not known. */
   sourceMode: string | null
   destinationMode: string | null
   port: number | null

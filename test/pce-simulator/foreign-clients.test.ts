@@ -132,7 +132,7 @@ t.test('a traffic download is CSV unless JSON is accepted', async (t) => {
   t.equal(quoted.body.split('\n')[1]!.split(',ordering-web-1.example.com,')[0], '10.2.0.1,,"web ""1"", blue"')
 })
 
-t.test('in the profile of the lab, a traffic download is packed for who accepts that', async (t) => {
+t.test('the profile of the lab packs a traffic download only for a client that accepts gzip', async (t) => {
   const { simulator, org } = await startPce(t, { reality: 'lab' })
   const { body: query } = await org('POST', '/traffic_flows/async_queries', SMALL_QUERY)
   for (let poll = 0; poll < 3; poll++) await org('GET', query.href)

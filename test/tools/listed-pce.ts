@@ -38,7 +38,7 @@ export interface FaultyBench extends Bench {
   struck(): number
 }
 
-/** As startListed, behind a gateway that goes wrong where it is told to. */
+/** Starts a bench like `startListed`, with a gateway in front of the PCE that answers the faults it is given. */
 export async function startFaulty(t: Test, pce: ListedPce): Promise<FaultyBench> {
   const { simulator } = await startBench(t, { workloads: 20, flows: 0 })
   const { server } = await serveLists(t, pce)

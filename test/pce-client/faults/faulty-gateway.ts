@@ -56,7 +56,7 @@ export interface Gateway {
   port: number
   /** From now on, counting requests and writes from zero. `answered`: what the PCE answers, in place of the one behind the gateway. */
   begin(strike: Strike | null, answered?: Answered): void
-  /** How many requests counted. */
+  /** The number of requests that the fault could have met. */
   requests(): number
   struck(): number
   handledWrites(): HandledWrite[]
