@@ -68,7 +68,7 @@ const MAX_NAMES = 5
  * there is nothing to do.
  */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
-  const { fleet, decisions, outbound, intra, remotes, ringfence } = facts
+  const { fleet, decisions, outbound, intra, remotes, ringfence, weaklyAllowed } = facts
   const stopped = remotes.unlabelled.filter((end) => end.uncovered_flows > 0)
   const { modes } = fleet
   const untold = Object.entries(modes).reduce((sum, [mode, many]) => (isMode(mode) ? sum : sum + many), 0)
@@ -111,9 +111,9 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
     fleet.onlineUnknown > 0
       ? `Whether ${countOf(fleet.onlineUnknown, 'workload')} ${fleet.onlineUnknown === 1 ? 'is' : 'are'} online is not known: recent traffic may be missing here.`
       : '',
-    ...describeWeaklyAllowed(facts.weaklyAllowed, ', so full enforcement could block them'),
+    ...describeWeaklyAllowed(weaklyAllowed, ', so full enforcement could block them'),
     score !== null && obstacles.length > 0
-      ? `${score} of 100, but a stricter mode could block what is allowed now: ${obstacles.join('; ')}. Add allow rules first.`
+      ? `${score} of 100, but a stricter mode could block what is allowed now: ${obstacles.join('; ')}.${weaklyAllowed.byDefault > 0 || ringfence.rules === 0 ? ' Add allow rules first.' : ''}`
       : '',
     level === 'ready' && lenient > 0
       ? `${score} of 100: the next step is a stricter mode for the ${countOf(lenient, 'workload')} not in full enforcement.`

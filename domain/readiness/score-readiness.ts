@@ -1,4 +1,5 @@
 import { tellUnread } from '../inventory/kubernetes-workloads.js'
+import { tellIpTables } from '../policy/ip-tables.js'
 import { isInForce } from '../policy/load-snapshot.js'
 import type { RingfenceFound } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -87,7 +88,8 @@ export interface Readiness {
 
 /**
  * Scores the readiness of an application (T20). Without traffic or a managed workload there is no score. Whatever the
- * score, an application is not ready if a stricter mode may block traffic that is allowed now.
+ * score, an application is not ready if a stricter mode may block traffic that is allowed now, or if what it would block
+ * is not known because Kubernetes workloads or rules in the words of iptables are not judged.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)
@@ -120,7 +122,7 @@ function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
 
 function findObstacles({
   fleet,
-  weaklyAllowed: { byDefault, undecided },
+  weaklyAllowed: { byDefault, undecided, iptables },
   ringfence: { name, enabled, rules },
 }: ReadinessFacts): string[] {
   return [
@@ -131,6 +133,7 @@ function findObstacles({
       ? `${countOf(byDefault, 'row')} may be allowed only by default${undecided === '' ? '' : ` (${undecided})`}`
       : '',
     enabled === true && rules === 0 ? `${name} has no enabled rule` : '',
+    ...tellIpTables(iptables).map((sentence) => sentence.replace(/\.$/, '')),
   ].filter(Boolean)
 }
 

@@ -9,7 +9,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
-import { pickEvery } from '../inventory/fetch-every.js'
+import { IncompleteListError, pickEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
 import { countIpTables } from '../policy/ip-tables.js'
@@ -162,7 +162,10 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
 
 const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
 
-/** Tells whether a rule set in force has rules in the words of iptables; null if they cannot be read. Rejects when cancelled. */
+/**
+ * Tells whether a rule set in force has rules in the words of iptables; null if they cannot be read, or only in part.
+ * Rejects when cancelled.
+ */
 async function hasIpTables(pce: PceClient, signal: AbortSignal): Promise<boolean | null> {
   const hasOwn = ({ ip_tables_rules: own }: RuleSet) => (own != null && own.length > 0 ? true : undefined)
   return orNull(signal, async () => {
@@ -171,7 +174,7 @@ async function hasIpTables(pce: PceClient, signal: AbortSignal): Promise<boolean
   })
 }
 
-/** Reads the active policy with its deny rules; null if it cannot be read. Rejects when cancelled. */
+/** Reads the active policy with its deny rules; null if it cannot be read whole. Rejects when cancelled. */
 export async function readPolicyInForce(
   pce: PceClient,
   signal: AbortSignal,
@@ -186,7 +189,8 @@ async function orNull<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T
   try {
     return await read()
   } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
+    const isUnread = error instanceof PceError || error instanceof IncompleteListError
+    if (!isUnread || signal.aborted) throw error
     return null
   }
 }

@@ -1,5 +1,6 @@
 /** enforcement-readiness (T20) on small estates whose answers are worked out by hand, and on a generated one. */
 import t from 'tap'
+import type { Estate } from '../../pce-simulator/model.js'
 import type { TrafficFlow } from '../../schemas/pce/traffic.js'
 import { contains, partial } from '../partial.js'
 import {
@@ -518,6 +519,58 @@ t.test('points alone do not make an application ready if a stricter mode may cut
   t.notMatch(ready.advice, /but a stricter/)
   t.equal((await judge('selective', [])).level, 'partially_ready', '70 without a ringfence')
 })
+
+t.test(
+  'what rules in the words of iptables do is not known, so no points make an application ready beside them',
+  async (t) => {
+    const everything = { name: 'all', scope: '', allow: [{ from: 'ams', to: 'ams' }] }
+    const plain = handMade({
+      hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
+      flows: INSIDE,
+      ruleSets: [RINGFENCE, everything],
+    })
+    const table = {
+      href: '/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/1',
+      enabled: true,
+      statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j DROP' }],
+      actors: [{ actors: 'ams' }],
+      ip_version: '4',
+    }
+    const judge = async ({ tables = [], isCut = false }: { tables?: object[]; isCut?: boolean }) => {
+      const ruleSets = plain.ruleSets.map((set, at) => (at === 0 ? { ...set, ip_tables_rules: tables } : set))
+      const bench = await startBench(t, { estate: { ...plain, ruleSets } as Estate })
+      const { ruleSets: api } = bench.pce
+      const scan = api.scan.bind(api)
+      if (isCut) api.scan = async (...args) => ({ ...(await scan(...args)), isWhole: false })
+      const { recommendation } = await bench.ok('get-policy-coverage-report', SHOP)
+      const { readiness_score: score, readiness_level: level, recommendations } = await bench.ok(TOOL, SHOP)
+      return {
+        score,
+        level,
+        advice: recommendations.slice(-2),
+        coverage: /[^ .][^.]*iptables.*/.exec(recommendation)?.[0],
+      }
+    }
+    const stricter = '85 of 100: the next step is a stricter mode for the 2 workloads not in full enforcement.'
+    const ready = await judge({ tables: [{ ...table, enabled: false }] })
+    partial(t, ready, { score: 85, level: 'ready', coverage: undefined })
+    t.equal(ready.advice.at(-1), stricter)
+    const counted = '1 rule in the words of iptables is not judged'
+    t.same(await judge({ tables: [table] }), {
+      score: 85,
+      level: 'partially_ready',
+      advice: [`${counted}.`, `85 of 100, but a stricter mode could block what is allowed now: ${counted}.`],
+      coverage: `${counted}.`,
+    })
+    const unread = 'Whether rules in the words of iptables apply is not known: the policy in force could not be read'
+    t.same(await judge({ isCut: true }), {
+      score: 85,
+      level: 'partially_ready',
+      advice: [`${unread}.`, `85 of 100, but a stricter mode could block what is allowed now: ${unread}.`],
+      coverage: `${unread}.`,
+    })
+  },
+)
 
 t.test('judges rows by the policy in force and says what is undecided', async (t) => {
   const estate = (rule: HandMadeRuleSet): HandMadeEstate => ({

@@ -26,7 +26,7 @@ export const ReadinessOutput = Type.Object({
   readiness_score: Nullable(Type.Number({ description: 'Of 100; null: no traffic, or nothing to enforce' })),
   readiness_level: StringEnum(['ready', 'partially_ready', 'not_ready', 'unknown'] as const, {
     description:
-      'ready from 80, unless allowed by default or the ringfence is empty; partially_ready from 50; unknown: no score',
+      'ready from 80, unless a stricter mode could block more than is known; partially_ready from 50; unknown: no score',
   }),
   factors: Type.Array(
     Type.Object({
