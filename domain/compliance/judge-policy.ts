@@ -4,7 +4,7 @@ import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP } from '../inventory/protocols.js'
-import { countIpTables, tellIpTables } from '../policy/ip-tables.js'
+import { assumedOfIpTables, countIpTables, tellIpTables } from '../policy/ip-tables.js'
 import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
 import { isLimited } from '../policy/rule-conditions.js'
@@ -230,7 +230,7 @@ export const leastPrivilege: Evaluator = evaluator(
           rules: [...open, ...wide, ...limited].slice(0, MOST_EVIDENCE).map(({ href }) => href),
         }),
       },
-      assumes: listAssumed(judged),
+      assumes: [...listAssumed(judged), ...assumedOfIpTables(tables)],
     }
   },
 )

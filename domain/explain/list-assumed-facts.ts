@@ -1,10 +1,13 @@
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { assumedOfIpTables } from '../policy/ip-tables.js'
 import type { JudgedFlow } from './prepare-flow.js'
+import { listIpTables } from './read-versions.js'
 
 /** Lists the facts about the PCE that no source settles and on which the verdict about a flow hangs. */
-export function listAssumedFacts({ sources, destinations, verdict }: JudgedFlow): string[] {
+export function listAssumedFacts({ sources, destinations, verdict, versions }: JudgedFlow): string[] {
   const assumed = collectAssumedFacts()
   for (const { active, draft } of verdict.outcomes) for (const { undecided } of [active, draft]) assumed.add(undecided)
-  assumed.add('no', ...sources.members, ...destinations.members)
-  return assumed.list()
+  const ends = [...sources.members, ...destinations.members]
+  assumed.add('no', ...ends)
+  return [...assumed.list(), ...assumedOfIpTables(listIpTables(versions, ends).length)]
 }

@@ -2,7 +2,7 @@ import type { Actor, IpTablesRule, RuleSet } from '../../schemas/pce/rule-set.js
 import { isInForce, type PolicySnapshot } from './load-snapshot.js'
 import { isWrittenTo, type End } from './match-rules.js'
 import { countOf } from '../text/describe-numbers.js'
-import { anyOf, type Answer } from './three-valued.js'
+import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
  * Tells whether a rule set has rules in the words of iptables that are in force at an end. What these do to a connection
@@ -22,6 +22,10 @@ export function tellIpTables(count: number | null): string[] {
   if (count === 0) return []
   return [`${countOf(count, 'rule')} in the words of iptables ${count === 1 ? 'is' : 'are'} not judged.`]
 }
+
+/** Returns the facts about the PCE, settled by no source, on which an answer hangs that only counts these rules. */
+export const assumedOfIpTables = (count: number | null): string[] =>
+  count === null || count === 0 ? [] : assumedBy([unknown('iptables')])
 
 const answersOf = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer[] =>
   isInForce(ruleSet)

@@ -12,7 +12,7 @@ import type { ToolContext } from '../call.js'
 import { IncompleteListError, pickEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
-import { countIpTables } from '../policy/ip-tables.js'
+import { assumedOfIpTables, countIpTables } from '../policy/ip-tables.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
 import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
@@ -80,7 +80,7 @@ export interface WeaklyAllowed {
   undecided: string
   /** Rules in the words of iptables for the application, which are not judged; null if they could not be counted. */
   iptables: number | null
-  /** The facts about the PCE on which both hang and that no source settles. */
+  /** The facts about the PCE on which these hang and that no source settles. */
   assumes: readonly string[]
   /** Rows that only the other end judged, because the application's own end is idle or has no VEN. */
   elsewhere: number
@@ -155,7 +155,8 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
       const policy = isNeeded ? await readPolicyInForce(pce, signal, labels) : null
       const found = policy === null ? null : countIpTables(policy, someWorkloadWith(application))
       const iptables = hasTables === false ? 0 : found
-      return { ...(await workInTurns(judge(policy), signal)), iptables }
+      const weakly = await workInTurns(judge(policy), signal)
+      return { ...weakly, iptables, assumes: [...weakly.assumes, ...assumedOfIpTables(iptables)] }
     },
   }
 }

@@ -237,12 +237,14 @@ t.test('rules in the words of iptables are counted, and judged nowhere', async (
   )
   const flow = { source: 'web-1', port: 443, proto: 'tcp' }
   const about = /iptables/
-  const { not_judged: concerned } = await bench.ok('explain-flow', { ...flow, destination: 'db-1' })
+  const { not_judged: concerned, assumes } = await bench.ok('explain-flow', { ...flow, destination: 'db-1' })
+  t.same(assumes, ['P19'])
   t.ok(
     concerned.some((text: string) => about.test(text)),
     'they are for its destination',
   )
-  const { not_judged: elsewhere = [] } = await bench.ok('explain-flow', { ...flow, destination: '192.0.2.7' })
+  const { not_judged: elsewhere = [], ...other } = await bench.ok('explain-flow', { ...flow, destination: '192.0.2.7' })
+  t.notOk('assumes' in other, 'the fact about them is named only where they are')
   t.notOk(
     elsewhere.some((text: string) => about.test(text)),
     'they are for neither end',
@@ -304,10 +306,12 @@ t.test('answers about an application count the rules in the words of iptables th
     const app = { app_name: 'pay', env_name: 'prod' }
     const ringfence = await bench.ok('create-ringfence', { ...app, dry_run: true })
     const batch = await bench.ok('ringfence-batch', { apps: [app], dry_run: true })
-    const { findings } = await bench.ok('compliance-check', { framework: 'pci-dss', ...app })
+    const { findings, ...compliance } = await bench.ok('compliance-check', { framework: 'pci-dss', ...app })
+    const readiness = await bench.ok('enforcement-readiness', app)
+    const coverage = await bench.ok('get-policy-coverage-report', app)
     const texts = {
-      readiness: (await bench.ok('enforcement-readiness', app)).recommendations,
-      coverage: [(await bench.ok('get-policy-coverage-report', app)).recommendation],
+      readiness: readiness.recommendations,
+      coverage: [coverage.recommendation],
       ringfence: ringfence.warnings,
       batch: batch.warnings ?? batch.results,
       compliance: [findings.find((one: Json) => one.id === 'PCI-7.1').detail],
@@ -316,6 +320,12 @@ t.test('answers about an application count the rules in the words of iptables th
       const found = JSON.stringify(list).match(/\d* ?[Rr]ules? in the words of iptables (?:is|are) not judged/)
       return found === null ? [] : [`${tool}: ${found[0]}`]
     })
+    const assumed = { readiness, coverage, ringfence, batch: batch.results[0].result, compliance }
+    t.same(
+      Object.entries(assumed).flatMap(([tool, { assumes = [] }]) => (assumes.includes('P19') ? [tool] : [])),
+      said.map((text) => text.split(':')[0]),
+      'the fact about them is named where they are counted',
+    )
     return said
   }
   const all = (text: string) =>

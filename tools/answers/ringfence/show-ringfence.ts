@@ -1,3 +1,4 @@
+import { assumedOfIpTables } from '../../../domain/policy/ip-tables.js'
 import { showAssumed } from '../show-assumed.js'
 import { type PlannedRule, showResolved } from '../../../domain/drafts/plan-rules.js'
 import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
@@ -73,7 +74,7 @@ export function showRingfence(
       ...(prepared.denyWithheld && { deny_withheld: `Left out: ${DENY_WITHHELD}` }),
       ...truncation,
       policy_coverage: describeCoverage(prepared),
-      ...showAssumed(plan.assumes),
+      ...showAssumed([...plan.assumes, ...assumedOfIpTables(prepared.iptables)]),
       section_totals: Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, rows.length])),
       ruleset: { ...(href !== undefined && { href }), name: prepared.name },
       ...describeReading(inbound, outbound),
