@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import { isMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
 import { scanEvery } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
@@ -30,7 +30,7 @@ export interface ChosenWorkload {
   /** The workload's name, or its host name if it has none. */
   name: string
   isManaged: boolean
-  /** Current enforcement mode; null if the PCE gives none. */
+  /** Current enforcement mode; null if the PCE gives none, or one that this server does not know. */
   mode: EnforcementMode | null
   obstacle: Obstacle | null
 }
@@ -164,7 +164,8 @@ async function readOne(
 }
 
 function describe(workload: Workload): ChosenWorkload {
-  const { href, name, hostname, enforcement_mode: mode = null } = workload
+  const { href, name, hostname, enforcement_mode: told } = workload
+  const mode = isMode(told) ? told : null
   return { href, name: name ?? hostname ?? href, isManaged: isManaged(workload), mode, obstacle: obstacleOf(workload) }
 }
 

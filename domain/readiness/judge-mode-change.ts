@@ -1,11 +1,10 @@
 import { portName } from '../inventory/protocols.js'
-import type { ModeChange } from '../policy/judge-mode.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
 import { nameEnd } from './collect-readiness.js'
-import { judgeChangedFlows, type ChangedEnds, type JudgingContext } from './judge-changed-flows.js'
+import { judgeChangedFlows, type ChangedEnds, type EndChange, type JudgingContext } from './judge-changed-flows.js'
 
 /** Days of traffic that are read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
@@ -42,7 +41,7 @@ export interface ModeChangeTraffic {
 export async function judgeModeChange(
   ctx: JudgingContext,
   ends: Pick<ChangedEnds, 'filter' | 'isOwn'>,
-  change: ModeChange,
+  change: EndChange,
   complete?: boolean,
 ): Promise<ModeChangeTraffic | string> {
   const connections = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }

@@ -1,4 +1,4 @@
-/** Allowed rows at ends whose enforcement mode the PCE does not tell: whether a rule allows them is not known. */
+/** Ends whose enforcement mode the PCE does not tell: whether a rule allows their traffic, or what they drop, is not known. */
 import t, { type Test } from 'tap'
 import type { Json } from './harness.js'
 import { startListed } from './listed-pce.js'
@@ -28,8 +28,8 @@ const RULE: Json = {
 }
 type Mode = string | null | undefined
 
-/** What the tools say about one allowed row from shop to cart. */
-async function ask(test: Test, source: Mode, destination: Mode, port = 443) {
+/** A PCE that saw one allowed row from shop to cart. */
+function start(test: Test, source: Mode, destination: Mode, port = 443, profiles: Json[] = []) {
   const [shop, cart] = [host('shop-1', SHOP, source), host('cart-1', CART, destination)]
   const row: Json = {
     src: { ip: '10.1.0.2', workload: shop },
@@ -43,9 +43,15 @@ async function ask(test: Test, source: Mode, destination: Mode, port = 443) {
   const lists = {
     labels: LABELS,
     workloads: [cart, shop],
+    'container_clusters/c/container_workload_profiles': profiles,
     'sec_policy/rule_sets': [{ href: `${SETS}/1`, name: 's', enabled: true, scopes: [[]], rules: [RULE] }],
   }
-  const bench = await startListed(test, { lists, rows: [row] })
+  return startListed(test, { lists, rows: [row] })
+}
+
+/** What the tools say about the row. */
+async function ask(test: Test, source: Mode, destination: Mode, port = 443) {
+  const bench = await start(test, source, destination, port)
   const app = { app_name: 'cart', env_name: 'prod' }
   const coverage = await bench.ok('get-policy-coverage-report', app)
   const readiness = await bench.ok('enforcement-readiness', app)
@@ -81,4 +87,52 @@ t.test('at either end, in every form of a mode that is not told', async (t) => {
 t.test('but not where a rule allows the row, whatever the mode', async (t) => {
   t.equal((await ask(t, 'idle', null, 8080))[0], false, 'the rule of the destination')
   t.equal((await ask(t, null, 'full'))[0], false, 'the other end lets in only what a rule allows')
+})
+
+const EFFECTS = ['cut', 'opened', 'possibly_cut', 'possibly_opened', 'stays_allowed', 'stays_blocked']
+const NO_CONNECTIONS = Object.fromEntries(EFFECTS.map((effect) => [effect, 0]))
+
+t.test('a change of such a mode cuts only possibly', async (t) => {
+  const profile = '/orgs/1/container_clusters/c/container_workload_profiles/p'
+  const labels = [CART, PROD].map(({ href, key, value }: Json) => ({ key, assignment: { href, value } }))
+  const to = { enforcement_mode: 'full' }
+  for (const mode of [null, undefined, 'of_a_later_release']) {
+    const told = mode === undefined ? {} : { enforcement_mode: mode }
+    const profiles = [{ href: profile, namespace: 'n', managed: true, labels, ...told }]
+    const { ok } = await start(t, 'idle', mode, 443, profiles)
+    const app = { app_name: 'cart', env_name: 'prod' }
+    for (const [tool, args] of [
+      ['preview-enforcement-change', app],
+      ['set-enforcement-mode', { ...app, dry_run: true }],
+    ] as const) {
+      const { connections } = await ok(tool, { ...args, ...to })
+      t.same(connections, { ...NO_CONNECTIONS, possibly_cut: 5 }, `${tool}: ${mode}`)
+    }
+    for (const [tool, args] of [
+      ['update-workload', { name: 'cart-1' }],
+      ['update-container-workload-profile', { profile_href: profile }],
+    ] as const) {
+      const { effect, warnings } = await ok(tool, { ...args, ...to, dry_run: true })
+      t.same(effect.traffic.connections, { cut: 0, possibly_cut: 5, kept: 0, blocked: 0 }, `${tool}: ${mode}`)
+      t.same([effect.from, effect.isUntold], [null, undefined])
+      t.match(effect.note, /possibly_cut is undecided because of an unknown enforcement mode/)
+      t.match(warnings[0], /0 connections would be cut and 5 possibly/)
+    }
+  }
+})
+
+t.test('pods that are managed from now on in such a mode', async (t) => {
+  const href = '/orgs/1/container_clusters/c/container_workload_profiles/p'
+  const { ok } = await start(t, 'idle', 'idle', 443, [
+    { href, namespace: 'n', managed: false, enforcement_mode: 'of_a_later_release' },
+  ])
+  const { effect, warnings } = await ok('update-container-workload-profile', {
+    profile_href: href,
+    managed: true,
+    dry_run: true,
+  })
+  t.equal(effect, undefined)
+  t.same(warnings, [
+    'The PCE does not tell the mode of the profile, so what would be cut once its pods are managed is not known.',
+  ])
 })

@@ -5,7 +5,7 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { Label } from '../../schemas/pce/label.js'
-import { ENFORCEMENT_MODES, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import { ENFORCEMENT_MODES, isMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput } from '../../schemas/workload-shapes.js'
@@ -122,9 +122,12 @@ async function judgeProfile(
   asked: { managed: boolean | undefined; mode: EnforcementMode | undefined; complete: boolean | undefined },
 ) {
   const { managed, mode, complete } = asked
-  const to = mode ?? current.enforcement_mode
-  const from = current.managed === true ? (current.enforcement_mode ?? null) : null
-  if (to === undefined || to === from || (managed ?? current.managed) !== true) return null
+  const present = isMode(current.enforcement_mode) ? current.enforcement_mode : null
+  const to = mode ?? present
+  const from = current.managed === true ? present : null
+  if (to === from && (to !== null || current.managed === true)) return null
+  if ((managed ?? current.managed) !== true) return null
+  if (to === null) return { effect: undefined, warnings: [MODE_UNTOLD] }
   const index = await loadLabels(ctx.pce, ctx)
   const given = (current.labels ?? []).flatMap((entry) => ('assignment' in entry ? [entry.assignment] : []))
   const labels = [...new Set([...given, ...(current.assign_labels ?? [])].map(({ href }) => href))].flatMap(
@@ -135,9 +138,13 @@ async function judgeProfile(
   const ends = { filter: withLabels(labels), isOwn: (end: FlowEnd) => hasLabels(end, labels) }
   const named = labels.map(({ key, value }) => `${key}=${value}`).join(', ')
   const scope = `The traffic read is that of everything with ${named}, as the profile labels its pods.`
-  const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change, complete)
+  const asKnown = { ...change, ...(current.managed === true && from === null && { isUntold: true as const }) }
+  const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, asKnown, complete)
   return showModeChange(change, traffic, [scope])
 }
+
+const MODE_UNTOLD =
+  'The PCE does not tell the mode of the profile, so what would be cut once its pods are managed is not known.'
 
 const UNLABELLED =
   'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'

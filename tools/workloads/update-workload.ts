@@ -4,7 +4,7 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
-import { ENFORCEMENT_MODES } from '../../schemas/pce/enforcement-modes.js'
+import { ENFORCEMENT_MODES, isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
@@ -114,7 +114,7 @@ export default defineTool({
         requests,
         workload: showWrittenWorkload(answer.stored, planned),
       }
-      const from = current.enforcement_mode ?? null
+      const from = isMode(current.enforcement_mode) ? current.enforcement_mode : null
       if (mode === undefined || mode === from || !isManaged(current)) return shown
       const { href: own } = current
       const ends = {
@@ -122,7 +122,8 @@ export default defineTool({
         isOwn: ({ workload }: FlowEnd) => workload === own,
       }
       const change = { from, to: mode }
-      const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, change, args.complete)
+      const asKnown = { ...change, ...(from === null && { isUntold: true as const }) }
+      const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, asKnown, args.complete)
       const { effect, warnings } = showModeChange(change, traffic)
       return { ...shown, effect, warnings: [...warnings, ...(shown.warnings ?? [])] }
     }
