@@ -173,7 +173,7 @@ export function shapeUnmanaged(
         address: facts.ip,
         cidr_block: 16,
         default_gateway_address: null,
-        link_state: 'up',
+        link_state: null,
         friendly_name: null,
       },
     ],

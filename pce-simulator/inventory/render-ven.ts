@@ -1,5 +1,6 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Json } from '../model.js'
+import { linkState } from '../kinds/link-state.js'
 import { renderLabels } from '../kinds/render-labels.js'
 import type { World } from '../world.js'
 import { conditionsOf } from './ven-health.js'
@@ -19,7 +20,7 @@ export function renderVen(world: World, workload: PceObject): Json {
   const isShort = world.options.reality === 'core-25.2'
   const labels = renderLabels(world, workload.labels)
   const interfaces = ((workload.interfaces ?? []) as Interface[]).map((one) =>
-    renderInterface(one, isShort ? workload.href : null),
+    renderInterface({ ...one, link_state: linkState(world, workload, one) }, isShort ? workload.href : null),
   )
   const osId = (workload.os_id ?? null) as string | null
   return {
@@ -89,7 +90,7 @@ function renderInterface(given: Interface, owner: string | null): Interface {
   return {
     ...(owner !== null && { href: `${owner}/interfaces/${String(given.name)}`, loopback: given.loopback ?? false }),
     name: given.name,
-    link_state: given.link_state ?? null,
+    link_state: given.link_state,
     address: given.address,
     cidr_block: given.cidr_block ?? null,
     default_gateway_address: given.default_gateway_address ?? null,

@@ -104,7 +104,7 @@ export function describeInterface(
 ): Record<string, unknown> {
   return {
     name: given.name,
-    link_state: given.link_state ?? 'unknown',
+    link_state: given.link_state ?? null,
     address: given.address,
     cidr_block: given.cidr_block ?? null,
     default_gateway_address: given.default_gateway_address ?? null,

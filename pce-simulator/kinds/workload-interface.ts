@@ -11,6 +11,7 @@ import { CLOSED, OneOf, Shape } from '../validate/shape.js'
 import { updateStamp, type World } from '../world.js'
 import { answerCollection } from './answer-collection.js'
 import { describeInterface } from './build-unmanaged.js'
+import { linkState } from './link-state.js'
 
 const CREATE = new Shape(
   'workloads_interfaces_post',
@@ -38,7 +39,7 @@ export const workloadInterfaceRoutes: Route[] = [
         handle: (call) => {
           const workload = requireOwner(call)
           return answerCollection(call, {
-            objects: interfacesOf(workload).map((one) => render(workload, one)),
+            objects: interfacesOf(workload).map((one) => render(call.world, workload, one)),
             filters: { name: partial('name') },
             render: (one) => one,
           })
@@ -59,7 +60,7 @@ export const workloadInterfaceRoutes: Route[] = [
           }
           const made = describeInterface(sent) as Interface
           const changes = [replace(call.world, workload, [...known, made], 'create')]
-          return { status: 201, json: render(workload, made), changes }
+          return { status: 201, json: render(call.world, workload, made), changes }
         },
       },
     },
@@ -70,7 +71,7 @@ export const workloadInterfaceRoutes: Route[] = [
       GET: {
         handle: (call) => {
           const workload = requireOwner(call)
-          return { status: 200, json: render(workload, named(workload, call)[0]!) }
+          return { status: 200, json: render(call.world, workload, named(workload, call)[0]!) }
         },
       },
       DELETE: {
@@ -115,15 +116,15 @@ function named(workload: PceObject, { params }: Call): Interface[] {
   return found
 }
 
-function render(workload: PceObject, { loopback: _ours, ...one }: Interface): PceObject {
+function render(world: World, workload: PceObject, { loopback: _ours, ...one }: Interface): PceObject {
   return {
-    link_state: null,
     cidr_block: null,
     default_gateway_address: null,
     network: null,
     network_detection_mode: null,
     friendly_name: null,
     ...one,
+    link_state: linkState(world, workload, one),
     href: `${workload.href}/interfaces/${encodeURIComponent(one.name)}`,
   }
 }

@@ -1,8 +1,10 @@
 import { corporateNetwork } from '../estate/shape-workload.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
 import type { Json } from '../model.js'
 import { methodNotAllowed, notFound } from '../refusal.js'
 import { requireLabels } from '../validate/check-references.js'
 import { buildUnmanaged, changeAgent, describeInterface, requireFreePair } from './build-unmanaged.js'
+import { linkState } from './link-state.js'
 import type { PlainKind } from './plain-kind.js'
 import { renderLabels } from './render-labels.js'
 import { endBindingsOf } from './service-binding.js'
@@ -54,10 +56,9 @@ export const workload: PlainKind = {
 }
 
 /**
- * Gives a workload the fields that recorded ones have: null where it has no VEN, and networks and no link state at its
- * interfaces (P43).
+ * Gives a workload the fields that recorded ones have: null where it has no VEN, and networks at its interfaces (P43).
  */
-function asRecorded(world: World, workload: Json): Json {
+function asRecorded(world: World, workload: PceObject): Json {
   const { ven, agent, interfaces, os_id: osId, os_detail: osDetail } = workload
   const { status, ...rest } = (agent ?? {}) as { status?: Json }
   const network = corporateNetwork(world.orgId)
@@ -75,7 +76,7 @@ function asRecorded(world: World, workload: Json): Json {
       network,
       network_detection_mode: 'single_private_brn',
       ...given,
-      link_state: null,
+      link_state: linkState(world, workload, given),
     })),
   }
 }

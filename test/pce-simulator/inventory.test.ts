@@ -34,7 +34,7 @@ t.test('a VEN mirrors its workload', async (t) => {
     golden_image: false,
   })
   t.same(ven.workloads, [{ href: SMALL.paymentsDb }], 'what the workload has is read there')
-  partial(t, ven.interfaces, [{ name: 'eth0', address: '10.1.0.1', cidr_block: 24 }])
+  partial(t, ven.interfaces, [{ name: 'eth0', address: '10.1.0.1', cidr_block: 24, link_state: null }])
   t.same(ven.labels[0], { href: SMALL.db })
 
   await org('PUT', SMALL.paymentsDb, { labels: [{ href: SMALL.dev }], enforcement_mode: 'full' })

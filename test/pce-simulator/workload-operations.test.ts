@@ -51,7 +51,9 @@ t.test(
       const answer = await org('POST', path, body)
       t.same([answer.status, token(answer)], [406, expected], JSON.stringify(body))
     }
-    t.equal((await org('GET', `${paymentsDb}/interfaces`)).body.length, 1)
+    const reported = (await org('GET', `${paymentsDb}/interfaces`)).body
+    t.equal(reported.length, 1)
+    partial(t, reported, [{ name: 'eth0', link_state: null }], 'a VEN reports no link state')
     t.equal((await org('POST', `${paymentsDb}/interfaces`, { name: 'eth1', link_state: 'up' })).status, 406)
     t.equal((await org('DELETE', `${paymentsDb}/interfaces/eth0`)).status, 406)
     t.equal((await org('GET', '/workloads/none/interfaces')).status, 404)

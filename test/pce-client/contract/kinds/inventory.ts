@@ -78,7 +78,14 @@ export async function inventoryKinds(pce: ContractPce): Promise<KindRow[]> {
         ...['labels', 'services', 'agent', ...STAMPS],
       ],
       creates: [
-        { body: { name: 'contract-2' }, reads: { name: 'contract-2', managed: false } },
+        {
+          body: { name: 'contract-2', interfaces: [{ name: 'eth0', address: '10.99.0.2' }] },
+          reads: {
+            name: 'contract-2',
+            managed: false,
+            interfaces: [{ name: 'eth0', address: '10.99.0.2', link_state: null }],
+          },
+        },
         {
           body: {
             name: 'contract-db',
