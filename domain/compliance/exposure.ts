@@ -7,7 +7,7 @@ import { TCP, UDP } from '../inventory/protocols.js'
 import { classifyAddress } from '../policy/addresses.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import type { JudgeAllowed } from '../policy/judge-allowed.js'
-import { mayPassByDefault } from '../policy/mode-effects.js'
+import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { countOf } from '../text/describe-numbers.js'
 import { applicationColumns } from '../traffic/applications.js'
@@ -143,7 +143,10 @@ export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => 
   ) as [number, number]
   if (all === 0) return ''
   const because = undecided === 0 ? '' : `, ${undecided} of them ${undecidedBecause(traffic.answers(doubtful))}`
-  return `${countOf(all, 'allowed row')} may only mean that no deny rule matched (selective mode)${because}. `
+  const hasUntold = ({ source, destination }: Cell) => [source, destination].map(judgedMode).some(isModeUntold)
+  const untold = traffic.count((cell) => doubtful(cell) && hasUntold(cell)).rows
+  const mode = `selective mode${untold > 0 ? ', or one that is not known' : ''}`
+  return `${countOf(all, 'allowed row')} may only mean that no deny rule matched (${mode})${because}. `
 }
 
 export interface ShownFlow {

@@ -66,6 +66,11 @@ async function ask(test: Test, source: Mode, destination: Mode, port = 443) {
     told !== undefined,
     'compliance',
   )
+  test.equal(
+    compliance.includes('no deny rule matched (selective mode, or one that is not known)'),
+    told !== undefined,
+    'compliance names the mode',
+  )
   return [coverage.allowed_by_default_possible, readiness.readiness_level !== 'ready', told]
 }
 
