@@ -39,7 +39,7 @@ export const WideningOut = Type.Optional(
     {
       warning: Type.String(),
       services: Type.Array(Type.String()),
-      non_windows_consumer_count: Type.Integer(),
+      non_windows_consumer_count: Type.Optional(Type.Integer()),
       examples: Type.Array(Type.String()),
       message: Type.String(),
     },

@@ -14,7 +14,8 @@ import { isManaged, osType } from '../inventory/workloads.js'
 export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
-  non_windows_consumer_count: number
+  /** Absent if Kubernetes workloads could not be read, which may be consumers too. */
+  non_windows_consumer_count?: number
   examples: string[]
   message: string
 }
@@ -58,7 +59,7 @@ export async function warnOfWidening(
   return {
     warning: 'process_qualifier_ignored_on_non_windows',
     services,
-    non_windows_consumer_count: unchecked.length,
+    ...(unread === null && { non_windows_consumer_count: unchecked.length }),
     examples: unchecked.slice(0, MAX_EXAMPLES).map(({ name, hostname, href }) => hostname ?? name ?? href),
     message: [
       who.length === 0

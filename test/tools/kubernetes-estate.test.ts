@@ -300,7 +300,12 @@ t.test('a rule about Windows programs warns of the pods among its consumers', as
   )
   t.same(await warn(['app=cart'], { lists: { kubernetes_workloads: [] } }), undefined, 'there are none')
   t.same(await warn(['app=cart'], GONE), undefined, 'the release does not know them')
-  t.same(await warn(['app=cart'], REFUSED), [0, [], WHY], 'they could not be read')
+  t.same(await warn(['app=cart'], REFUSED), [undefined, [], WHY], 'they could not be read')
+  t.same(
+    await warn(['app=cart'], { ...REFUSED, lists: { workloads: [host('lin-1', 'full', [CART, PROD], '10.1.0.3')] } }),
+    [undefined, ['lin-1'], `${portAlone(1)} ${WHY}`],
+    'the hosts among the consumers are named, and how many there are in all is not known',
+  )
 })
 
 t.test('what is counted beside scopes without workloads holds them', async (t) => {
