@@ -88,13 +88,14 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
  * fit.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
-  const { message, merged, ruleset, section_totals: totals, warnings } = answer
+  const { message, merged, ruleset, section_totals: totals, warnings, assumes } = answer
   const cut = losses.slice(0, MOST_CUT)
   const { href, name } = ruleset
   const shown = {
     message,
     merged,
     ruleset: { ...(href !== undefined && { href }), name },
+    ...(assumes !== undefined && { assumes }),
     section_totals: totals,
     warnings_total: warnings.length,
     warnings: [] as string[],
