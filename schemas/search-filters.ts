@@ -8,7 +8,7 @@ export const Part = (of?: string) =>
 export const PolicyVersionInput = {
   policy_version: Type.Optional(
     Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
-      description: 'draft (default), active or a version number',
+      description: 'draft (default), active or a number',
     }),
   ),
 }

@@ -42,7 +42,7 @@ export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIO
 
 /** Lets queries that reach the PCE's row limit be split (D136). */
 export const CompleteInput = {
-  complete: Type.Optional(Type.Boolean({ description: 'Past row limits' })),
+  complete: Type.Optional(Type.Boolean({ description: 'Read past the row limit' })),
 }
 
 /** How ends of flows can be named; the tool that describes it in full is the one that the others refer to. */

@@ -20,7 +20,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../rule_sets/ID/sec_rules/ID' }),
+      href: Type.String({ description: '.../sec_rules/ID' }),
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -100,7 +100,7 @@ export default defineTool({
       ),
       policy_version: Type.Optional(
         Type.Union([Type.String(), Type.Integer({ minimum: 1 })], {
-          description: 'draft (default), active or a version number',
+          description: 'draft (default), active or a number',
         }),
       ),
       author: Type.Optional(

@@ -29,7 +29,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../rule_sets/ID/deny_rules/ID' }),
+      href: Type.String({ description: '.../deny_rules/ID' }),
       ...RuleChangeInput,
       ...DryRunInput,
     },

@@ -37,7 +37,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      href: Type.String({ description: '.../rule_sets/ID/sec_rules/ID' }),
+      href: Type.String({ description: '.../sec_rules/ID' }),
       ...RuleChangeInput,
       egress_services: Type.Optional(ServicesInput('{service} or {href}; [] clears')),
       ...DryRunInput,
