@@ -260,10 +260,12 @@ export interface LostDestination {
 
 /** Outbound traffic that workloads drop in full enforcement, because no rule allows it. */
 export interface LostOutbound {
-  /** Connections that no rule allows today, other than those of `byDefault`. */
+  /** Connections that no rule allows today, other than those of `byDefault` and `untold`. */
   certain: number
   /** Connections that pass in selective mode and, as far as is known, only because no deny rule matches. */
   byDefault: number
+  /** Connections that pass in a mode that is not known, which may be such a mode. */
+  untold: number
   /** Busiest destinations first. */
   destinations: LostDestination[]
 }
@@ -271,7 +273,7 @@ export interface LostOutbound {
 /** Finds the outbound traffic that the application would lose. Traffic inside the application is left out. */
 export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own: Application): LostOutbound {
   const found = new Map<string, LostDestination & { portSet: Set<string> }>()
-  const lost = { certain: 0, byDefault: 0 }
+  const lost = { certain: 0, byDefault: 0, untold: 0 }
   for (const flow of outbound) {
     const { application, destination, connections } = flow
     const why = reasonOf(flow)
@@ -310,9 +312,10 @@ interface Outgoing {
   hasDraftRules: boolean
 }
 
-function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | null {
+function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | 'untold' | null {
   // What no rule allows passes at a source in selective mode, and is reported so (P52).
   if (decision === 'potentially_blocked' && passesByDefault(sourceMode)) return 'byDefault'
   if (decision !== 'allowed') return 'certain'
-  return (sourceMode === 'selective' || sourceMode === 'unknown') && !hasDraftRules ? 'byDefault' : null
+  if (hasDraftRules) return null
+  return sourceMode === 'selective' ? 'byDefault' : sourceMode === 'unknown' ? 'untold' : null
 }

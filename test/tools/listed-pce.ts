@@ -18,6 +18,8 @@ export interface ListedBench extends Bench {
   queries: () => Json[]
   /** Paths with their queries, below the organisation, of what was read. */
   reads: () => string[]
+  /** Paths below the organisation of what was put, such as traffic queries for whose rows draft decisions were asked. */
+  updates: () => string[]
 }
 
 /** Every tool against such a PCE. Lists filter by `name`, by `labels` and by nothing else. */
@@ -28,6 +30,7 @@ export async function startListed(t: Test, pce: ListedPce): Promise<ListedBench>
     ...benchOf(t, simulator, `http://127.0.0.1:${server.port}`),
     queries: () => jobs,
     reads: () => server.requests().flatMap((request) => /^GET \/orgs\/1\/(.*)$/.exec(request)?.[1] ?? []),
+    updates: () => server.requests().flatMap((request) => /^PUT \/orgs\/1\/(.*)$/.exec(request)?.[1] ?? []),
   }
 }
 

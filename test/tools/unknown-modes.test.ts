@@ -9,11 +9,11 @@ const LABELS = [
   { href: '/orgs/1/labels/3', key: 'app', value: 'shop' },
 ]
 const [CART, PROD, SHOP] = LABELS
-const host = (name: string, app: Json, mode: string | null | undefined): Json => ({
+const host = (name: string, app: Json, mode: string | null | undefined, managed = true): Json => ({
   href: `/orgs/1/workloads/${name}`,
   name,
   hostname: name,
-  managed: true,
+  managed,
   labels: [app, PROD],
   ...(mode !== undefined && { enforcement_mode: mode }),
 })
@@ -42,8 +42,9 @@ function start(test: Test, source: Mode, destination: Mode, port = 443, profiles
   }
   const lists = {
     labels: LABELS,
-    workloads: [cart, shop],
+    workloads: [cart, shop, host('shop-2', SHOP, null, false)],
     'container_clusters/c/container_workload_profiles': profiles,
+    'sec_policy/services': [{ href: '/orgs/1/sec_policy/draft/services/1', name: 'All Services' }],
     'sec_policy/rule_sets': [{ href: `${SETS}/1`, name: 's', enabled: true, scopes: [[]], rules: [RULE] }],
   }
   return startListed(test, { lists, rows: [row] })
@@ -140,4 +141,21 @@ t.test('pods that are managed from now on in such a mode', async (t) => {
   t.same(warnings, [
     'The PCE does not tell the mode of the profile, so what would be cut once its pods are managed is not known.',
   ])
+})
+
+t.test('what a ringfence would make such workloads drop of their outbound traffic', async (t) => {
+  const ask = async (mode: Mode) => {
+    const { ok, updates } = await start(t, mode, 'idle')
+    const { warnings } = await ok('create-ringfence', { app_name: 'shop', env_name: 'prod', dry_run: true })
+    const said = warnings.flatMap((one: string) => /no outbound rules.*?\((\d.*?)\)\./.exec(one)?.[1] ?? [])
+    return [said, updates().map((path) => /async_queries\/(\d+)\/update_rules/.exec(path)?.[1])]
+  }
+  const LOST = '5 connections in the window, all of them'
+  const WHY = 'lets out anything no rule denies'
+  for (const mode of [null, undefined, 'of_a_later_release']) {
+    const said = `${LOST} perhaps allowed today only because a mode that is not known ${WHY}`
+    t.same(await ask(mode), [[said], ['1', '2']], `${mode}: the rules of both directions were asked for`)
+  }
+  t.same(await ask('selective'), [[`${LOST} allowed today only because selective mode ${WHY}`], ['1', '2']])
+  t.same(await ask('full'), [[], ['1']], 'where it is allowed by rules')
 })

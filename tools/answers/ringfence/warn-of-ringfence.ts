@@ -286,7 +286,7 @@ const MOST_DESTINATIONS = 5
  * empty if none.
  */
 export function describeOutbound({ plan, ranking, discovery }: Prepared): string {
-  const { certain, byDefault, destinations } = plan.lostOutbound
+  const { certain, byDefault, untold, destinations } = plan.lostOutbound
   if (destinations.length === 0) return ''
   const rest = destinations.length - MOST_DESTINATIONS
   const top = destinations.slice(0, MOST_DESTINATIONS).map(({ name, ports }) => {
@@ -294,9 +294,15 @@ export function describeOutbound({ plan, ranking, discovery }: Prepared): string
     return `${name} on ${ports.slice(0, MOST_DESTINATIONS).join(', ')}${more}`
   })
   const blind = discovery.reads.outbound.draftUnavailable !== null ? ' or by rules the PCE did not name' : ''
+  const total = certain + byDefault + untold
+  const countIn = (part: number) => (part === total ? 'all' : part)
   const selective =
     byDefault > 0
-      ? `, ${certain === 0 ? 'all' : byDefault} of them allowed today only because selective mode lets out anything no rule denies${blind}`
+      ? `, ${countIn(byDefault)} of them allowed today only because selective mode lets out anything no rule denies${blind}`
+      : ''
+  const perhaps =
+    untold > 0
+      ? `, ${countIn(untold)} of them perhaps allowed today only because a mode that is not known lets out anything no rule denies${blind}`
       : ''
   const ranked = ranking === null || typeof ranking === 'string' ? [] : ranking.rows
   const infrastructure = destinations.filter(({ application }) =>
@@ -305,7 +311,7 @@ export function describeOutbound({ plan, ranking, discovery }: Prepared): string
     ),
   )
   return [
-    `A ringfence has no outbound rules: in full enforcement the application's own workloads also drop outbound traffic that no rule allows (${countOf(certain + byDefault, 'connection')} in the window${selective}).`,
+    `A ringfence has no outbound rules: in full enforcement the application's own workloads also drop outbound traffic that no rule allows (${countOf(total, 'connection')} in the window${selective}${perhaps}).`,
     ` Busiest: ${top.join('; ')}${rest > 0 ? ` and ${rest} more` : ''}.`,
     infrastructure.length > 0
       ? ` Infrastructure services among them: ${infrastructure
