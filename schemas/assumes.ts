@@ -6,3 +6,7 @@ export const AssumesOut = {
     Type.Array(Type.String(), { description: 'Facts about the PCE (P…) on which it hangs and that no source settles' }),
   ),
 }
+
+/** Lists the facts about the PCE that no source settles, but on which an answer depends; nothing if there are none. */
+export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
+  facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }

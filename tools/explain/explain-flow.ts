@@ -27,8 +27,7 @@ import {
 } from '../answers/explain/show-found-rule.js'
 import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
 import { doubtStrangers, reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
-import { AssumesOut } from '../../schemas/assumes.js'
-import { showAssumed } from '../answers/show-assumed.js'
+import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'explain-flow'

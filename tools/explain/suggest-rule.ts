@@ -19,8 +19,7 @@ import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js
 import { narrowToWorkloads, writeEnd, writeSuggestion } from '../answers/explain/show-suggestion.js'
 import { tellWhileOffline, warnOfOffline } from '../answers/explain/tell-offline.js'
 import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
-import { AssumesOut } from '../../schemas/assumes.js'
-import { showAssumed } from '../answers/show-assumed.js'
+import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'

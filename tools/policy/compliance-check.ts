@@ -1,5 +1,4 @@
-import { AssumesOut } from '../../schemas/assumes.js'
-import { showAssumed } from '../answers/show-assumed.js'
+import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'

@@ -1,4 +1,4 @@
-import { showAssumed } from '../show-assumed.js'
+import { showAssumed } from '../../../schemas/assumes.js'
 import type { Preview } from '../../../domain/call.js'
 import { OBSTACLES, type ChosenWorkload } from '../../../domain/enforcement/choose-workloads.js'
 import { planRequests } from '../../../domain/enforcement/set-modes.js'

@@ -1,5 +1,4 @@
-import { AssumesOut } from '../../../schemas/assumes.js'
-import { showAssumed } from '../show-assumed.js'
+import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'

@@ -1,4 +1,4 @@
-import { showAssumed } from '../show-assumed.js'
+import { showAssumed } from '../../../schemas/assumes.js'
 import { isEnforcing } from '../../../schemas/pce/enforcement-modes.js'
 import type { ModeChange } from '../../../domain/policy/judge-mode.js'
 import { type ModeChangeTraffic, MODE_CHANGE_DAYS } from '../../../domain/readiness/judge-mode-change.js'

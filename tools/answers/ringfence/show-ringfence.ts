@@ -1,5 +1,5 @@
 import { assumedOfIpTables } from '../../../domain/policy/ip-tables.js'
-import { showAssumed } from '../show-assumed.js'
+import { showAssumed } from '../../../schemas/assumes.js'
 import { type PlannedRule, showResolved } from '../../../domain/drafts/plan-rules.js'
 import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
