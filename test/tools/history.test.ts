@@ -477,6 +477,15 @@ t.test('restore-policy-version', async (t) => {
     partial(t, answer, { message: /could not be read back/, warnings: [/^Read back failed/, /have no versions/] })
     t.notOk('verified' in answer)
     t.same(pending().length, 2)
+
+    await pce.discardPendingPolicyChanges()
+    simulator.faults.add({ kind: 'status', path: /sec_policy\/draft\/services/, status: 404, times: 1, body: [] })
+    const [unread] = (await ok(TOOL, { version: 2 })).warnings
+    t.equal(
+      unread,
+      'Read back failed: The PCE has no services of the draft policy (404): this version of the policy cannot be read.',
+    )
+    t.same(pending().length, 2, 'the sentence does not deny what was restored')
   })
 })
 
