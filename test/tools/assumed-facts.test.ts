@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import { handMade } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 import { startListed } from './listed-pce.js'
+import { CART, LABELS, POLICY, PROD, SHOP, hostOf } from './shop-and-cart.js'
 
 const on = (port: number) => [{ port, proto: 6 }]
 const HOSTS = {
@@ -104,43 +105,13 @@ t.test('a ringfence may not reach a source off the corporate network, though it 
   }
 })
 
-const LABELS = [
-  { href: '/orgs/1/labels/1', key: 'app', value: 'cart' },
-  { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
-  { href: '/orgs/1/labels/3', key: 'app', value: 'shop' },
-]
-const label = (text: string): Json => LABELS.find(({ key, value }) => `${key}=${value}` === text)!
-const host = (name: string, app: string, mode: string | null): Json => ({
-  href: `/orgs/1/workloads/${name}`,
-  name,
-  hostname: name,
-  managed: true,
-  enforcement_mode: mode,
-  labels: [label(app), label('env=prod')],
-})
-const RULE_SET: Json = {
-  href: '/orgs/1/sec_policy/draft/rule_sets/1',
-  name: 'shop to cart',
-  enabled: true,
-  scopes: [[]],
-  rules: [
-    {
-      href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1',
-      enabled: true,
-      providers: [{ label: label('app=cart') }],
-      consumers: [{ label: label('app=shop') }],
-      ingress_services: [{ port: 8080, proto: 6 }],
-      unscoped_consumers: true,
-    },
-  ],
-}
-const CART = { app_name: 'cart', env_name: 'prod' }
-const POD = { href: '/orgs/1/kubernetes_workloads/front', name: 'front', labels: [label('app=shop')] }
+const CART_PROD = { app_name: 'cart', env_name: 'prod' }
+const POD = { href: '/orgs/1/kubernetes_workloads/front', name: 'front', labels: [SHOP] }
 
 /** A row from a pod to a host in selective mode. */
 const row = (more: Json): Json => ({
   src: { ip: '10.85.0.20', workload: { ...POD, managed: true, enforcement_mode: 'idle' } },
-  dst: { ip: '10.1.0.1', workload: host('db-1', 'app=cart', 'selective') },
+  dst: { ip: '10.1.0.1', workload: hostOf('db-1', CART, 'selective') },
   service: { port: 8080, proto: 6 },
   num_connections: 1,
   policy_decision: 'allowed',
@@ -153,19 +124,18 @@ t.test('where rules decide about a pod', async (t) => {
   const ask = async (tool: string, args: Json, more: Json) => {
     const lists = {
       labels: LABELS,
-      workloads: [host('db-1', 'app=cart', 'selective')],
+      workloads: [hostOf('db-1', CART, 'selective')],
       kubernetes_workloads: [{ ...POD, enforcement_mode: 'idle', private_ip_addresses: ['10.85.0.20'] }],
-      'sec_policy/rule_sets': [RULE_SET],
-      'sec_policy/services': [{ href: '/orgs/1/sec_policy/draft/services/1', name: 'All Services' }],
+      ...POLICY,
     }
     const bench = await startListed(t, { lists, rows: [row(more)] })
     return (await bench.ok(tool, args)).assumes
   }
   for (const [tool, args] of [
-    ['enforcement-readiness', CART],
-    ['get-policy-coverage-report', CART],
-    ['compliance-check', CART],
-    ['preview-enforcement-change', { ...CART, enforcement_mode: 'full' }],
+    ['enforcement-readiness', CART_PROD],
+    ['get-policy-coverage-report', CART_PROD],
+    ['compliance-check', CART_PROD],
+    ['preview-enforcement-change', { ...CART_PROD, enforcement_mode: 'full' }],
   ] as const) {
     t.same(await ask(tool, args, {}), ['P106'], tool)
     if (tool !== 'preview-enforcement-change')
@@ -174,10 +144,10 @@ t.test('where rules decide about a pod', async (t) => {
   const ringfence = (pod: Json) =>
     ask(
       'create-ringfence',
-      { ...CART, dry_run: true },
+      { ...CART_PROD, dry_run: true },
       { policy_decision: 'blocked', src: { ip: '10.85.0.20', workload: pod } },
     )
   const pod = { ...POD, managed: true, enforcement_mode: 'idle' }
-  t.same(await ringfence({ ...pod, labels: [label('app=shop'), label('env=prod')] }), ['P106'], 'it gets a rule')
+  t.same(await ringfence({ ...pod, labels: [SHOP, PROD] }), ['P106'], 'it gets a rule')
   t.same(await ringfence(pod), undefined, 'what is blocked and gets no rule depends on none')
 })

@@ -6,6 +6,7 @@ import { contains, partial } from '../partial.js'
 import {
   AMS,
   handMade,
+  ipTablesRule,
   type HandMadeEstate,
   type HandMadeFlow,
   type HandMadeHost,
@@ -529,13 +530,7 @@ t.test(
       flows: INSIDE,
       ruleSets: [RINGFENCE, everything],
     })
-    const table = {
-      href: '/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/1',
-      enabled: true,
-      statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j DROP' }],
-      actors: [{ actors: 'ams' }],
-      ip_version: '4',
-    }
+    const table = ipTablesRule('-j DROP')
     const judge = async ({ tables = [], isCut = false }: { tables?: object[]; isCut?: boolean }) => {
       const ruleSets = plain.ruleSets.map((set, at) => (at === 0 ? { ...set, ip_tables_rules: tables } : set))
       const bench = await startBench(t, { estate: { ...plain, ruleSets } as Estate })

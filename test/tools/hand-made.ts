@@ -20,6 +20,14 @@ const STAMP = {
 export const ALL_SERVICES: IngressService = { href: `${DRAFT}/services/1` }
 export const ANY_LIST = { ip_list: { href: `${DRAFT}/ip_lists/1` } }
 export const AMS = { actors: 'ams' as const }
+/** A rule in the words of iptables, of the first rule set, about all inbound traffic. */
+export const ipTablesRule = (parameters: '-j ACCEPT' | '-j DROP', id = 1) => ({
+  href: `${DRAFT}/rule_sets/1/ip_tables_rules/${id}`,
+  enabled: true,
+  statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters }],
+  actors: [AMS],
+  ip_version: '4' as const,
+})
 
 export interface HandMadeHost {
   ip: string

@@ -2,7 +2,7 @@
 import t, { type Test } from 'tap'
 import type { Estate } from '../../pce-simulator/model.js'
 import { partial } from '../partial.js'
-import { handMade, type HandMadeEstate } from './hand-made.js'
+import { handMade, ipTablesRule, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Bench, type BenchOptions, type Json } from './harness.js'
 
 /** dns is used by everyone, so it is infrastructure; shop uses pay. */
@@ -242,13 +242,7 @@ t.test('the answer stays within its budget, however much it has to say', async (
   )
   const flows = apps.flatMap((to, at) => [1, 2, 3].map((step) => ({ from: apps[(at + step) % apps.length]!, to })))
   const plain = handMade({ hosts, flows, ruleSets: [{ name: 'tables', scope: '' }] })
-  const table = {
-    href: '/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/1',
-    enabled: true,
-    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j ACCEPT' }],
-    actors: [{ actors: 'ams' }],
-    ip_version: '4',
-  }
+  const table = ipTablesRule('-j ACCEPT')
   const estate = { ...plain, ruleSets: [{ ...plain.ruleSets[0]!, ip_tables_rules: [table] }] } as Estate
   const bench = await start(t, { estate })
   const done = await bench.ok('ringfence-batch', { apps: prod(...apps) })

@@ -1,7 +1,7 @@
 /** What narrows or widens a rule besides its ends and services is shown wherever the rule is, and no write loses it. */
 import t, { type Test } from 'tap'
 import type { Estate } from '../../pce-simulator/model.js'
-import { handMade } from './hand-made.js'
+import { handMade, ipTablesRule } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 
 const WEB = { port: 443, proto: 6 }
@@ -216,12 +216,10 @@ t.test('types and codes of ICMP, excluded actors and whole dimensions are shown'
 
 t.test('rules in the words of iptables are counted, and judged nowhere', async (t) => {
   const table = (id: number, actors: object[], enabled = true) => ({
-    href: `/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/${id}`,
+    ...ipTablesRule('-j ACCEPT', id),
     enabled,
     description: null,
-    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j ACCEPT' }],
     actors,
-    ip_version: '4',
   })
   const db = { workload: { href: '/orgs/1/workloads/00000000-0000-4000-8000-000000000002' } }
   const bench = await benchWith(t, [NO_CONDITIONS], {
@@ -270,13 +268,7 @@ t.test('what another mode would cut is not known at an end with rules in the wor
     })
     return /\d+ connections would be cut and \d+ possibly/.exec(message as string)?.[0]
   }
-  const table = {
-    href: '/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/1',
-    enabled: true,
-    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j ACCEPT' }],
-    actors: [{ actors: 'ams' }],
-    ip_version: '4',
-  }
+  const table = ipTablesRule('-j ACCEPT')
   t.equal(await ask([]), '7 connections would be cut and 0 possibly')
   t.equal(await ask([table]), '0 connections would be cut and 7 possibly')
   t.equal(await ask([{ ...table, enabled: false }]), '7 connections would be cut and 0 possibly')
@@ -292,14 +284,7 @@ t.test('answers about an application count the rules in the words of iptables th
       { name: 'crm', scope: 'app=crm env=prod', allow: [{ from: 'ams', to: 'ams' }] },
     ],
   })
-  const table = (id: number, more: object = {}) => ({
-    href: `/orgs/1/sec_policy/draft/rule_sets/1/ip_tables_rules/${id}`,
-    enabled: true,
-    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters: '-j ACCEPT' }],
-    actors: [{ actors: 'ams' }],
-    ip_version: '4',
-    ...more,
-  })
+  const table = (id: number, more: object = {}) => ({ ...ipTablesRule('-j ACCEPT', id), ...more })
   const ask = async (...tables: (object[] | null)[]) => {
     const ruleSets = plain.ruleSets.map((set, at) => ({ ...set, ip_tables_rules: tables[at] }))
     const bench = await startBench(t, { estate: { ...plain, ruleSets } as Estate })

@@ -2,35 +2,13 @@
 import t, { type Test } from 'tap'
 import type { Json } from './harness.js'
 import { startListed } from './listed-pce.js'
+import { CART, LABELS, POLICY, PROD, SHOP, hostOf } from './shop-and-cart.js'
 
-const LABELS = [
-  { href: '/orgs/1/labels/1', key: 'app', value: 'cart' },
-  { href: '/orgs/1/labels/2', key: 'env', value: 'prod' },
-  { href: '/orgs/1/labels/3', key: 'app', value: 'shop' },
-]
-const [CART, PROD, SHOP] = LABELS
-const host = (name: string, app: Json, mode: string | null | undefined, managed = true): Json => ({
-  href: `/orgs/1/workloads/${name}`,
-  name,
-  hostname: name,
-  managed,
-  labels: [app, PROD],
-  ...(mode !== undefined && { enforcement_mode: mode }),
-})
-const SETS = '/orgs/1/sec_policy/draft/rule_sets'
-const RULE: Json = {
-  href: `${SETS}/1/sec_rules/1`,
-  enabled: true,
-  providers: [{ label: CART }],
-  consumers: [{ label: SHOP }],
-  ingress_services: [{ port: 8080, proto: 6 }],
-  unscoped_consumers: true,
-}
 type Mode = string | null | undefined
 
 /** A PCE that saw one allowed row from shop to cart. */
 function start(test: Test, source: Mode, destination: Mode, port = 443, profiles: Json[] = []) {
-  const [shop, cart] = [host('shop-1', SHOP, source), host('cart-1', CART, destination)]
+  const [shop, cart] = [hostOf('shop-1', SHOP, source), hostOf('cart-1', CART, destination)]
   const row: Json = {
     src: { ip: '10.1.0.2', workload: shop },
     dst: { ip: '10.1.0.1', workload: cart },
@@ -42,10 +20,9 @@ function start(test: Test, source: Mode, destination: Mode, port = 443, profiles
   }
   const lists = {
     labels: LABELS,
-    workloads: [cart, shop, host('shop-2', SHOP, null, false)],
+    workloads: [cart, shop, hostOf('shop-2', SHOP, null, false)],
     'container_clusters/c/container_workload_profiles': profiles,
-    'sec_policy/services': [{ href: '/orgs/1/sec_policy/draft/services/1', name: 'All Services' }],
-    'sec_policy/rule_sets': [{ href: `${SETS}/1`, name: 's', enabled: true, scopes: [[]], rules: [RULE] }],
+    ...POLICY,
   }
   return startListed(test, { lists, rows: [row] })
 }
