@@ -1,4 +1,5 @@
 import { emptyRow, type FlowRow } from './encode-flow.js'
+import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import type { Steps } from '../text/pace-work.js'
 
 /** How many numbers are stored per row: its codes, and its totals and times. */
@@ -19,17 +20,15 @@ export interface HeldRows {
 
 export function holdRows(): HeldRows {
   let size = 0
-  let codes = new Int32Array(1024 * CODES)
-  let sums = new Float64Array(1024 * SUMS)
+  const codesOf = growingBlocks((places) => new Int32Array(places * CODES))
+  const sumsOf = growingBlocks((places) => new Float64Array(places * SUMS))
   const row = emptyRow()
   return {
     add(given, isWanted) {
-      if ((size + 1) * CODES > codes.length) {
-        codes = doubled(codes, new Int32Array(2 * codes.length))
-        sums = doubled(sums, new Float64Array(2 * sums.length))
-      }
+      const codes = codesOf.upTo(size)
+      const sums = sumsOf.upTo(size)
       // The fields are written out one by one, because accessing them by name in a loop takes several times as long.
-      let at = size * CODES
+      let at = placeInBlock(size) * CODES
       codes[at++] = given.src
       codes[at++] = given.dst
       codes[at++] = given.port
@@ -46,7 +45,7 @@ export function holdRows(): HeldRows {
       codes[at++] = given.clientType
       codes[at++] = given.variant
       codes[at] = isWanted ? 1 : 0
-      at = size * SUMS
+      at = placeInBlock(size) * SUMS
       sums[at++] = given.connections
       sums[at++] = given.bytesIn
       sums[at++] = given.bytesOut
@@ -55,7 +54,8 @@ export function holdRows(): HeldRows {
       return size++
     },
     addTo(place, given) {
-      const at = place * SUMS
+      const sums = sumsOf.of(place)
+      const at = placeInBlock(place) * SUMS
       sums[at]! += given.connections
       sums[at + 1]! += given.bytesIn
       sums[at + 2]! += given.bytesOut
@@ -68,7 +68,9 @@ export function holdRows(): HeldRows {
     },
     *replay(take) {
       for (let place = 0; place < size; place++) {
-        let at = place * CODES
+        const codes = codesOf.of(place)
+        const sums = sumsOf.of(place)
+        let at = placeInBlock(place) * CODES
         row.src = codes[at++]!
         row.dst = codes[at++]!
         row.port = codes[at++]!
@@ -85,7 +87,7 @@ export function holdRows(): HeldRows {
         row.clientType = codes[at++]!
         row.variant = codes[at++]!
         const isWanted = codes[at] === 1
-        at = place * SUMS
+        at = placeInBlock(place) * SUMS
         row.connections = sums[at++]!
         row.bytesIn = sums[at++]!
         row.bytesOut = sums[at++]!
@@ -97,11 +99,6 @@ export function holdRows(): HeldRows {
       }
     },
   }
-}
-
-function doubled<T extends Int32Array | Float64Array>(from: T, to: T): T {
-  to.set(from)
-  return to
 }
 
 /** Remembers the rows of earlier parts of the same traffic, so that a row that occurs again is not counted twice. */

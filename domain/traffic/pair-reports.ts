@@ -3,6 +3,7 @@ import type { Steps } from '../text/pace-work.js'
 import { endColumns } from './columns.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createTupleTable } from './group-tables.js'
+import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
 
 /**
@@ -48,45 +49,34 @@ function createReports(width: number) {
 
 /** What one end reported, by slot. */
 function createSums() {
-  // NaN where it reported nothing.
-  let connections = new Float64Array(0)
-  let firsts = new Int32Array(0)
-  let lasts = new Int32Array(0)
-  const has = (slot: number) => slot < connections.length && !Number.isNaN(connections[slot])
-  const grow = (slot: number) => {
-    const length = Math.max(512, 2 * connections.length, slot + 1)
-    const longer = new Float64Array(length).fill(NaN, connections.length)
-    longer.set(connections)
-    connections = longer
-    firsts = lengthened(firsts, length)
-    lasts = lengthened(lasts, length)
-  }
+  const blocks = growingBlocks((places) => ({
+    // NaN where it reported nothing.
+    connections: new Float64Array(places).fill(NaN),
+    firsts: new Int32Array(places),
+    lasts: new Int32Array(places),
+  }))
+  const has = (slot: number) => blocks.has(slot) && !Number.isNaN(blocks.of(slot).connections[placeInBlock(slot)])
   return {
     has,
-    connections: (slot: number) => (has(slot) ? connections[slot]! : 0),
-    first: (slot: number) => firsts[slot]!,
-    last: (slot: number) => lasts[slot]!,
+    connections: (slot: number) => (has(slot) ? blocks.of(slot).connections[placeInBlock(slot)]! : 0),
+    first: (slot: number) => blocks.of(slot).firsts[placeInBlock(slot)]!,
+    last: (slot: number) => blocks.of(slot).lasts[placeInBlock(slot)]!,
     add(slot: number, row: FlowRow): void {
-      if (slot >= connections.length) grow(slot)
-      const isNew = !has(slot)
-      connections[slot] = (isNew ? 0 : connections[slot]!) + row.connections
+      const { connections, firsts, lasts } = blocks.upTo(slot)
+      const place = placeInBlock(slot)
+      const isNew = Number.isNaN(connections[place])
+      connections[place] = (isNew ? 0 : connections[place]!) + row.connections
       // A missing time rules nothing out.
       const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
       const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
-      if (isNew || first < firsts[slot]!) firsts[slot] = first
-      if (isNew || last > lasts[slot]!) lasts[slot] = last
+      if (isNew || first < firsts[place]!) firsts[place] = first
+      if (isNew || last > lasts[place]!) lasts[place] = last
     },
   }
 }
 
 /** The smallest and the greatest time that is stored, in seconds since the epoch. */
 const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
-
-function lengthened(shorter: Int32Array<ArrayBuffer>, length: number): Int32Array<ArrayBuffer> {
-  const longer = new Int32Array(length)
-  longer.set(shorter)
-  return longer
-}
 
 /**
  * Creates the function that writes into `tuple` what two reports of one conversation have in common: ends, port,
