@@ -11,7 +11,7 @@ export const WorkloadChoiceInput = {
     Type.Array(Type.String({ minLength: 1 }), {
       minItems: 1,
       maxItems: MOST_NAMED_WORKLOADS,
-      description: 'Or these: names, host names or hrefs',
+      description: 'Or these: hrefs, or names or host names, if unique',
     }),
   ),
 }

@@ -6,7 +6,8 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { pickEvery } from '../inventory/fetch-every.js'
 import { findByHref, writeByPrefix, type NamedObject, type PolicyLookups } from '../inventory/find-object.js'
-import { readKubernetesWorkloads, tellUnread, toWorkload } from '../inventory/kubernetes-workloads.js'
+import { findNamedWorkload } from '../inventory/find-named-workload.js'
+import { readKubernetesWorkloads, toWorkload } from '../inventory/kubernetes-workloads.js'
 import {
   adviseOn,
   describeReference,
@@ -19,6 +20,7 @@ import {
 import { addressFilter } from '../inventory/match-exactly.js'
 import { createAddressTest, isAddress } from '../inventory/parse-addresses.js'
 import { parseHref } from '../inventory/parse-href.js'
+import { ambiguousName } from '../inventory/tell-apart.js'
 import { classifyAddress } from '../policy/addresses.js'
 import { countOf } from '../text/describe-numbers.js'
 import { trimBlanks } from '../text/escape-text.js'
@@ -43,8 +45,6 @@ export interface Bearers {
   mayBePod: string | null
 }
 
-/** The most candidates that an ambiguous_name error lists. */
-const MOST_CANDIDATES = 20
 const FORMS =
   'Give a workload (its name or href), an IP address, a label (key=value) or a list of labels, or iplist:NAME.'
 
@@ -97,7 +97,7 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
   const { pce, lookups, signal } = finder
   const [, prefix = '', name = ''] = /^(iplist|workload):(.+)$/su.exec(text) ?? []
   if (prefix === 'iplist') return endOfList(await lookups.byName('ip_lists', trimBlanks(name)))
-  if (prefix === 'workload') return endOfWorkload(await findByName(finder, trimBlanks(name)))
+  if (prefix === 'workload') return endOfWorkload(await findNamedWorkload(pce, trimBlanks(name), signal))
   if (looksLikeLabel(text)) return null
   if (!text.startsWith('/')) {
     if (text === '' || /^\d+(?:\.\d+)+\/\d+$|^[\da-f:]+\/\d+$/iu.test(text))
@@ -118,7 +118,7 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
  */
 async function findWorkload(finder: Finder, text: string): Promise<AskedEnd> {
   try {
-    return endOfWorkload(await findByName(finder, text))
+    return endOfWorkload(await findNamedWorkload(finder.pce, text, finder.signal))
   } catch (error) {
     if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
     const why = await adviseOnForm(finder.lookups, text)
@@ -126,36 +126,6 @@ async function findWorkload(finder: Finder, text: string): Promise<AskedEnd> {
     throw new ToolError(error.code, `${error.message} ${why}`, error.details, { cause: error, hint: error.hint })
   }
 }
-
-/**
- * Finds the workload of this name, a Kubernetes workload or another one.
- * @throws {ToolError} ambiguous_name if several have it; not_found.
- */
-async function findByName({ pce, lookups, signal }: Finder, name: string): Promise<Workload> {
-  const pods = await readKubernetesWorkloads({ pce, signal }, { name }, (workload, place) =>
-    workload.name === name ? { workload, place } : undefined,
-  )
-  const [pod, ...others] = pods.items
-  let host: Workload | null = null
-  try {
-    host = (await lookups.byName('workloads', name)) as Workload
-  } catch (error) {
-    if (!(error instanceof ToolError) || error.code !== 'not_found') throw error
-    if (pod === undefined) throw pods.unread === null ? error : withText(error, tellUnread(pods.unread))
-  }
-  if (pod === undefined) return host as Workload
-  if (host === null && others.length === 0) return pod.workload
-  const candidates = [
-    ...(host === null ? [] : [{ href: host.href, name }]),
-    ...pods.items.map(({ workload: { href }, place }) => ({ href, name, ...place })),
-  ]
-  const text = `${candidates.length} workloads are named "${name}".`
-  const details = { name, candidates: candidates.slice(0, MOST_CANDIDATES) }
-  throw new ToolError('ambiguous_name', text, details, { hint: 'Give the href of one.' })
-}
-
-const withText = ({ code, message, details, hint }: ToolError, more: readonly string[]): ToolError =>
-  new ToolError(code, [message, ...more].join(' '), details, { hint })
 
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   if (text === 'ams') return `All workloads (ams) cannot be an end of a flow. ${FORMS}`
@@ -236,12 +206,8 @@ async function findPods(
 
 /** Creates the error for an address that several workloads have, where only one can be meant. */
 export function ambiguousAddress(address: string, bearers: readonly Workload[]): ToolError {
-  const candidates = bearers.slice(0, MOST_CANDIDATES).map((workload) => ({
-    href: workload.href,
-    name: nameOf(workload),
-  }))
   const text = `${bearers.length} workloads have the address ${address}.`
-  return new ToolError('ambiguous_name', text, { candidates }, { hint: 'Give the href of one.' })
+  return ambiguousName(text, bearers, {})
 }
 
 /** Returns the name by which answers refer to a workload: its name, its host name or its href. */

@@ -3,7 +3,9 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { EnforcementMode, Workload } from '../../schemas/pce/workload.js'
 import { scanWhole } from '../inventory/fetch-every.js'
 import { isKubernetes, KUBERNETES_LIMITS, readKubernetesWorkloads } from '../inventory/kubernetes-workloads.js'
+import { isAddress } from '../inventory/parse-addresses.js'
 import { parseHref } from '../inventory/parse-href.js'
+import { tellApart, type Namesake } from '../inventory/tell-apart.js'
 import { isManaged } from '../inventory/workloads.js'
 import { nearNames } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
@@ -20,16 +22,19 @@ export interface FoundWorkload {
   labels: readonly LabelRef[]
 }
 
-/** A workload as a caller refers to it. A name also matches a host name if no workload has that name. */
-export type WorkloadReference = { href: string } | { name: string } | { hostname: string }
+/**
+ * A workload as a caller refers to it. A name is a workload's own, that of its host, or the short form of its host's
+ * name: all three are searched together. A host name beside it says which of several is meant.
+ */
+export type WorkloadReference = { href: string } | { name: string; hostname?: string } | { hostname: string }
 
-/** The workload, or the reason why it was not found. */
-export type Lookup = FoundWorkload | { problem: string }
+/** The workload, or the reason why it was not found; `candidates` are those of an ambiguous name. */
+export type Lookup = FoundWorkload | { problem: string; candidates?: readonly object[] }
 
 /** Up to this many workloads are looked up individually; for more, the whole list is read. */
 const ASKED_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Maximum number of candidates named for an ambiguous reference. */
+/** Maximum number of candidates that a problem with an ambiguous reference names in words. */
 const MOST_CANDIDATES = 5
 /** Maximum number of names kept for hints; MOST_HINTS limits the hints that are computed. */
 const MOST_NAMES = 5000
@@ -113,10 +118,15 @@ function createIndex(references: readonly WorkloadReference[]) {
   const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }
   for (const reference of references) {
     if ('href' in reference) wanted.href.add(reference.href)
-    else if ('name' in reference) for (const field of ['name', 'hostname'] as const) wanted[field].add(reference.name)
+    else if ('name' in reference) wanted.name.add(reference.name)
     else wanted.hostname.add(reference.hostname)
   }
   const found = { href: new Map<string, Kept>(), name: new Map<string, Kept>(), hostname: new Map<string, Kept>() }
+  const keep = (field: keyof typeof found, value: string, workload: Workload) => {
+    if (!wanted[field].has(value)) return
+    const kept: Kept = found[field].get(value) ?? new Map<string, KeptOne>()
+    found[field].set(value, kept.set(workload.href, { found: toFound(workload), namesake: toNamesake(workload) }))
+  }
   const names = new Set<string>()
   let hints = 0
   return {
@@ -125,17 +135,18 @@ function createIndex(references: readonly WorkloadReference[]) {
         const value = workload[field]
         if (value == null) continue
         if (field !== 'href' && names.size < MOST_NAMES) names.add(value)
-        if (!wanted[field].has(value)) continue
-        const kept = found[field].get(value) ?? new Map<string, FoundWorkload>()
-        found[field].set(value, kept.set(workload.href, toFound(workload)))
+        keep(field, value, workload)
       }
+      const { hostname } = workload
+      if (hostname == null) return
+      keep('name', hostname, workload)
+      if (!isAddress(hostname)) keep('name', shortFormOf(hostname), workload)
     },
     lookUp(pce: Api, reference: WorkloadReference): Lookup {
       const [field, text] = Object.entries(reference)[0] as [keyof typeof found, string]
       if (field === 'href' && !isOwnHref(pce, text)) return { problem: `"${text}" is not the href of a workload here` }
-      const first = found[field].get(text)
-      const kept = first ?? (field === 'name' ? found.hostname.get(text) : undefined)
-      const [one, ...others] = kept?.values() ?? []
+      const named = [...(found[field].get(text)?.values() ?? [])]
+      const [one, ...others] = named.length > 1 ? chooseByHost(named, reference) : named
       if (one === undefined) {
         if (field === 'href') return { problem: `no workload has the href ${text}` }
         hints += 1
@@ -144,14 +155,53 @@ function createIndex(references: readonly WorkloadReference[]) {
         const has = field === 'name' ? 'is named' : 'has the host name'
         return { problem: `no workload ${has} exactly "${text}"${meant}` }
       }
-      if (others.length === 0) return one
-      const candidates = [one, ...others].slice(0, MOST_CANDIDATES).map(({ href }) => href)
-      return { problem: `${others.length + 1} workloads are named "${text}": ${candidates.join(', ')}; give the href` }
+      if (others.length === 0) return one.found
+      const namesakes = [one, ...others].slice(0, MOST_CANDIDATES).map(({ namesake }) => namesake)
+      const candidates = tellApart(namesakes)
+      const said = namesakes.map(({ href, name, hostname }) => {
+        const names = [name, hostname === name ? null : hostname].filter((known) => known != null)
+        return `${href} (${names.join(' on ')})`
+      })
+      const problem = `${others.length + 1} workloads are named "${text}": ${said.join(', ')}; give the href`
+      return { problem, candidates }
     },
   }
 }
 
-type Kept = Map<string, FoundWorkload>
+/** A workload, and what tells it from another of the same name. */
+interface KeptOne {
+  found: FoundWorkload
+  namesake: Namesake
+}
+type Kept = Map<string, KeptOne>
+
+const toNamesake = ({
+  href,
+  name,
+  hostname,
+  managed,
+  interfaces,
+  description,
+  created_at: at,
+}: Workload): Namesake => ({
+  href,
+  name,
+  hostname,
+  managed,
+  interfaces,
+  description,
+  created_at: at,
+})
+
+/** Returns a host's name without its domain. */
+export const shortFormOf = (hostname: string): string => hostname.split('.', 1)[0] ?? hostname
+
+/** Returns those that have the host name which the reference gives beside the name; all if it gives none. */
+function chooseByHost(named: readonly KeptOne[], reference: WorkloadReference): readonly KeptOne[] {
+  const wanted = 'name' in reference ? reference.hostname : undefined
+  const having = wanted === undefined ? [] : named.filter(({ found }) => found.hostname === wanted)
+  return having.length > 0 ? having : named
+}
 
 function isOwnHref({ orgId }: Api, href: string): boolean {
   const parsed = parseHref(href)

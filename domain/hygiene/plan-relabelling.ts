@@ -7,7 +7,7 @@ import { scanEvery } from '../inventory/fetch-every.js'
 import { hintAtHostname } from '../inventory/hint-at-hostname.js'
 import { NONE_LEFT_OUT, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import type { LabelIndex, LabelReference } from '../inventory/labels.js'
-import { findWorkloads, isFound, toFound, type FoundWorkload } from './find-workloads.js'
+import { findWorkloads, isFound, shortFormOf, toFound, type FoundWorkload } from './find-workloads.js'
 import { planWish, relabel, wishOfValues, type Relabelling, type WishPlan } from './plan-labels.js'
 import {
   IDENTITIES,
@@ -122,12 +122,23 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
   const references = names.map((text) => (text.startsWith('/') ? { href: text.trim() } : { name: text }))
   const lookups = await findWorkloads(pce, references, beforeWriting)
   const problems = lookups.flatMap((lookup) => (isFound(lookup) ? [] : [lookup.problem]))
+  const ambiguous = lookups.flatMap((lookup) => (isFound(lookup) ? [] : (lookup.candidates ?? [])))
   if (problems.length > 0) {
     const named = problems.slice(0, MOST_PROBLEMS)
     const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
     const text = `workloads: ${named.join('; ')}${more}`
-    const details = { argument: 'workloads', problems: named, problems_total: problems.length }
-    throw new ToolError('not_found', `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`, details)
+    const details = {
+      argument: 'workloads',
+      problems: named,
+      problems_total: problems.length,
+      ...(ambiguous.length > 0 && { candidates: ambiguous.slice(0, MOST_PROBLEMS) }),
+    }
+    const isMissing = lookups.some((lookup) => !isFound(lookup) && lookup.candidates === undefined)
+    throw new ToolError(
+      isMissing ? 'not_found' : 'ambiguous_name',
+      `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`,
+      details,
+    )
   }
   // A workload that was named twice counts once, because the change is the same for all.
   return [...new Map(lookups.filter(isFound).map((found) => [found.href, found])).values()]
@@ -186,7 +197,7 @@ async function columnsOf(csv: string, { pce, signal }: Ctx, index: LabelIndex): 
 }
 
 const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
-  href !== undefined ? { href } : name !== undefined ? { name } : { hostname }
+  href !== undefined ? { href } : name !== undefined ? { name, ...(hostname !== '' && { hostname }) } : { hostname }
 
 /**
  * Finds a contradiction if a line identifies its workload in several ways that do not agree. The workload was found by
@@ -197,7 +208,8 @@ function contradictionOf(
   found: FoundWorkload,
 ): Omit<CsvProblem, 'line'> | null {
   const by = href === undefined ? 'name' : 'href'
-  if (href !== undefined && name !== undefined && (found.ownName ?? found.hostname) !== name)
+  const names = [found.ownName, found.hostname, shortFormOf(found.hostname ?? '')]
+  if (href !== undefined && name !== undefined && !names.includes(name))
     return { column: 'name', problem: `the workload of its ${by} is named "${found.name}"` }
   if ((href !== undefined || name !== undefined) && hostname !== undefined && found.hostname !== hostname)
     return { column: 'hostname', problem: `the workload of its ${by} has the host name "${found.hostname ?? ''}"` }

@@ -7,6 +7,7 @@ import { pickEvery } from './fetch-every.js'
 import type { LabelIndex } from './labels.js'
 import { parseHref, toVersionHref } from './parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
+import { ambiguousName } from './tell-apart.js'
 
 /** The kinds of objects that tools find by href or exact name. The keys are the path segments of their hrefs. */
 const KINDS = {
@@ -51,8 +52,6 @@ export interface ObjectReference {
 
 /** What to do about a Kubernetes workload that was named as a workload. */
 const PROFILE_HINT = 'update-container-workload-profile changes the profile of a namespace.'
-/** The most candidates that an ambiguous_name error lists. */
-const MAX_CANDIDATES = 20
 
 export function isNamedKind(kind: string): kind is NamedKind {
   return Object.hasOwn(KINDS, kind)
@@ -96,7 +95,8 @@ export async function findObject<K extends NamedKind>(
 }
 
 /**
- * Finds an object by its exact name. Workloads are searched by name first, then by host name.
+ * Finds an object by its exact name. A workload has two names, its own and that of its host: both are searched, and one
+ * must be meant (D224).
  * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
  */
 async function findByName<K extends NamedKind>(
@@ -111,16 +111,20 @@ async function findByName<K extends NamedKind>(
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
   const seen: string[] = []
+  const exact = new Map<string, NamedObject>()
+  const isExact = (item: NamedObject) => fields.some((field) => item[field] === name)
   const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
   for (const field of fields) {
     // The PCE matches substrings, so the exact comparison happens here.
     const query = { api, policyVersion, params: { [field]: name }, signal }
-    const found = await pickEvery(query, (item) => (item[field] === name ? item : shownName(item)))
-    const exact = found.filter((one) => typeof one !== 'string')
-    if (exact.length > 1) throw ambiguous(kind, name, exact)
-    if (exact[0] !== undefined) return exact[0] as unknown as ObjectOf<K>
-    for (const one of found) if (typeof one === 'string') seen.push(one)
+    const found = await pickEvery(query, (item) => (isExact(item) ? item : shownName(item)))
+    for (const one of found)
+      if (typeof one === 'string') seen.push(one)
+      else exact.set(one.href, one)
   }
+  const [only, ...others] = exact.values()
+  if (others.length > 0) throw ambiguous(kind, name, [...exact.values()])
+  if (only !== undefined) return only as unknown as ObjectOf<K>
   // There may be too many workloads to read them all for a hint; all other kinds are small enough.
   const every = { api, policyVersion, params: {}, signal }
   const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
@@ -218,18 +222,17 @@ export async function findByHref<K extends NamedKind>(
 }
 
 function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[]): ToolError {
-  const candidates = found.slice(0, MAX_CANDIDATES).map(({ href, name: own = null, hostname }) => {
-    return { href, name: own, ...(hostname != null && { hostname }) }
-  })
-  const text = `${found.length} objects of kind ${nounOf(kind)} are named "${name}".`
-  return new ToolError('ambiguous_name', text, { kind, name, candidates }, { hint: 'Give its href.' })
+  const isByHost = found.some(({ name: own }) => own !== name)
+  const how = isByHost ? 'have the name or the host name' : 'are named'
+  const text = `${found.length} objects of kind ${nounOf(kind)} ${how} "${name}".`
+  return ambiguousName(text, found, { kind, name })
 }
 
 /** Exact lookups for one call. Each object is requested only once, and nothing is written. */
 export interface PolicyLookups {
   readonly labels: LabelIndex
   /**
-   * Finds an object by exact name, workloads by name and then by host name.
+   * Finds an object by exact name; a workload by its name and that of its host together.
    * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
    */
   byName(kind: NamedKind, name: string): Promise<NamedObject>

@@ -3,8 +3,10 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
 import { scanWhole } from '../inventory/fetch-every.js'
+import { findNamedWorkload } from '../inventory/find-named-workload.js'
 import { findObject } from '../inventory/find-object.js'
 import { isKubernetes, readKubernetesWorkloads, tellUnread, toWorkload } from '../inventory/kubernetes-workloads.js'
+import { ambiguousName } from '../inventory/tell-apart.js'
 import { isUnresolved, resolveLabel, type LabelIndex, type LabelReference } from '../inventory/labels.js'
 import { isAddress, sameAddress } from '../inventory/parse-addresses.js'
 import { namesAt, someWorkloadWith, type End, type PolicyObjects } from '../policy/match-rules.js'
@@ -22,6 +24,7 @@ export interface Target {
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
+const WHERE = { argument: 'applies_to' }
 
 /**
  * Resolves a workload by href, name or host name; an address, which stands for the workload that has it, if any; or
@@ -37,30 +40,11 @@ export async function findTarget(
   const text = asked.trim()
   if (isAddress(text)) return targetOfAddress(ctx, labels, text)
   if (!text.startsWith('/') && text.includes('=')) return targetOfLabels(labels, [text])
-  const named = text.startsWith('/') ? { href: text } : { name: asked }
-  const where = { hrefArgument: 'applies_to', nameArgument: 'applies_to' }
-  if (named.href !== undefined && isKubernetes(named))
-    return targetOfWorkload(
-      labels,
-      toWorkload(await findObject(ctx.pce, 'kubernetes_workloads', named, ctx.signal, where)),
-    )
-  try {
-    return targetOfWorkload(labels, await findObject(ctx.pce, 'workloads', named, ctx.signal, where))
-  } catch (error) {
-    if (!(error instanceof ToolError) || error.code !== 'not_found' || named.name === undefined) throw error
-    const { items } = await readKubernetesWorkloads(ctx, named, (one) => (one.name === named.name ? one : undefined))
-    const [pod, ...others] = items
-    if (pod === undefined) throw error
-    if (others.length > 0) throw ambiguous(items, `are named "${named.name}"`)
-    return targetOfWorkload(labels, pod)
-  }
-}
-
-function ambiguous(found: readonly Workload[], what: string): ToolError {
-  const candidates = found.slice(0, 20).map(({ href, name, hostname }) => ({ href, name: name ?? hostname }))
-  const text = `applies_to: ${found.length} workloads ${what}.`
-  const details = { argument: 'applies_to', candidates }
-  return new ToolError('ambiguous_name', text, details, { hint: 'Give the href of one.' })
+  if (!text.startsWith('/')) return targetOfWorkload(labels, await findNamedWorkload(ctx.pce, asked, ctx.signal))
+  const found = isKubernetes({ href: text })
+    ? toWorkload(await findObject(ctx.pce, 'kubernetes_workloads', { href: text }, ctx.signal))
+    : await findObject(ctx.pce, 'workloads', { href: text }, ctx.signal)
+  return targetOfWorkload(labels, found)
 }
 
 function targetOfLabels(labels: LabelIndex, references: readonly LabelReference[]): Target {
@@ -103,7 +87,8 @@ async function targetOfAddress({ pce, signal }: Context, labels: LabelIndex, add
   )
   having.push(...pods.items)
   const [first, ...others] = having
-  if (others.length > 0) throw ambiguous(having, `have the address ${address}`)
+  if (others.length > 0)
+    throw ambiguousName(`applies_to: ${having.length} workloads have the address ${address}.`, having, WHERE)
   if (first !== undefined) return targetOfWorkload(labels, first)
   return {
     name: [`${address}, which no workload has`, ...tellUnread(pods.unread)].join('. '),

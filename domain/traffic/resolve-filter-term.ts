@@ -94,7 +94,8 @@ async function find(
     const group = kind === 'label_groups' && key !== undefined ? `label ${key}` : kind
     return { ref, group, selector: { [SELECTOR[kind]]: { href: toActiveHref(found.href) } } }
   } catch (error) {
-    if (!(error instanceof ToolError)) throw error
+    // Which of several is meant is not for this server to guess, and the error has what tells them apart.
+    if (!(error instanceof ToolError) || error.code === 'ambiguous_name') throw error
     const near = error.details['near_names']
     const suggestions =
       Array.isArray(near) && prefix !== undefined ? near.map((name) => `${prefix}:${String(name)}`) : []

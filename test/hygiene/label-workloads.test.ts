@@ -281,7 +281,7 @@ t.test('two workloads of one name are no reference to either', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
   for (const address of ['10.7.0.1', '10.7.0.2'])
     await bench.pce.workloads.create({ name: 'twin', interfaces: [{ name: 'eth0', address }] })
-  const { message } = await bench.fails('label-workloads', { workloads: ['twin'], set: ['role=web'] }, 'not_found')
+  const { message } = await bench.fails('label-workloads', { workloads: ['twin'], set: ['role=web'] }, 'ambiguous_name')
   t.match(message, /2 workloads are named "twin": .*; give the href/)
 })
 

@@ -134,7 +134,7 @@ const NO_NAMES: [tool: string, args: object, code: string][] = [
     ['find-rules', { applies_to: name }, 'ambiguous_name'],
     ['preview-enforcement-change', { workloads: [name], ...MODE }, 'ambiguous_name'],
     ['set-enforcement-mode', { workloads: ['pay-1', name], ...MODE }, 'ambiguous_name'],
-    ['label-workloads', { workloads: ['pay-1', name], set: ['app=pay2'] }, 'not_found'],
+    ['label-workloads', { workloads: ['pay-1', name], set: ['app=pay2'] }, 'ambiguous_name'],
     ['create-rule', { ...RULE, consumers: [`workload:${name}`] }, 'ambiguous_name'],
     ['who-changed', { name, kind: 'workload' }, 'ambiguous_name'],
   ]),

@@ -115,7 +115,12 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Object or rule, also one that is gone' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Exact name, with kind; a label is key=value' })),
+      name: Type.Optional(
+        Type.String({
+          minLength: 1,
+          description: 'Exact name, with kind, refused if two have it; a label is key=value',
+        }),
+      ),
       kind: Type.Optional(
         StringEnum([...Object.keys(TARGET_KINDS), 'label'] as TargetKind[], { description: 'Of the name' }),
       ),

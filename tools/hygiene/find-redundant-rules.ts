@@ -28,7 +28,9 @@ export default defineTool({
       kinds: Type.Optional(
         Type.Array(StringEnum(FINDING_KINDS), { minItems: 1, maxItems: 7, description: 'Only these findings' }),
       ),
-      rule_set: Type.Optional(Type.String({ minLength: 1, description: 'Only its findings: exact name or href' })),
+      rule_set: Type.Optional(
+        Type.String({ minLength: 1, description: 'Only its findings: href, or exact name that only one has' }),
+      ),
       detail_level: DetailLevel('full: longer lists'),
     },
     { additionalProperties: false },

@@ -91,7 +91,7 @@ export default defineTool({
         Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,
           maxItems: MOST_WORKLOADS,
-          description: 'Exact names, host names or hrefs',
+          description: 'Hrefs, or exact names, also of hosts, with or without domain; refused if two have one',
         }),
       ),
       selection: Type.Optional(

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceError } from '../../pce-client/index.js'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { FqdnInput } from '../../schemas/ip-list-shapes.js'
@@ -82,7 +83,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'The href of the IP list, unless name is given' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'The exact name of the IP list' })),
+      name: ByName,
       add_ranges: Type.Optional(
         Type.Array(RangeInput, {
           maxItems: 2_000,

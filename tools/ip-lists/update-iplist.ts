@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { FqdnInput, IpListWrittenOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'
@@ -26,7 +27,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      name: ByName,
       new_name: Type.Optional(NewName('Rename')),
       description: Type.Optional(Type.String({ description: 'Text' })),
       ip_ranges: Type.Optional(Type.Array(IpRangeInput, { maxItems: 10_000, description: 'All' })),

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DifferencesOut } from '../../schemas/update-output.js'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import {
   ActorsInput,
@@ -42,7 +43,7 @@ export default defineTool({
   input: Type.Object(
     {
       ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
-      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      ruleset_name: ByName,
       providers: ActorsInput('Destinations'),
       consumers: RuleParts.consumers,
       ingress_services: ServicesInput('As in create-ruleset'),

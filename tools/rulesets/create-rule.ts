@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { ResolvedServices, RuleInput, StoredRuleOut, WideningOut } from '../../schemas/rule-shapes.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
@@ -45,7 +46,7 @@ export default defineTool({
       ruleset_href: Type.Optional(
         Type.String({ description: 'The href of the rule set, unless ruleset_name is given' }),
       ),
-      ruleset_name: Type.Optional(Type.String({ minLength: 1, description: 'The exact name of the rule set' })),
+      ruleset_name: ByName,
       ...RuleInput.properties,
       ...DryRunInput,
     },

@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import type { DenyRule } from '../../schemas/pce/rule-set.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
@@ -29,7 +30,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      name: ByName,
       ...DryRunInput,
     },
     { additionalProperties: false },

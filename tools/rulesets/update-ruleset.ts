@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ActorInput, ScopeOut } from '../../schemas/rule-shapes.js'
@@ -35,7 +36,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      name: ByName,
       new_name: Type.Optional(NewName('Rename')),
       description: Type.Optional(Type.String({ description: 'Text' })),
       enabled: Type.Optional(Type.Boolean({ description: 'In force' })),

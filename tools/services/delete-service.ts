@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
@@ -19,7 +20,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Name' })),
+      name: ByName,
       ...DryRunInput,
     },
     { additionalProperties: false },

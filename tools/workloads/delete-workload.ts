@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { ByNameOrHost } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
@@ -24,7 +25,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Or host name' })),
+      name: ByNameOrHost,
       ...DryRunInput,
     },
     { additionalProperties: false },

@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from '../../schemas/common.js'
+import { ByNameOrHost } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
 import { LabelOut } from '../../schemas/label-reference.js'
@@ -49,7 +50,7 @@ export default defineTool({
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
-      name: Type.Optional(Type.String({ minLength: 1, description: 'Or host name' })),
+      name: ByNameOrHost,
       new_name: Type.Optional(NewName('Rename')),
       description: Type.Optional(Type.String({ description: 'Text' })),
       hostname: Type.Optional(NewName('If unmanaged')),

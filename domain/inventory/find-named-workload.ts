@@ -1,0 +1,40 @@
+import type { PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { findObject } from './find-object.js'
+import { readKubernetesWorkloads, tellUnread } from './kubernetes-workloads.js'
+import { ambiguousName, type Namesake } from './tell-apart.js'
+
+/**
+ * Finds the only workload of this exact name: one with it as its name or that of its host, or a Kubernetes workload. All
+ * of them are searched together.
+ * @throws {ToolError} ambiguous_name if several have it; not_found.
+ */
+export async function findNamedWorkload(pce: PceClient, name: string, signal: AbortSignal): Promise<Workload> {
+  const pods = await readKubernetesWorkloads({ pce, signal }, { name }, (workload, place) =>
+    workload.name === name ? { ...workload, place } : undefined,
+  )
+  const [pod, ...others] = pods.items
+  let hosts: readonly Namesake[] = []
+  try {
+    const host = await findObject(pce, 'workloads', { name }, signal)
+    if (pod === undefined) return host
+    hosts = [{ href: host.href, name: host.name, hostname: host.hostname }]
+  } catch (error) {
+    if (!(error instanceof ToolError) || pod === undefined) throw withUnread(error, pods.unread)
+    if (error.code === 'ambiguous_name') hosts = error.details['candidates'] as Namesake[]
+    else if (error.code !== 'not_found') throw error
+    else if (others.length === 0) return withoutPlace(pod)
+  }
+  const found = [...hosts, ...pods.items.map(({ href, place }) => ({ href, name, place }))]
+  throw ambiguousName(`${found.length} workloads are named "${name}".`, found, { kind: 'workloads', name })
+}
+
+const withoutPlace = ({ place: _place, ...workload }: Workload & { place: unknown }): Workload => workload
+
+/** Adds to an error about a name that nobody has, that Kubernetes workloads could not be searched. */
+function withUnread(error: unknown, unread: string | null): unknown {
+  if (!(error instanceof ToolError) || error.code !== 'not_found' || unread === null) return error
+  const { code, message, details, hint } = error
+  return new ToolError(code, [message, ...tellUnread(unread)].join(' '), details, { hint })
+}

@@ -1,0 +1,55 @@
+import { ToolError } from '../../schemas/errors.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+
+/** An object that several may be mistaken for, with the fields by which people know it. */
+export interface Namesake extends PceObject {
+  name?: string | null
+  hostname?: string | null
+  key?: string | null
+  description?: string | null
+  managed?: boolean
+  interfaces?: readonly { address?: string }[] | null
+  /** Where a Kubernetes workload runs. */
+  place?: { namespace: string | null; cluster: string | null }
+}
+
+/** The most candidates that an error lists. */
+const MOST_CANDIDATES = 20
+/** The most addresses of one candidate. */
+const MOST_ADDRESSES = 3
+
+/**
+ * Creates the error for a name that several objects have. Each candidate has its href, its name and its host name if it
+ * has one, and of the other fields those that differ among them.
+ */
+export function ambiguousName(
+  text: string,
+  found: readonly Namesake[],
+  details: Readonly<Record<string, unknown>>,
+): ToolError {
+  const shown = found.slice(0, MOST_CANDIDATES)
+  return new ToolError('ambiguous_name', text, { ...details, candidates: tellApart(shown) }, { hint: 'Give its href.' })
+}
+
+/** Describes objects of one name so that a reader can choose one. */
+export function tellApart(found: readonly Namesake[]): object[] {
+  const described = found.map(describe)
+  const differs = (field: string) => new Set(described.map((one) => JSON.stringify(one.more[field] ?? null))).size > 1
+  return described.map(({ known, more }) => ({
+    ...known,
+    ...Object.fromEntries(Object.entries(more).filter(([field, value]) => value != null && differs(field))),
+  }))
+}
+
+function describe({ href, name = null, hostname, interfaces, place, ...others }: Namesake) {
+  const addresses = (interfaces ?? []).flatMap(({ address }) => address ?? []).slice(0, MOST_ADDRESSES)
+  const more: Record<string, unknown> = {
+    key: others.key,
+    managed: others.managed,
+    addresses: addresses.length > 0 ? addresses : undefined,
+    description: others.description === '' ? undefined : others.description,
+    pending: others.update_type,
+    created_at: others['created_at'],
+  }
+  return { known: { href, name, ...(hostname != null && { hostname }), ...place }, more }
+}
