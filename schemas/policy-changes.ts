@@ -118,6 +118,8 @@ export const PolicyChangeOut = Type.Object({
   diff_error: Type.Optional(Type.String({ description: 'Why differences are missing' })),
 })
 export type PolicyChange = Static<typeof PolicyChangeOut>
+/** A pending object with the facts about the PCE on which its effects hang. An answer lists these once, for all its rows. */
+export type JudgedChange = PolicyChange & { assumes?: readonly string[] }
 
 const BeforeAfterOut = Type.Object({
   field: Type.String({ description: 'Field' }),

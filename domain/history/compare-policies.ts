@@ -1,5 +1,5 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
@@ -97,7 +97,7 @@ export function describeDifference(
   ctx: Context,
   difference: PolicyDifference,
   objects: readonly ChangedObject[],
-): Promise<PolicyChange[]> {
+): Promise<JudgedChange[]> {
   return describeObjects(ctx, objects, surroundingsOf(ctx, difference))
 }
 

@@ -1,6 +1,6 @@
 import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
@@ -72,14 +72,14 @@ export const MOST_DESCRIBED = 250
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   chosen: readonly TypedPendingChange[],
-): Promise<PolicyChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED))
+): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED))
 
 /**
  * Finds deletions that would stay pending although, after the discard, their objects are in use again, so that the PCE
  * would refuse to provision them. Each comes with the names of its users.
  */
 export function findStrandedDeletions(
-  losses: readonly PolicyChange[],
+  losses: readonly JudgedChange[],
   rest: readonly TypedPendingChange[],
 ): { deletion: TypedPendingChange; usedBy: string[] }[] {
   const deletions = rest.filter((change) => updateTypeOf(change) === 'delete')

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
@@ -84,7 +84,7 @@ export async function planRestore(ctx: Reading, args: RestoreArguments): Promise
 export async function describePlan(
   ctx: Reading,
   { difference, dropped }: RestorePlan,
-): Promise<{ changes: PolicyChange[]; losses: PolicyChange[] }> {
+): Promise<{ changes: JudgedChange[]; losses: JudgedChange[] }> {
   return {
     changes: await describeDifference(ctx, difference, difference.objects),
     losses: dropped.length === 0 ? [] : await describeLosses(ctx, dropped),

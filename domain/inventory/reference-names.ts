@@ -184,16 +184,16 @@ export async function loadAuthorNames(
 }
 
 /** Adds the authors' names to changes. An author that may not be read is shown by href. */
-export async function nameAuthors(
+export async function nameAuthors<T extends PolicyChange>(
   pce: PceClient,
-  changes: readonly PolicyChange[],
+  changes: readonly T[],
   signal: AbortSignal,
-): Promise<PolicyChange[]> {
+): Promise<T[]> {
   const all = changes.flatMap((change) =>
     [change, ...(change.rules ?? [])].flatMap((one) => one.updated_by?.href ?? []),
   )
   const names = await loadAuthorNames(pce, all, signal)
-  const named = <T extends Pick<PolicyChange, 'updated_by'>>(one: T): T => {
+  const named = <R extends Pick<PolicyChange, 'updated_by'>>(one: R): R => {
     const name = one.updated_by && names.get(one.updated_by.href)
     return name === undefined ? one : { ...one, updated_by: { ...one.updated_by, name } }
   }

@@ -3,10 +3,10 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { type Allowance, type Box, TooManySteps, isCovered } from './boxes.js'
 import { type RuleSpace, createRuleSpace } from './rule-boxes.js'
 import { opaqueOf } from './rule-boxes/opaque-parts.js'
-import type { Reading, WrittenEnd } from './rule-boxes/readings.js'
+import { type Ambiguity, type Reading, type WrittenEnd, UNSETTLED } from './rule-boxes/readings.js'
 import type { RuleInForce } from './rule-in-force.js'
 import type { RuleType } from './rule-type.js'
-import type { Reason } from './three-valued.js'
+import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
  * The effect of replacing some rules by others, whatever other rules exist. `opens` or `closes` is true if there could
@@ -19,12 +19,19 @@ export interface Movement {
   closes: boolean
   /** Why the effect is uncertain, so that only one of the two or neither may really happen; empty if it is certain. */
   because: readonly Reason[]
+  /** The facts about the PCE that no source settles and without which the effect would be another. */
+  assumes: readonly string[]
 }
 
-export const UNMOVED: Movement = { opens: false, closes: false, because: [] }
+export const UNMOVED: Movement = { opens: false, closes: false, because: [], assumes: [] }
 
 /** An effect that cannot be determined, so that it may both open and close connections. */
-export const unknownMovement = (...because: Reason[]): Movement => ({ opens: true, closes: true, because })
+export const unknownMovement = (...because: Reason[]): Movement => ({
+  opens: true,
+  closes: true,
+  because,
+  assumes: assumedBy([unknown(...because)]),
+})
 
 /**
  * Names the effect in one word. Returns undefined if the change both opens and closes, because other rules then decide
@@ -41,6 +48,7 @@ export function joinMovements(movements: readonly Movement[]): Movement {
     opens: movements.some(({ opens }) => opens),
     closes: movements.some(({ closes }) => closes),
     because: [...new Set(movements.flatMap(({ because }) => because))].sort(),
+    assumes: [...new Set(movements.flatMap(({ assumes }) => assumes))].sort(),
   }
 }
 
@@ -63,17 +71,40 @@ export function compareRules(before: readonly RuleInForce[], after: readonly Rul
   const space = createRuleSpace([...before, ...after])
   try {
     const allowance = { steps: MOST_STEPS }
-    const first = compareIn(space, before, after, new Set(), allowance)
-    const readings = subsetsOf([...space.ambiguities]).filter(({ size }) => size > 0)
-    const movement = joinMovements([
-      first,
-      ...readings.map((reading) => compareIn(space, before, after, reading, allowance)),
-    ])
-    return movement.opens && movement.closes ? { ...movement, because: findReasons(before, after) } : movement
+    const read = (reading: Reading) => ({ reading, movement: compareIn(space, before, after, reading, allowance) })
+    const first = read(new Set())
+    const others = subsetsOf([...space.ambiguities]).filter(({ size }) => size > 0)
+    return joinReadings([first, ...others.map(read)], before, after)
   } catch (error) {
     if (!(error instanceof TooManySteps)) throw error
     return unknownMovement('size')
   }
+}
+
+interface Read {
+  reading: Reading
+  movement: Movement
+}
+
+/**
+ * Combines the effects that a change has in all readings. Where they differ, the effect hangs on the questions that are
+ * answered differently. It is certain that a change both opens and closes only if it does so in every reading.
+ */
+function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
+  const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
+  const known = new Map(reads.map(({ reading, movement }) => [idOf(reading), movement]))
+  const decides = (question: Ambiguity) =>
+    reads.some(({ reading, movement }) => {
+      const other = known.get(idOf([...reading].filter((one) => one !== question)))
+      return other !== undefined && (other.opens !== movement.opens || other.closes !== movement.closes)
+    })
+  const open = [...new Set(reads.flatMap(({ reading }) => [...reading]))].filter(decides).map((one) => UNSETTLED[one])
+  const joined = joinMovements(reads.map(({ movement }) => movement))
+  const assumes = [...new Set([...joined.assumes, ...open.map(({ fact }) => fact)])].sort()
+  if (!joined.opens || !joined.closes) return { ...joined, assumes }
+  const isMixed = reads.every(({ movement }) => movement.opens && movement.closes)
+  const because = [...findReasons(before, after), ...(isMixed ? [] : open.map(({ reason }) => reason))]
+  return { ...joined, because: [...new Set(because)].sort(), assumes }
 }
 
 /** The boxes of all rules of one type, each with the href of its rule. */
@@ -101,14 +132,29 @@ function compareIn(
   }
   const moves = (from: Level, to: Level) =>
     isOutside(from.override_deny, to.override_deny) ||
-    isOutside(to.allow, from.allow, from.override_deny, to.override_deny) ||
+    isOutside(to.allow, from.allow, from.override_deny, to.override_deny)
+  const stopsDenying = (from: Level, to: Level) =>
     isOutside(from.deny, to.deny, from.allow, to.allow, from.override_deny, to.override_deny)
-  return joinMovements(
-    (['dst', 'src'] as const).map((end) => {
-      const [was, is] = [before, after].map((rules) => readLevel(space, rules, end, reading)) as [Level, Level]
-      return { opens: moves(was, is), closes: moves(is, was), because: [] }
-    }),
-  )
+  const levelsAt = (end: WrittenEnd) =>
+    [before, after].map((rules) => readLevel(space, rules, end, reading)) as [Level, Level]
+  const [dst, src] = [levelsAt('dst'), levelsAt('src')]
+  /** Tells whether the change moves connections in one direction, and whether only deny rules at their sources do. */
+  const read = (turn: (levels: [Level, Level]) => [Level, Level]) => {
+    const [there, here] = [turn(dst), turn(src)]
+    if (moves(...there) || stopsDenying(...there) || moves(...here)) return { is: true, isDeniedAtSource: false }
+    const isDenied = stopsDenying(...here)
+    return { is: isDenied, isDeniedAtSource: isDenied }
+  }
+  const opens = read((levels) => levels)
+  const closes = read(([was, is]) => [is, was])
+  const isAtSource = opens.isDeniedAtSource || closes.isDeniedAtSource
+  return {
+    opens: opens.is,
+    closes: closes.is,
+    because: [],
+    // A deny rule decides where a mode lets pass by default, and there it is not settled what it does at a source.
+    assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
+  }
 }
 
 function readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: WrittenEnd, reading: Reading): Level {

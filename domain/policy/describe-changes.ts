@@ -1,7 +1,7 @@
 import { type PceClient, PceError, type TypedPendingChange } from '../../pce-client/index.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { loadReferenceNames, nameAuthors, type ReferenceNames } from '../inventory/reference-names.js'
 import { loadPolicyUsers } from '../inventory/find-uses.js'
@@ -52,7 +52,7 @@ export interface Surroundings {
  * Describes what pending changes do (T22). An object that cannot be read in one of its versions is listed with
  * `diff_error` instead of its differences.
  */
-export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<PolicyChange[]> {
+export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<JudgedChange[]> {
   const { pce, signal } = ctx
   const objects = await mapBounded(changes, IN_FLIGHT, async (change): Promise<ChangedObject> => {
     return { change, versions: await readVersions(pce, change, signal) }
@@ -71,7 +71,7 @@ export async function describeObjects(
   ctx: Context,
   objects: readonly ChangedObject[],
   { readUsers: loadUsers, readContents, named }: Surroundings,
-): Promise<PolicyChange[]> {
+): Promise<JudgedChange[]> {
   const { pce, signal } = ctx
   const bare = objects.map(({ versions }) => [withoutStamps(versions.draft), withoutStamps(versions.active)])
   const throughRules = objects.filter(({ change, versions }) => needsUsers(change.type, versions))
@@ -87,8 +87,8 @@ export async function describeObjects(
   return nameAuthors(pce, described, signal)
 }
 
-function* describeEach(objects: readonly ChangedObject[], judging: Judging): Steps<PolicyChange[]> {
-  const described: PolicyChange[] = []
+function* describeEach(objects: readonly ChangedObject[], judging: Judging): Steps<JudgedChange[]> {
+  const described: JudgedChange[] = []
   for (const { change, versions } of objects) {
     described.push(describe(change, versions, judging))
     yield
@@ -103,10 +103,10 @@ function describe(
   change: TypedPendingChange,
   { draft, active: inForce, error }: ReadVersions,
   { contents, names, users }: Judging,
-): PolicyChange {
+): JudgedChange {
   const { href, type, updated_at: at, updated_by: by } = change
   const name = change.name ?? draft?.name ?? inForce?.name
-  const shown: PolicyChange = { href, type, name: typeof name === 'string' ? name : '' }
+  const shown: JudgedChange = { href, type, name: typeof name === 'string' ? name : '' }
   const stamps = {
     ...(by != null && { updated_by: { href: by.href } }),
     ...(at != null && { updated_at: at }),
@@ -180,7 +180,7 @@ const MOST_JUDGED = 100
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   changes: readonly TypedPendingChange[],
-): Promise<Map<string, PolicyChange>> {
+): Promise<Map<string, JudgedChange>> {
   try {
     const described = await describeChanges(ctx, changes.slice(0, MOST_JUDGED))
     return new Map(described.map((change) => [change.href, change]))

@@ -7,7 +7,14 @@ import {
   type RuleChangeShown,
 } from '../../schemas/policy-changes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { UNMOVED, compareRules, effectOf, joinMovements, unknownMovement } from './compare-permissions.js'
+import {
+  type Movement,
+  UNMOVED,
+  compareRules,
+  effectOf,
+  joinMovements,
+  unknownMovement,
+} from './compare-permissions.js'
 import { diffFields, differs } from './diff-fields.js'
 import {
   type Judgement,
@@ -25,6 +32,8 @@ import type { AnyRule, RuleInForce } from './rule-in-force.js'
 import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff extends Judgement {
+  /** All facts on which the effects of the rule set, of its scopes and of its rules hang. */
+  assumes: readonly string[]
   rules: RuleChangeShown[]
   scope_change?: PolicyChange['scope_change']
 }
@@ -45,13 +54,17 @@ export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, conte
     ...findRuleRisks(replacements.flatMap(pairUp)),
     ...(scope.isRemoved ? (['scope_removed'] as const) : []),
   ]
-  const rules = changedRules(draft, active)
-    .map((rule) => describeRule(rule, own(rule.href)))
-    .sort((a, b) => rankForReview(a) - rankForReview(b))
+  const changed = changedRules(draft, active).map((rule) => {
+    const replaced = own(rule.href)
+    const alone = compareAll(replaced)
+    return { alone, shown: describeRule(rule, replaced, alone) }
+  })
+  const rules = changed.map(({ shown }) => shown).sort((a, b) => rankForReview(a) - rankForReview(b))
   const together = describeMovement(movement, replacements)
   const isOther = rules.some(({ effect }) => effect !== 'neutral' && effect !== together.effect)
   return {
     rules,
+    assumes: joinMovements([movement, scope.movement, ...changed.map(({ alone }) => alone)]).assumes,
     ...together,
     ...(together.effect !== undefined && isOther && { effect_note: ALONE_NOTE }),
     ...(scope.change !== undefined && { scope_change: scope.change }),
@@ -123,7 +136,11 @@ export const changedRules = (draft: RuleSet | null, active: RuleSet | null): Cha
   })
 
 /** Describes a changed rule and its own effect, without regard to the other rules of its rule set. */
-function describeRule({ type, href, change, fields, last }: ChangedRule, own: readonly Replacement[]): RuleChangeShown {
+function describeRule(
+  { type, href, change, fields, last }: ChangedRule,
+  own: readonly Replacement[],
+  alone: Movement,
+): RuleChangeShown {
   const risks = findRuleRisks(own.flatMap(pairUp))
   const [by, at] = [last?.updated_by, last?.updated_at]
   return {
@@ -131,7 +148,7 @@ function describeRule({ type, href, change, fields, last }: ChangedRule, own: re
     rule_type: type,
     change,
     ...(risks.length > 0 && { risks }),
-    ...describeMovement(compareAll(own), own),
+    ...describeMovement(alone, own),
     fields,
     ...(by != null && { updated_by: { href: by.href } }),
     ...(at !== undefined && { updated_at: at }),
@@ -159,12 +176,13 @@ function describeScopes(
   draft: RuleSet | null,
   active: RuleSet | null,
   contents: PolicyContents,
-): { change?: PolicyChange['scope_change']; isRemoved: boolean } {
-  if (draft === null || active === null) return { isRemoved: false }
+): { change?: PolicyChange['scope_change']; isRemoved: boolean; movement: Movement } {
+  if (draft === null || active === null) return { isRemoved: false, movement: UNMOVED }
   const [before, after] = [active.scopes, draft.scopes]
-  if (!differs(before, after)) return { isRemoved: false }
+  if (!differs(before, after)) return { isRemoved: false, movement: UNMOVED }
   const within = (scopes: readonly Scope[]) => [coverScopes(scopes, contents)]
-  const change = WORDS[effectOf(compareRules(within(before), within(after))) ?? 'different']
+  const movement = compareRules(within(before), within(after))
+  const change = WORDS[effectOf(movement) ?? 'different']
   const holds = (wide: Scope, narrow: Scope) => !compareRules(within([wide]), within([wide, narrow])).opens
   const isEmpty = (scope: Scope) => !compareRules([], within([scope])).opens
   const kept = after.filter((scope) => !isEmpty(scope))
@@ -176,7 +194,7 @@ function describeScopes(
       !before.some((other, index) => index !== at && holds(other, scope) && (index < at || !holds(scope, other))) &&
       !kept.some((other) => holds(scope, other)),
   )
-  return { change, isRemoved }
+  return { change, isRemoved, movement }
 }
 
 const WORDS = { widening: 'wider', narrowing: 'narrower', neutral: 'same', different: 'different' } as const

@@ -1,5 +1,12 @@
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
-import { NO_EFFECT, RISKS, type ChangeEffect, type PolicyChange, type Risk } from '../../schemas/policy-changes.js'
+import {
+  NO_EFFECT,
+  RISKS,
+  type ChangeEffect,
+  type JudgedChange,
+  type PolicyChange,
+  type Risk,
+} from '../../schemas/policy-changes.js'
 import { type Movement, compareRules, effectOf, joinMovements } from './compare-permissions.js'
 import type { LoadedContents, PolicyContents } from './load-contents.js'
 import { isInForce } from './load-snapshot.js'
@@ -9,7 +16,10 @@ import { denyType } from './rule-type.js'
 import { UNDECIDED } from './three-valued.js'
 
 /** The effect of a change on permitted traffic, and the risks to review, in the form that answers use. */
-export type Judgement = Pick<PolicyChange, 'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'used_by'>
+export type Judgement = Pick<
+  JudgedChange,
+  'effect' | 'effect_note' | 'effect_by_rule_type' | 'risks' | 'used_by' | 'assumes'
+>
 
 /** Lists the rules in force of a rule set. There are none if it is null, disabled or marked for deletion. */
 export function placeRules(ruleSet: RuleSet | null, contents: PolicyContents): RuleInForce[] {

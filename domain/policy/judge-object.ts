@@ -105,6 +105,7 @@ export function judgeObject(
   )
   return {
     ...describeMovement(movement, replacements),
+    assumes: movement.assumes,
     ...(risks.length > 0 && { risks }),
     used_by: used,
   }
@@ -146,5 +147,6 @@ function judgeBoundary(draft: PceObject | null, active: PceObject | null, conten
     before: place(active, version),
     after: place(draft, version),
   }))
-  return describeMovement(compareAll(replacements), replacements)
+  const movement = compareAll(replacements)
+  return { ...describeMovement(movement, replacements), assumes: movement.assumes }
 }

@@ -2,7 +2,7 @@ import type { Box, Dimensions } from './boxes.js'
 import { createAddresses } from './rule-boxes/address-boxes.js'
 import { createBits } from './rule-boxes/bits.js'
 import { type Breadth, measureBreadth } from './rule-boxes/breadth.js'
-import { ALL_NETWORKS, type Conditions, conditionsOf } from './rule-boxes/condition-boxes.js'
+import { ALL_NETWORKS, type Conditions, ambiguitiesOfNetwork, conditionsOf } from './rule-boxes/condition-boxes.js'
 import { type NamedEnd, createEnds } from './rule-boxes/end-boxes.js'
 import { createLabels } from './rule-boxes/label-boxes.js'
 import type { Ambiguity, Reading, WrittenEnd } from './rule-boxes/readings.js'
@@ -28,7 +28,7 @@ export interface RuleSpace {
  * the same lists of these rules are one value, and so are two ports that are in the same services.
  */
 export function createRuleSpace(rules: readonly RuleInForce[]): RuleSpace {
-  const ambiguities = new Set<Ambiguity>()
+  const ambiguities = new Set<Ambiguity>(rules.flatMap(ambiguitiesOfNetwork))
   const bit = createBits()
   const addresses = createAddresses(rules, bit)
   const services = createServices(rules, bit)
@@ -37,7 +37,7 @@ export function createRuleSpace(rules: readonly RuleInForce[]): RuleSpace {
   /** Lists the pairs of ends that a rule names, in each scope of its rule set. */
   const pairsOf = (placed: RuleInForce, reading: Reading): Pair[] => {
     const { rule, scopes } = placed
-    const { virtual, plain } = conditionsOf(placed, services, bit)
+    const { virtual, plain } = conditionsOf(placed, services, bit, reading)
     if (scopes.length === 0) ambiguities.add('no_scope')
     const within = scopes.length === 0 && reading.has('no_scope') ? [[]] : scopes
     return within.flatMap((scope) => {

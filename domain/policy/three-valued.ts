@@ -27,6 +27,7 @@ export const UNDECIDED = {
   port: 'traffic without a port or protocol',
   process: 'rules for certain processes',
   resolution: 'labels that stand for something other than workloads',
+  scope: 'rule sets without scopes',
   selector: 'selectors that are not supported',
   selective_outbound: 'deny rules at sources in selective mode',
   service: 'services that could not be read',

@@ -1,6 +1,6 @@
 /** Answers whose judgement hangs on a fact about the PCE that no source settles name it once, in `assumes`. */
 import t, { type Test } from 'tap'
-import { handMade } from './hand-made.js'
+import { AMS, handMade, ipTablesRule } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 import { startListed } from './listed-pce.js'
 import { CART, LABELS, POLICY, PROD, SHOP, hostOf } from './shop-and-cart.js'
@@ -150,4 +150,57 @@ t.test('where rules decide about a pod', async (t) => {
   const pod = { ...POD, managed: true, enforcement_mode: 'idle' }
   t.same(await ringfence({ ...pod, labels: [SHOP, PROD] }), ['P106'], 'it gets a rule')
   t.same(await ringfence(pod), undefined, 'what is blocked and gets no rule depends on none')
+})
+
+t.test('what a change of the policy does', async (t) => {
+  const only = (from: string, to: string, more: Json = {}) => [{ from, to, services: on(443), ...more }]
+  const bench = await startBench(t, {
+    estate: handMade({
+      hosts: { 'api-1': { ip: '10.0.0.1', labels: 'app=api env=prod' } },
+      ipLists: { Clients: ['10.0.5.0/24'] },
+      ruleSets: [
+        { name: 'rules', scope: '', allow: only('ams', 'app=api') },
+        { name: 'denies', scope: '', deny: only('app=api', 'iplist:Clients') },
+        { name: 'overrides', scope: '', override: only('app=api', 'iplist:Clients') },
+        { name: 'inbound', scope: '', deny: only('iplist:Clients', 'app=api') },
+      ],
+    }),
+  })
+  const { pce } = bench
+  const sets = Object.fromEntries((await pce.ruleSets.getAll()).map((ruleSet) => [ruleSet.name, ruleSet]))
+  const [allow] = sets.rules!.rules!
+  const [label] = await pce.labels.getAll()
+  const but = { label: { href: label!.href }, exclusion: true }
+  const off = (name: string) => () => pce.denyRules.update(sets[name]!.deny_rules![0]!.href, { enabled: false })
+  const update = (body: Json) => () => pce.rules.update(allow!.href, body)
+  const { href: _href, ...tables } = ipTablesRule('-j DROP')
+  for (const [what, change, name, assumes, effect] of [
+    ['denied at sources alone', off('denies'), 'denies', ['P51'], 'widening'],
+    ['denied at sources in full mode', off('overrides'), 'overrides', undefined, 'widening'],
+    ['denied at destinations', off('inbound'), 'inbound', undefined, 'widening'],
+    ['excluded from all', update({ consumers: [AMS, but] }), 'rules', ['P65'], 'narrowing'],
+    ['for all networks', update({ network_type: 'all' }), 'rules', ['P107'], 'widening'],
+    ['for other networks', update({ network_type: 'non_brn' }), 'rules', ['P107'], 'rules for other networks'],
+    [
+      'in the words of iptables',
+      () => pce.ruleSets.update(sets.rules!.href, { ip_tables_rules: [tables] }),
+      'rules',
+      ['P19'],
+      'rules in the words of iptables',
+    ],
+  ] as [string, () => Promise<unknown>, string, string[] | undefined, string][]) {
+    await change()
+    const { changes, assumes: draft } = await bench.ok('compare-draft-active')
+    const [row] = changes.updated
+    t.same(
+      [row.effect ?? row.effect_note, draft],
+      [effect.includes(' ') ? `Undecided because of ${effect}.` : effect, assumes],
+      what,
+    )
+    const between = { from: 'active', to: 'draft' }
+    t.same((await bench.ok('compare-policy-versions', between)).assumes, assumes, `${what}: versions`)
+    const { losses, assumes: lost } = await bench.ok('discard-draft-changes', { all: true, dry_run: true })
+    t.same([lost, losses[0].name, 'assumes' in losses[0]], [assumes, name, false], `${what}: discarded, told once`)
+    await pce.bulkDeletePolicyObjects([sets[name]!.href])
+  }
 })

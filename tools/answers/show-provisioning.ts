@@ -1,9 +1,10 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import { showAssumedBy } from '../../schemas/assumes.js'
 import type { Limits } from '../../schemas/config.js'
 import type { PolicyImpact } from '../../schemas/pce/policy.js'
 import type { Preview } from '../../domain/call.js'
 import { showPending, updateTypeOf, type Dependency } from '../../domain/policy/choose-changes.js'
-import type { PolicyChange } from '../../schemas/policy-changes.js'
+import type { JudgedChange } from '../../schemas/policy-changes.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 import { countRowsThatFit, rowsWithin } from './byte-budget.js'
 import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './explain-changes.js'
@@ -14,7 +15,7 @@ export interface Provisioning {
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
   /** Judged changes by href; a missing change was not judged. */
-  judged: ReadonlyMap<string, PolicyChange>
+  judged: ReadonlyMap<string, JudgedChange>
   impact: PolicyImpact | undefined
   isDryRun: boolean
 }
@@ -60,6 +61,7 @@ export function showProvisioning({
     details: {
       changes_total: changes.length,
       meanings: explainWords(rows),
+      ...showAssumedBy([...judged.values()]),
       changes: shown,
       ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
       ...(included.length > 0 && { dependencies_total: included.length, dependencies_included: along }),
@@ -69,7 +71,7 @@ export function showProvisioning({
   }
 }
 
-function showRow(change: TypedPendingChange, judged: PolicyChange | undefined) {
+function showRow(change: TypedPendingChange, judged: JudgedChange | undefined) {
   const { href, type, name } = change
   const updateType = updateTypeOf(change)
   return {

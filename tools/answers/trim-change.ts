@@ -1,4 +1,4 @@
-import type { FieldChange, PolicyChange } from '../../schemas/policy-changes.js'
+import type { FieldChange, JudgedChange, PolicyChange } from '../../schemas/policy-changes.js'
 import { differs } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
@@ -8,14 +8,14 @@ const LADDER = [Infinity, 1_000, 300, 100, 30, 10, 3, 1, 0] as const
 /**
  * Shortens a change to at most `most` bytes, unless names alone are longer. First, lists keep only the items that
  * differ, then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
- * change.
+ * change. The facts on which they hang are left out, because the answer lists those of all its changes.
  */
-export function trimChange(change: PolicyChange, most: number): PolicyChange {
+export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change
   const fields = change.fields?.map(onlyDifferent)
   const rules = change.rules?.map((rule) => ({ ...rule, fields: rule.fields.map(onlyDifferent) }))
   const total = rules?.length ?? 0
-  let trimmed = change
+  let trimmed: PolicyChange = change
   for (const limit of LADDER) {
     const cut = (list: readonly FieldChange[]) => list.map((field) => cutLists(field, limit))
     const said = [
@@ -40,7 +40,7 @@ const SHARE_OF_ANSWER = 4
 const LEAST_OF_ANSWER = 500
 
 /** Shortens a change that is one of several in an answer with `room` bytes for all of them. */
-export const trimAmongOthers = (change: PolicyChange, room: number): PolicyChange =>
+export const trimAmongOthers = (change: JudgedChange, room: number): PolicyChange =>
   trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
 
 function onlyDifferent({ field, draft, active }: FieldChange): FieldChange {

@@ -1,9 +1,10 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { pagingInput } from '../../schemas/paging.js'
 import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
-import { VersionChangeOut, type PolicyChange } from '../../schemas/policy-changes.js'
+import { VersionChangeOut, type JudgedChange } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { type PolicyDifference, comparePolicies, describeDifference } from '../../domain/history/compare-policies.js'
@@ -47,6 +48,7 @@ const output = Type.Object({
   meanings: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
   ),
+  ...AssumesOut,
   changes: Type.Array(Type.Partial(VersionChangeOut), {
     description: `The worst first; more than ${MOST_RANKED} by type`,
   }),
@@ -134,10 +136,11 @@ export default defineTool({
       const { update_type: updateType } = (slice.items[at] as Judged).object.change
       return select(showVersionChange(change, updateType, since))
     })
-    const say = (shown: readonly PolicyChange[]) => ({
+    const say = (shown: readonly JudgedChange[]) => ({
       ...facts,
       summary: summarise(shown, wanted.length, [from, to], since),
       meanings: explainWords(shown, since),
+      ...showAssumedBy(slice.items.slice(0, shown.length).map(({ change }) => change)),
     })
     const { rows: fit, paging } = await answerPage(NAME, filters, slice, rows, ctx, { ...say(changes), changes: [] })
     const { truncated, next_cursor: next } = paging
@@ -151,7 +154,7 @@ export default defineTool({
 })
 
 function summarise(
-  shown: readonly PolicyChange[],
+  shown: readonly JudgedChange[],
   total: number,
   [from, to]: [ChosenVersion, ChosenVersion],
   since: string,
@@ -166,7 +169,7 @@ type Changed = PolicyDifference['objects'][number]
 interface Judged {
   href: string
   object: Changed
-  change: PolicyChange
+  change: JudgedChange
 }
 
 /**

@@ -1,7 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { DRY_RUN_BINDING, DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
-import { PendingOut, PolicyChangeOut, type PolicyChange } from '../../schemas/policy-changes.js'
+import { PendingOut, PolicyChangeOut, type JudgedChange } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import type { Preview, ToolContext } from '../../domain/call.js'
 import {
@@ -43,6 +44,7 @@ const output = Type.Object({
         'Field by field: draft is lost, active stays. The effect is what the change would have had once provisioned',
     }),
   ),
+  ...AssumesOut,
   losses_total: Type.Optional(Type.Integer({ description: 'All of them, shown or not' })),
   dependencies_included: Type.Optional(
     Type.Array(
@@ -114,6 +116,7 @@ export default defineTool({
     const warnings = warnOf(discard, losses)
     const common = {
       losses_total: chosen.length,
+      ...showAssumedBy(losses),
       ...(included.length > 0 && { dependencies_included: included }),
     }
     if (dryRun === true) {
@@ -171,7 +174,7 @@ function warnOfOutcome({ still, moved, unread }: Discarded): string[] {
 }
 
 /** Warns about the consequences of discarding these changes. */
-function warnOf({ chosen, rest }: Discard, losses: readonly PolicyChange[]): string[] {
+function warnOf({ chosen, rest }: Discard, losses: readonly JudgedChange[]): string[] {
   const stranded = findStrandedDeletions(losses, rest).map(
     ({ deletion, usedBy }) =>
       `The deletion of ${nameIt(deletion)} stays pending, though ${usedBy.slice(0, 3).map(quote).join(', ')} would use it again: discard it too.`,
@@ -185,7 +188,7 @@ function warnOf({ chosen, rest }: Discard, losses: readonly PolicyChange[]): str
   ]
 }
 
-function previewDiscard(discard: Discard, losses: readonly PolicyChange[], isDryRun: boolean): Preview {
+function previewDiscard(discard: Discard, losses: readonly JudgedChange[], isDryRun: boolean): Preview {
   const { chosen, included, rest } = discard
   const boundTo = isDryRun ? DRY_RUN_BINDING : digestChanges(chosen)
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
@@ -221,7 +224,7 @@ function previewDiscard(discard: Discard, losses: readonly PolicyChange[], isDry
 function fit<T extends object>(
   envelope: T,
   { chosen }: Discard,
-  losses: readonly PolicyChange[],
+  losses: readonly JudgedChange[],
   warnings: readonly string[],
   { limits }: Pick<ToolContext, 'limits'>,
 ) {

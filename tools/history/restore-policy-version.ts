@@ -1,7 +1,8 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { DRY_RUN_BINDING, DryRunInput, DryRunOutput, type PlannedRequest } from '../../schemas/dry-run.js'
-import { PendingOut, type PolicyChange, VersionChangeOut } from '../../schemas/policy-changes.js'
+import { PendingOut, type JudgedChange, VersionChangeOut } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import type { Preview, ToolContext } from '../../domain/call.js'
 import {
@@ -41,6 +42,7 @@ const output = Type.Object({
   meanings: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
   ),
+  ...AssumesOut,
   changes: Type.Optional(
     Type.Array(Type.Partial(VersionChangeOut), {
       description: 'The draft then, against what is in force (before: in force, after: the version); the worst first',
@@ -117,6 +119,7 @@ export default defineTool({
       ...(changes.length > 0 && {
         summary: `${countOf(total, 'object')} would change once provisioned. ${describeEffects(changes)}`,
         meanings: explainWords(changes),
+        ...showAssumedBy(changes),
       }),
       changes_total: total,
       ...(dropped.length > 0 && { dropped: dropped.map(showPending) }),
@@ -187,7 +190,7 @@ function warnOf({ difference, version }: RestorePlan, { pending, differing, unre
 
 function previewRestore(
   plan: RestorePlan,
-  { changes: judged, losses }: { changes: PolicyChange[]; losses: PolicyChange[] },
+  { changes: judged, losses }: { changes: JudgedChange[]; losses: JudgedChange[] },
   isDryRun: boolean,
 ): Preview {
   const { difference, dropped, version, inForce } = plan
@@ -203,7 +206,7 @@ function previewRestore(
     changes.length === 0
       ? `${version.name} is what is in force: nothing else changes.`
       : `Makes the draft what ${version.name} was: ${describeCounts(changes)}. Affected: ${namesOf(changes)}. Once provisioned, which this call does not do: ${describeEffects(judged)}`
-  const rows = worstFirst(judged.map(({ fields: _fields, rules: _rules, ...row }) => row))
+  const rows = worstFirst(judged.map(({ fields: _fields, rules: _rules, assumes: _assumes, ...row }) => row))
   const shown = rowsWithin(rows, LIST_BYTES)
   const { workloads_affected: _none, ...page } = showChangesForApproval({
     changes,
@@ -220,6 +223,7 @@ function previewRestore(
       in_force: inForce,
       changes_total: changes.length,
       meanings: explainWords(judged),
+      ...showAssumedBy(judged),
       changes: shown,
       ...(shown.length < rows.length && { changes_left_out: rows.length - shown.length }),
       ...(dropped.length > 0 && {
@@ -229,6 +233,7 @@ function previewRestore(
     },
     page: {
       ...page,
+      ...(judged.some(({ assumes = [] }) => assumes.length > 0) && { facts: showAssumedBy(judged) }),
       warnings: [
         ...(dropped.length > 0 ? [`First loses what is pending now: ${countOf(dropped.length, 'change')}.`] : []),
         ...page.warnings,
@@ -245,7 +250,7 @@ function previewRestore(
 function fit<T extends object>(
   envelope: T,
   { difference }: RestorePlan,
-  changes: readonly PolicyChange[],
+  changes: readonly JudgedChange[],
   warnings: readonly string[],
   { limits }: Pick<ToolContext, 'limits'>,
 ) {

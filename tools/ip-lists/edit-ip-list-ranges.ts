@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceError } from '../../pce-client/index.js'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -64,6 +65,7 @@ const output = Type.Object({
   effect_by_rule_type,
   risks,
   used_by,
+  ...AssumesOut,
 })
 
 export default defineTool({
@@ -133,12 +135,14 @@ export default defineTool({
     }
     const answer = await updateObject(ctx, plan, dryRun)
     const { previous: _before, message, ...shown } = withoutStored(answer)
+    const { assumes: _assumes, ...judgement } = judged
     return fitAnswer(
       {
         message: hasChange(planned) ? describeEdit(message, planned) : message,
         ...shown,
         ...show(current, planned),
-        ...judged,
+        ...judgement,
+        ...showAssumedBy([judged]),
       },
       ctx.limits,
     )

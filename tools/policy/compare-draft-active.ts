@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { StringEnum } from '../../schemas/common.js'
 import { pagingInput } from '../../schemas/paging.js'
 import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
@@ -33,6 +34,7 @@ const output = Type.Object({
   meanings: Type.Optional(
     Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
   ),
+  ...AssumesOut,
   changes: Type.Record(Type.String(), Type.Array(Type.Partial(PolicyChangeOut)), {
     description: 'Of this page: created, updated, deleted, other; each with the worst first',
   }),
@@ -90,12 +92,14 @@ export default defineTool({
     }
     const slice = sliceOfList(wanted, position, Math.min(maxResults, MOST_RESULTS))
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
-    const described = (await describeChanges(ctx, slice.items)).map((change) => trimChange(change, most))
+    const judged = await describeChanges(ctx, slice.items)
+    const described = judged.map((change) => trimChange(change, most))
     const changes: Record<string, Partial<(typeof described)[number]>[]> = { created: [], updated: [], deleted: [] }
     const say = (shown: typeof described, isAll: boolean) => ({
       ...facts,
       summary: `${countOf(shown.length, 'change')}${isAll ? '' : ' on this page'}. ${describeEffects(shown)}`,
       meanings: explainWords(shown),
+      ...showAssumedBy(judged.slice(0, shown.length)),
     })
     const { rows, paging } = await answerPage(NAME, filters, slice, described.map(select), ctx, {
       ...say(described, false),

@@ -1,4 +1,4 @@
-import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
@@ -113,7 +113,7 @@ export default defineTool({
         workloads_analyzed: known?.length ?? null,
         enforcement_modes: modes,
         recommendation,
-        ...showAssumed(findings.flatMap(({ assumes = [] }) => assumes)),
+        ...showAssumedBy(findings),
         ...reading,
       },
       findings.map(({ assumes: _once, ...finding }) => finding),

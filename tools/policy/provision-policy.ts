@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
+import { showAssumedBy } from '../../schemas/assumes.js'
 import { Nullable } from '../../schemas/common.js'
 import { DRY_RUN_BINDING, DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import type { PolicyVersion } from '../../schemas/pce/policy.js'
@@ -115,7 +116,10 @@ export default defineTool({
       ...showProvisioning({ changes, included, judged, impact, isDryRun }),
       page: {
         ...showChangesForApproval({ changes, included, judged, rest, impact }),
-        facts: { change_description: args.change_description ?? DEFAULT_DESCRIPTION },
+        facts: {
+          change_description: args.change_description ?? DEFAULT_DESCRIPTION,
+          ...showAssumedBy([...judged.values()]),
+        },
       },
       boundTo: isDryRun ? DRY_RUN_BINDING : digestChanges(chosen),
     }

@@ -3,6 +3,7 @@ import type { Box } from '../boxes.js'
 import type { RuleInForce } from '../rule-in-force.js'
 import { type Bit, NONE } from './bits.js'
 import { specialOf } from './opaque-parts.js'
+import type { Ambiguity, Reading } from './readings.js'
 import type { createServices } from './service-boxes.js'
 
 const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
@@ -25,8 +26,10 @@ export function conditionsOf(
   { rule, contents }: RuleInForce,
   services: ReturnType<typeof createServices>,
   bit: Bit,
+  reading: Reading,
 ): Conditions {
-  const network = NETWORKS[rule.network_type ?? 'brn']
+  const asked = rule.network_type ?? 'brn'
+  const network = asked === 'brn' && reading.has('network') ? undefined : NETWORKS[asked]
   const special = specialOf(rule)
   const always = new Map<string, bigint>([
     ...(network === undefined ? [] : [['network', network] as const]),
@@ -42,3 +45,7 @@ export function conditionsOf(
   const served = services.boxesOf(rule.ingress_services, contents)
   return { virtual: clients, plain: clients.flatMap((one) => served.map((box) => new Map([...one, ...box]))) }
 }
+
+/** Lists the questions that the network of a rule raises beside rules for the corporate network. */
+export const ambiguitiesOfNetwork = ({ rule }: RuleInForce): Ambiguity[] =>
+  (rule.network_type ?? 'brn') === 'brn' ? [] : ['network']

@@ -1,5 +1,7 @@
+import type { Reason } from '../three-valued.js'
+
 /**
- * The questions about the PCE that no source answers (P65). Rules are read in both possible ways, and a judgement must
+ * The questions about the PCE that no source settles (P65, P107). Rules are read in both possible ways, and a judgement must
  * hold in each of them.
  */
 export type Ambiguity =
@@ -11,6 +13,17 @@ export type Ambiguity =
   | 'empty_group'
   /** Whether a rule set without scopes applies nowhere or everywhere. By default, it applies nowhere. */
   | 'no_scope'
+  /** Whether a rule for the corporate network also reaches ends off it. By default, it does not. */
+  | 'network'
+
+/** Each question as the reason of an undecided answer, and the fact of docs/pce-facts.md that says what is not known. */
+export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: string }>> = {
+  unlabelled: { reason: 'label', fact: 'P65' },
+  all_but: { reason: 'exclusion', fact: 'P65' },
+  empty_group: { reason: 'label_group', fact: 'P65' },
+  no_scope: { reason: 'scope', fact: 'P65' },
+  network: { reason: 'network', fact: 'P107' },
+}
 
 /** One way to read rules: the questions that are answered in the second way instead of the default one. */
 export type Reading = ReadonlySet<Ambiguity>
