@@ -5,7 +5,7 @@ export const MAX_PAGE = 10_000
 
 /** The `fields` argument of every tool that returns rows: which of their fields to return (D131). */
 export const FieldsInput = {
-  fields: Type.Optional(Type.Array(Type.String(), { description: 'Return only these fields of each row' })),
+  fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these fields of each row' })),
 }
 
 /** The paging arguments of every list tool (D2). */
