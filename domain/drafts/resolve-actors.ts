@@ -1,4 +1,4 @@
-import { ToolError } from '../../schemas/errors.js'
+import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import {
@@ -20,6 +20,7 @@ import {
 } from '../inventory/labels.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
+import { explainPending } from './pending-deletion.js'
 import { trimBlanks } from '../text/escape-text.js'
 
 /** An actor at one end of a rule, in the form in which callers name it (T4). */
@@ -95,7 +96,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
     const named = /^([a-z]+):(.+)$/su.exec(text)
     const kind = named === null ? undefined : BY_NAME[named[1] as string]
     if (kind !== undefined)
-      return toActor(kind, await lookups.byName(kind, trimBlanks((named as RegExpExecArray)[2] ?? '')))
+      return refer(kind, await lookups.byName(kind, trimBlanks((named as RegExpExecArray)[2] ?? '')), reference, place)
   }
   if (href !== undefined && href.startsWith('/') && !looksLikeLabel(href)) {
     const kind = parseHref(href)?.kind
@@ -106,7 +107,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
         : 'This href cannot be an end of a rule.'
       throw invalid(reference, place, why)
     }
-    return toActor(kind, await lookups.byHref(kind, href))
+    return refer(kind, await lookups.byHref(kind, href), reference, place)
   }
   if (typeof reference === 'string' && !looksLikeLabel(reference))
     throw invalid(reference, place, await adviseOnForm(lookups, reference))
@@ -170,15 +171,24 @@ function nameOf(actor: Actor): string {
   return named?.name ?? ''
 }
 
+/** Returns the actor for an object. Throws invalid_actor if it is to be written into a rule and its deletion is pending. */
+function refer(kind: NamedKind, found: NamedObject, reference: ActorReference, place: ActorPlace): Actor {
+  const isWritten = place.side === 'providers' || place.side === 'consumers'
+  const pending = isWritten ? explainPending(kind, found) : undefined
+  if (pending !== undefined) throw invalid(reference, place, pending.why, pending.details)
+  return toActor(kind, found)
+}
+
 function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor {
   const selector = SELECTORS[kind] as keyof Actor
   return { [selector]: { href: toDraftHref(href), name: name ?? hostname ?? undefined } }
 }
 
-function invalid(reference: ActorReference, place: ActorPlace, why: string): ToolError {
+function invalid(reference: ActorReference, place: ActorPlace, why: string, more: ErrorDetails = {}): ToolError {
   const shown = typeof reference === 'string' ? reference : describeReference(reference)
   return new ToolError('invalid_actor', `"${shown}" cannot be used in ${place.side}${ofRule(place)}. ${why}`, {
     actor: reference,
+    ...more,
   })
 }
 
@@ -231,12 +241,15 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
   const text = typeof named === 'string' ? trimBlanks(named) : (named.href ?? '')
   if (text.startsWith('labelgroup:')) {
     return {
-      label_group: toGroup(await lookups.byName('label_groups', trimBlanks(text.slice('labelgroup:'.length)))),
+      label_group: toGroup(
+        await lookups.byName('label_groups', trimBlanks(text.slice('labelgroup:'.length))),
+        reference,
+      ),
       ...exclusion,
     }
   }
   if (parseHref(text)?.kind === 'label_groups') {
-    const group = toGroup(await lookups.byHref('label_groups', text))
+    const group = toGroup(await lookups.byHref('label_groups', text), reference)
     if (name !== undefined && name !== group.name)
       throw cannotScope(reference, `This is "${group.name}", not "${name}".`)
     return { label_group: group, ...exclusion }
@@ -250,7 +263,10 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
   throw noSuchLabel(label)
 }
 
-function toGroup(group: { href: string; key?: string; name?: string | null }) {
+/** Throws invalid_scope_label if the group's deletion is pending. */
+function toGroup(group: NamedObject & { key?: string }, reference: ActorReference) {
+  const pending = explainPending('label_groups', group)
+  if (pending !== undefined) throw cannotScope(reference, pending.why, pending.details)
   return { href: toDraftHref(group.href), key: group.key, name: group.name ?? undefined }
 }
 
@@ -269,9 +285,12 @@ function requireOneConditionPerKey(references: readonly ActorReference[], entrie
   }
 }
 
-function cannotScope(received: ActorReference, why: string): ToolError {
+function cannotScope(received: ActorReference, why: string, more: ErrorDetails = {}): ToolError {
   const shown = typeof received === 'string' ? received : describeReference(received)
-  return new ToolError('invalid_scope_label', `"${shown}" cannot be used in a scope. ${why}`, { received })
+  return new ToolError('invalid_scope_label', `"${shown}" cannot be used in a scope. ${why}`, {
+    received,
+    ...more,
+  })
 }
 
 /** Converts scopes to the form that is sent, which contains only hrefs. */

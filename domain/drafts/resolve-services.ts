@@ -1,6 +1,7 @@
 import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/errors.js'
 import type { IngressService } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
+import { explainPending } from './pending-deletion.js'
 import { ruleIndexOf } from './resolve-actors.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
@@ -52,7 +53,7 @@ export async function resolveIngressServices(
   const list = toList(references)
   if (list.length === 0) throw fail('a rule needs at least one service; {service: "All Services"} covers everything.')
   const resolved = []
-  for (const reference of list) resolved.push(await resolveOne(lookups, reference, fail))
+  for (const reference of list) resolved.push(refusePending(await resolveOne(lookups, reference, fail), fail))
   refuseMisplaced(resolved.flatMap(serviceOf), rule)
   return resolved
 }
@@ -69,7 +70,7 @@ export async function resolveEgressServices(
   const fail = failure('invalid_egress_services', rule)
   const services = []
   for (const reference of toList(references ?? [])) {
-    const resolved = await resolveOne(lookups, reference, fail)
+    const resolved = refusePending(await resolveOne(lookups, reference, fail), fail)
     if (!('service' in resolved)) throw fail('egress services are service objects; ports belong in ingress_services.')
     if (!isEgressService(resolved.service)) {
       throw fail(`service "${resolved.service.name}" names no outbound Windows process (windows_egress_services).`)
@@ -93,6 +94,13 @@ export function resolveService(
     reference,
     (message, details = {}) => new ToolError('invalid_argument', `${argument}: ${message}`, { argument, ...details }),
   )
+}
+
+/** Returns what a rule may name; throws if it is a service whose deletion is pending. */
+function refusePending(resolved: ResolvedService, fail: Fail): ResolvedService {
+  const pending = 'service' in resolved ? explainPending('services', resolved.service) : undefined
+  if (pending !== undefined) throw fail(pending.why, pending.details)
+  return resolved
 }
 
 function refuseMisplaced(services: readonly Service[], rule: RuleContext): void {
