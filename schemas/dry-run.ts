@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 
 /** The `dry_run` argument, for every tool that can show its plan (D3). */
 export const DryRunInput = {
-  dry_run: Type.Optional(Type.Boolean({ description: 'Write nothing' })),
+  dry_run: Type.Optional(Type.Boolean({ description: 'No write' })),
 }
 
 /**

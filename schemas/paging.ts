@@ -5,13 +5,13 @@ export const MAX_PAGE = 10_000
 
 /** The `fields` argument of every tool that returns rows: which of their fields to return (D131). */
 export const FieldsInput = {
-  fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these fields of each row' })),
+  fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these of each row' })),
 }
 
 /** The paging arguments of every list tool (D2). */
 export const PagingInput = {
   max_results: Type.Optional(Type.Integer({ minimum: 1, maximum: MAX_PAGE, description: 'Page size' })),
-  cursor: Type.Optional(Type.String({ description: 'From next_cursor' })),
+  cursor: Type.Optional(Type.String({ description: 'next_cursor' })),
   ...FieldsInput,
 }
 

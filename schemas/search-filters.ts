@@ -15,5 +15,5 @@ export const PolicyVersionInput = {
 
 /** The `exact` argument of every list tool with text filters. */
 export const ExactInput = {
-  exact: Type.Optional(Type.Boolean({ description: 'Match whole values' })),
+  exact: Type.Optional(Type.Boolean({ description: 'Whole values' })),
 }

@@ -13,7 +13,7 @@ export const TrafficCounts = {
   ),
   unparseable: Count('Rows in a form that the PCE does not document: counted nowhere else'),
   row_limit: Count('Most rows that a query could return'),
-  parts: Type.Optional(Count('Queries that complete: true read it in; rows of several of them count once')),
+  parts: Type.Optional(Count('Queries it was read in; rows of several of them count once')),
   raw_observations: Type.Optional(
     Count('Observations that the PCE added up to its rows; a number of neither rows nor connections'),
   ),

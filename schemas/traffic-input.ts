@@ -42,7 +42,7 @@ export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIO
 
 /** Lets queries that reach the PCE's row limit be split (D136). */
 export const CompleteInput = {
-  complete: Type.Optional(Type.Boolean({ description: 'Read past the row limit' })),
+  complete: Type.Optional(Type.Boolean({ description: 'Past the row limit' })),
 }
 
 /** How ends of flows can be named; the tool that describes it in full is the one that the others refer to. */
@@ -54,8 +54,6 @@ export const FILTER_FORMS =
  * references.
  */
 export const trafficInput = (forms: string) => ({
-  start_date: Type.String({ description: 'Date or time' }),
-  end_date: Type.String({ description: 'Inclusive' }),
   include_sources: include(forms),
   exclude_sources: exclude('Any match'),
   include_destinations: include('Also FQDN'),

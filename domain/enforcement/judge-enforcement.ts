@@ -1,3 +1,4 @@
+import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 import { portName } from '../inventory/protocols.js'
 import { directionOf } from '../policy/judge-mode.js'
@@ -73,7 +74,7 @@ export async function judgeEnforcement(
   ctx: JudgingContext,
   chosen: ChosenWorkloads,
   to: EnforcementMode,
-  { days, complete }: { days: number; complete: boolean | undefined },
+  { window, complete }: { window: TrafficWindow; complete: boolean | undefined },
 ): Promise<EnforcementTraffic | string> {
   const connections = countsOf(MODE_EFFECTS)
   const changes = new Map<string, Omit<TrafficChange, 'workloads'> & { workloads: Set<string> }>()
@@ -102,7 +103,7 @@ export async function judgeEnforcement(
     }
   }
 
-  const reads = await judgeChangedFlows(ctx, endsOf(chosen, to), { name: 'mcp-enforcement', days, complete }, take)
+  const reads = await judgeChangedFlows(ctx, endsOf(chosen, to), { name: 'mcp-enforcement', window, complete }, take)
   if (typeof reads === 'string') return reads
   return {
     reads,

@@ -7,7 +7,7 @@ import { parseHref, toActiveHref } from '../inventory/parse-href.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
-import { lookbackWindow } from '../traffic/traffic-window.js'
+import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { addressesOf } from './find-members.js'
 import type { AskedService } from './judge-pair.js'
 import type { AskedEnd } from './resolve-end.js'
@@ -41,7 +41,7 @@ const MOST_ROWS = 10_000
 const MOST_PROGRAMS = 5
 
 /**
- * Queries the traffic of one service between two ends in the last `days` days.
+ * Queries the traffic of one service between two ends in a window.
  * @throws whatever reading traffic throws.
  */
 export async function observeFlow(
@@ -50,7 +50,7 @@ export async function observeFlow(
   labels: LabelIndex,
   ends: { source: AskedEnd; destination: AskedEnd },
   { port, proto }: AskedService,
-  days: number,
+  window: TrafficWindow,
 ): Promise<Observed> {
   const encoder = createFlowEncoder(labels)
   const read = createConversationReader(ctx, encoder)
@@ -62,7 +62,7 @@ export async function observeFlow(
   const outcome = await read(
     {
       name: `mcp-${name}`,
-      window: lookbackWindow(ctx.now(), days),
+      window,
       filters: { sources: side(ends.source), destinations: side(ends.destination) },
       services: { include: [{ proto, ...(port !== null && { port }) }], exclude: [] },
       maxResults: MOST_ROWS,

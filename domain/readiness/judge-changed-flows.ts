@@ -14,7 +14,7 @@ import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
 import { createConversationReader } from '../traffic/read-flows.js'
-import { lookbackWindow } from '../traffic/traffic-window.js'
+import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { readPolicyInForce } from './tally-decisions.js'
 
 /**
@@ -74,7 +74,7 @@ type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules'>
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic of the changed ends over the last `days` and passes each group of rows to `take` with its
+ * Reads the traffic of the changed ends in the window and passes each group of rows to `take` with its
  * judgement, which is based on the active policy and on the PCE's own decisions (D78). Resolves with the details of the
  * inbound and the outbound read. If the traffic could not be read, resolves with a sentence that says why, and `take`
  * is not called. Rejects when cancelled.
@@ -84,7 +84,7 @@ export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signa
 export async function judgeChangedFlows(
   ctx: JudgingContext,
   ends: ChangedEnds,
-  { name, days, complete }: { name: string; days: number; complete: boolean | undefined },
+  { name, window, complete }: { name: string; window: TrafficWindow; complete: boolean | undefined },
   take: (flow: JudgedFlow) => void,
 ): Promise<BothWays | string> {
   const { pce, signal } = ctx
@@ -111,7 +111,7 @@ export async function judgeChangedFlows(
     const destinations = new Set<number>()
     let repeated = 0
     const read = createConversationReader(ctx, encoder, complete)
-    const request = { name, window: lookbackWindow(ctx.now(), days) }
+    const request = { name, window }
     const inbound = await read({ ...request, filters: { sources: anything(), destinations: filter } }, (row) => {
       destinations.add(row.dst)
       keep('dst', row)

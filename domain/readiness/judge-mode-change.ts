@@ -1,3 +1,4 @@
+import { lookbackWindow } from '../traffic/traffic-window.js'
 import { portName } from '../inventory/protocols.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
@@ -53,7 +54,7 @@ export async function judgeModeChange(
     to: change.to,
     changeOf: (end: Parameters<typeof ends.isOwn>[0]) => (ends.isOwn(end) ? change : null),
   }
-  const how = { name: 'mcp-mode-change', days: MODE_CHANGE_DAYS, complete }
+  const how = { name: 'mcp-mode-change', window: lookbackWindow(ctx.now(), MODE_CHANGE_DAYS), complete }
   const reads = await judgeChangedFlows(ctx, changed, how, (flow) => {
     const { effect } = flow
     if (flow.isByRules) assumed.add(flow.undecided, flow.source, flow.destination)

@@ -1,3 +1,4 @@
+import { PceApiError, PceError } from '../../pce-client/index.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
@@ -10,7 +11,7 @@ import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'
 import { countReports, mergeReports } from './pair-reports.js'
 import { takeFromOutside, type SeenFromOutside } from './seen-from-outside.js'
-import { readInParts } from './read-parts.js'
+import { isLonger, LONGEST_QUERY_DAYS, readInParts } from './read-parts.js'
 import type { TrafficFilters } from './resolve-filters.js'
 import type { TrafficWindow } from './traffic-window.js'
 
@@ -39,8 +40,15 @@ export interface FlowsRead {
   window: TrafficWindow
   /** The row limit that was sent with each query. */
   rowLimit: number
-  /** The number of queries whose rows make up the answer, if completeness was requested (D136); otherwise null. */
+  /**
+   * The number of queries whose rows make up the answer, if completeness was requested (D136) or the window is longer
+   * than one query may be; otherwise null.
+   */
   parts: number | null
+  /** Whether queries that reached the row limit were divided. */
+  divides: boolean
+  /** The number of rows that two of the queries may have counted (P85). */
+  overlapping: number
   /** The rows the PCE returned, including unreadable ones. A row that occurred in several parts counts once. */
   pceFlows: number
   /** The rows that were analysed: readable, and accepted by the filters that this server applies. */
@@ -126,15 +134,27 @@ function createReader(
     }
     const { name, draftDecisions } = request
     const asked = { name, query: toQuery(request, rowLimit), keeps: filters?.keeps, draftDecisions }
-    const { parts, full, repeated, ...read } = complete
-      ? await readInParts(ctx, ask, asked, count)
-      : readWhole(await ask(asked, count))
+    const readAtMost = async (longestDays: number) =>
+      complete || isLonger(asked.query, longestDays)
+        ? readInParts(ctx, ask, asked, count, { divides: complete, longestDays })
+        : readWhole(await ask(asked, count))
+    const { parts, full, repeated, overlapping, ...read } = await readAtMost(LONGEST_QUERY_DAYS).catch(
+      async (error: unknown) => {
+        // A PCE that takes only shorter windows refuses before it sends a row.
+        if (!(error instanceof PceApiError) || error.status !== 406 || rows > 0) throw error
+        const days = await readLongestDays(ctx)
+        if (days === null || days >= LONGEST_QUERY_DAYS || !isLonger(asked.query, days)) throw error
+        return readAtMost(days)
+      },
+    )
     const seenFromOutside = await outside.finish()
     await workInTurns(sink.finish(), ctx.signal)
     return {
       window,
       rowLimit,
       parts,
+      divides: complete,
+      overlapping,
       full,
       rows,
       pceFlows: read.pceFlows - repeated,
@@ -153,7 +173,23 @@ function createReader(
   }
 }
 
-const readWhole = (asked: FlowsAsked) => ({ ...asked, parts: null, full: asked.isFull ? 1 : 0, repeated: 0 })
+/** Returns the most days of one traffic query, as the settings of this PCE say (P25); null if they do not say. */
+async function readLongestDays({ pce, signal }: AskContext): Promise<number | null> {
+  const settings = await pce.orgSettings.get('draft', null, { signal }).catch((error: unknown) => {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return []
+  })
+  const days = settings[0]?.max_explorer_query_timespan_days
+  return typeof days === 'number' && days >= 1 ? Math.floor(days) : null
+}
+
+const readWhole = (asked: FlowsAsked) => ({
+  ...asked,
+  parts: null,
+  full: asked.isFull ? 1 : 0,
+  repeated: 0,
+  overlapping: 0,
+})
 
 function toQuery(request: FlowRequest, rowLimit: number): TrafficQuery {
   const { window, filters, services, decisions } = request
@@ -222,7 +258,7 @@ export function coverageNote(read: FlowsRead): string {
   const { unparseable, appliedToRows, silentRegions, announced, seenFromOutside } = read
   return [
     describeLimit(read),
-    describeLength(read),
+    describeOverlap(read),
     silentRegions.length > 0
       ? `${silentRegions.join(', ')} did not answer: all counts are lower bounds, without the traffic there.`
       : '',
@@ -256,21 +292,17 @@ function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead
     : 'Conversations that both ends reported count once, with the greater number of connections.'
 }
 
-function describeLimit({ full, parts }: FlowsRead): string {
+function describeLimit({ full, parts, divides }: FlowsRead): string {
   if (full === 0) return ''
-  return parts === null
+  return !divides
     ? 'The row limit was reached, so all counts are lower bounds; complete: true reads the rest, or narrow the window or the filters.'
-    : `The row limit was reached in ${full} of ${countOf(parts, 'part')}, so all counts are lower bounds; narrow the window or the filters.`
+    : `The row limit was reached in ${full} of ${countOf(parts ?? 1, 'part')}, so all counts are lower bounds; narrow the window or the filters.`
 }
 
-/** The longest time that a PCE with default settings answers for in one query (P25). */
-const LONGEST_WINDOW_DAYS = 97
-
-function describeLength({ window }: FlowsRead): string {
-  const days = Math.ceil((Date.parse(window.end) - Date.parse(window.start)) / 86_400_000)
-  return days > LONGEST_WINDOW_DAYS
-    ? `A PCE answers for at most about ${LONGEST_WINDOW_DAYS} days at once (P25); of these ${days} days it may leave some out.`
-    : ''
+function describeOverlap({ overlapping }: FlowsRead): string {
+  return overlapping === 0
+    ? ''
+    : `${countOf(overlapping, 'row')} reached over a time at which the window was cut, because a PCE answers for a limited time at once: two queries may have counted ${overlapping === 1 ? 'it' : 'them'}.`
 }
 
 /**

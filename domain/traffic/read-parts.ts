@@ -1,4 +1,5 @@
 import { PceError } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
@@ -14,6 +15,10 @@ const AIM = 0.85
 const LONGER = 8
 /** The size of the sample that shows how a query is best divided. */
 const SAMPLE_ROWS = 10_000
+/** The longest time, in days, that a PCE with default settings answers for in one query (P25). */
+export const LONGEST_QUERY_DAYS = 97
+/** The most such times that one call reads, which is more than 16 years. */
+const MOST_PIECES = 64
 
 /** A part of the query that has not been read yet: a window in milliseconds, both ends included. */
 interface Slice {
@@ -35,11 +40,41 @@ export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
   full: number
   /** The number of rows that occurred in more than one of these queries. */
   repeated: number
+  /** The number of rows that reach over a time at which the window had to be cut, so that both sides may count them. */
+  overlapping: number
+}
+
+/** Returns true if a query is for more than this many days. */
+export const isLonger = ({ start_date: start, end_date: end }: TrafficQuery, days: number): boolean =>
+  Date.parse(end) - Date.parse(start) > days * UNITS[0]
+
+/**
+ * Cuts a window at midnights (UTC) into pieces of about equal length, each at most `longest` days long; the earliest
+ * piece comes first.
+ * @throws {ToolError} invalid_window if there would be more pieces than one call reads.
+ */
+function cutToQueries(start: number, end: number, longest: number): { start: number; end: number }[] {
+  const [day] = UNITS
+  const first = beginOf(start, day)
+  const days = (beginOf(end, day) - first) / day + 1
+  if (end - start <= longest * day) return [{ start, end }]
+  const count = Math.ceil(days / longest)
+  if (count > MOST_PIECES)
+    throw new ToolError(
+      'invalid_window',
+      `The window has ${days} days; give a start_date at most ${MOST_PIECES * longest} days before its end.`,
+      { argument: 'start_date', days, maximum_days: MOST_PIECES * longest },
+    )
+  const length = Math.ceil(days / count) * day
+  return Array.from({ length: Math.ceil((days * day) / length) }, (_, at) => ({
+    start: at === 0 ? start : first + at * length,
+    end: Math.min(end, first + (at + 1) * length - 1),
+  }))
 }
 
 /**
- * Reads a query that may have more rows than the PCE returns at once. The query is divided until every part is complete
- * (D136), by time first, then by what the PCE can filter by. The latest traffic is read first, and the rows of a part
+ * Reads a query that may be for a longer time, or have more rows, than the PCE answers at once. A window that is too long
+ * (`longestDays`) is always cut. With `divides`, the query is divided further until every part is complete (D136), by time first, then by what the PCE can filter by. The latest traffic is read first, and the rows of a part
  * are passed on once the part is known to be complete. A row that occurs in several parts is passed on with each of
  * them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
  * @throws whatever `ask` throws.
@@ -49,13 +84,14 @@ export async function readInParts(
   ask: FlowAsker,
   { query: whole, ...question }: FlowQuestion,
   take: (row: FlowRow) => void,
+  { divides, longestDays }: { divides: boolean; longestDays: number },
 ): Promise<PartsRead> {
   const { trafficMaxParts: most, trafficQueryTimeoutSeconds: seconds } = ctx.limits
   const startedAt = ctx.now()
   const held = holdRows()
   const seen = createSeenRows()
   const silent = new Set<string>()
-  const result = { parts: 0, full: 0, repeated: 0, pceFlows: 0, unparseable: 0 }
+  const result = { parts: 0, full: 0, repeated: 0, overlapping: 0, pceFlows: 0, unparseable: 0 }
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
   /** The most rows one query can return, as far as the answers have shown. */
@@ -63,16 +99,14 @@ export async function readInParts(
   /** True while this PCE has returned only rows that lie in the requested window. */
   let isCutExact = true
 
-  const left: Slice[] = [
-    {
-      query: whole,
-      start: Date.parse(whole.start_date),
-      end: Date.parse(whole.end_date),
-      unit: 0,
-      length: null,
-      byFilters: false,
-    },
-  ]
+  const wholeStart = Date.parse(whole.start_date)
+  const left = cutToQueries(wholeStart, Date.parse(whole.end_date), longestDays).map((piece): Slice => ({
+    query: whole,
+    ...piece,
+    unit: 0,
+    length: null,
+    byFilters: false,
+  }))
 
   const askFor = async (query: TrafficQuery, from: number, to: number, more: Partial<FlowQuestion>) => {
     const deadlineSeconds = seconds - (ctx.now() - startedAt) / 1000
@@ -82,11 +116,13 @@ export async function readInParts(
         `the traffic queries were given up after ${seconds} s and ${countOf(result.parts, 'part')}`,
       )
     let earliest = Infinity
+    let earlier = 0
     held.clear()
     const window = { start_date: toTimestamp(from), end_date: toTimestamp(to) }
     const hold = (row: FlowRow, isWanted: boolean) => {
       held.add(row, isWanted)
       if (row.first < earliest) earliest = row.first
+      if (row.first < from && isWanted) earlier += 1
     }
     // Rows that the server's own filters reject are held as well, because they are part of the PCE's row count and must
     // be counted once, too.
@@ -96,7 +132,7 @@ export async function readInParts(
       { prefix, drop, ...question, ...more, query: { ...query, ...more.query, ...window }, deadlineSeconds },
       (row) => hold(row, true),
     )
-    return { ...asked, isFull: asked.isFull || asked.announced !== null, earliest }
+    return { ...asked, isFull: asked.isFull || asked.announced !== null, earliest, earlier }
   }
 
   /**
@@ -126,7 +162,7 @@ export async function readInParts(
     const { query, start, end, length } = slice
     const size = UNITS[slice.unit]!
     // How many parts this slice may become, if every other remaining slice needs at least one.
-    const room = most - result.parts - left.length
+    const room = divides ? most - result.parts - left.length : 0
     const mayCut = room > 1 && isCutExact && length !== null
     const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start
     let asked = await askFor(query, from, end, { skipFull: room > 1 })
@@ -144,6 +180,7 @@ export async function readInParts(
 
     result.parts += 1
     if (asked.isFull) result.full += 1
+    if (from > wholeStart) result.overlapping += asked.earlier
     result.pceFlows += asked.pceFlows
     result.unparseable += asked.unparseable
     for (const region of asked.silentRegions) silent.add(region)

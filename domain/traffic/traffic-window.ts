@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
+import { countOf } from '../text/describe-numbers.js'
 
 /** The time window of a traffic query: RFC 3339 in UTC, both ends included. */
 export interface TrafficWindow {
@@ -103,15 +104,51 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
 export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days back' }))
 
+/** The arguments for the window of a tool that reads traffic: a number of days back from now, or dates. */
+export const windowInput = (days: number) => ({
+  lookback_days: lookbackDays(days),
+  start_date: Type.Optional(Type.String({ description: 'From' })),
+  end_date: Type.Optional(Type.String({ description: 'To' })),
+})
+
+/** What a caller of such a tool gave. */
+export interface WindowChoice {
+  lookback_days?: number
+  start_date?: string
+  end_date?: string
+}
+
+/** The window that a caller chose, with the number of days that its start lies back. */
+export interface ChosenWindow {
+  window: TrafficWindow
+  days: number
+  /** The window in words, to follow "the traffic of". */
+  period: string
+}
+
 /**
- * Returns the window of a tool that takes dates or a number of days. It starts at `start_date`, or `days` days before
- * now, and ends at `end_date`, or at the end of today. Days always count back from now, whatever the end is (D4).
- * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that `days`
- * gives.
+ * Returns the window of a tool that takes dates or a number of days. It starts at `start_date`, or `lookback_days`
+ * (`days` without them) before now, and ends at `end_date`, or at the end of today. Days always count back from now,
+ * whatever the end is (D4).
+ * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that the days
+ * give.
  */
-export function windowOfDatesOrDays(
+export function chooseWindow(now: number, choice: WindowChoice, days: number): ChosenWindow {
+  const { start_date: start, end_date: end, lookback_days: back = days } = choice
+  const last = `the last ${countOf(back, 'day')}`
+  if (start === undefined && end === undefined) return { window: lookbackWindow(now, back), days: back, period: last }
+  const window = windowOfDates(now, { start, end }, back)
+  const midnight = (instant: number) => Math.floor(instant / DAY_MS)
+  return {
+    window,
+    days: Math.max(0, midnight(now) - midnight(Date.parse(window.start))),
+    period: `${window.start} to ${window.end}`,
+  }
+}
+
+function windowOfDates(
   now: number,
-  { start_date: start, end_date: end }: { start_date?: string; end_date?: string },
+  { start, end }: { start: string | undefined; end: string | undefined },
   days: number,
 ): TrafficWindow {
   const lookback = lookbackWindow(now, days)

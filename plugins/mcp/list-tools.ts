@@ -126,8 +126,13 @@ const withoutBounds = (schema: object): unknown =>
       (keyword === 'default' && (value === false || (typeof value === 'string' && !('enum' in part)))),
   )
 
-/** Shorter parts are not worth two references and a definition. */
-const MIN_BYTES = 90
+/** The bytes of a reference, and those of a definition beside the part itself. */
+const REFERENCE_BYTES = 23
+const DEFINITION_BYTES = 20
+
+/** Whether a part of this length is shorter as one definition with a reference wherever it occurs. */
+const isWorthSharing = (length: number, times: number): boolean =>
+  (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
 
 /**
  * The same schema, with parts that occur more than once defined once (`$defs`, JSON Schema 2020-12, core 8.2.4). For
@@ -150,7 +155,7 @@ function shareParts(schema: Schema): Schema {
   const share = (part: unknown): unknown => {
     if (!isPart(part)) return mapParts(part, share)
     const text = JSON.stringify(part)
-    if ((counts.get(text) ?? 0) < 2 || text.length < MIN_BYTES) return mapParts(part, share)
+    if (!isWorthSharing(text.length, counts.get(text) ?? 0)) return mapParts(part, share)
     let name = names.get(text)
     if (name === undefined) {
       names.set(text, (name = `p${names.size + 1}`))

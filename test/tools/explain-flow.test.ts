@@ -108,6 +108,7 @@ t.test('why is this blocked?', async (t) => {
       rules_total: 0,
       observed: {
         days: 7,
+        window: { start: '2026-06-08T00:00:00Z', end: '2026-06-15T23:59:59Z' },
         connections: { blocked: 9 },
         first_detected: '2026-06-14T01:00:00Z',
         last_detected: '2026-06-14T01:00:00Z',

@@ -85,14 +85,18 @@ t.test('answers that only other PCEs give', async (t) => {
     t.notOk('data_span' in (await inside.ok(SUMMARY, WEEK)), 'a row without times says nothing about them')
   })
 
-  await t.test('a window longer than a PCE answers for', async (t) => {
-    const bench = await scripted(t, [flow(a, b)])
-    const note = async (end: string) =>
-      (await bench.ok(SUMMARY, { start_date: '2026-01-01', end_date: end })).totals.coverage_note
-    t.equal(await note('2026-04-07'), undefined)
+  await t.test('a row that reaches over a cut of a window too long for one query', async (t) => {
+    const first = '2026-01-01T00:00:00Z'
+    const row = flow(a, b, { timestamp_range: { first_detected: first, last_detected: '2026-04-08T00:00:00Z' } })
+    const bench = await scripted(t, [row])
+    const totals = async (end: string) => (await bench.ok(SUMMARY, { start_date: '2026-01-01', end_date: end })).totals
+    const alone = await totals('2026-04-07')
+    t.same([alone.parts, alone.connections, alone.coverage_note], [undefined, 1, undefined])
+    const cut = await totals('2026-04-08')
+    t.same([cut.parts, cut.rows, cut.connections], [2, 1, 2])
     t.equal(
-      await note('2026-04-08'),
-      'A PCE answers for at most about 97 days at once (P25); of these 98 days it may leave some out.',
+      cut.coverage_note,
+      '1 row reached over a time at which the window was cut, because a PCE answers for a limited time at once: two queries may have counted it.',
     )
   })
 

@@ -6,7 +6,7 @@ import { WorkloadChoiceInput } from '../../schemas/workload-choice.js'
 import { chooseWorkloads } from '../../domain/enforcement/choose-workloads.js'
 import { judgeEnforcement } from '../../domain/enforcement/judge-enforcement.js'
 import { MODE_CHANGE_DAYS } from '../../domain/readiness/judge-mode-change.js'
-import { lookbackDays } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { EnforcementOutput, showEnforcement } from '../answers/enforcement/show-enforcement.js'
 import { defineTool } from '../define.js'
 
@@ -28,7 +28,7 @@ export default defineTool({
     {
       ...WorkloadChoiceInput,
       enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to judge' }),
-      lookback_days: lookbackDays(MODE_CHANGE_DAYS),
+      ...windowInput(MODE_CHANGE_DAYS),
       ...CompleteInput,
       detail_level: DetailLevel('full: longer lists'),
     },
@@ -37,10 +37,11 @@ export default defineTool({
   output: EnforcementOutput,
   example: { app_name: 'payments', env_name: 'prod', enforcement_mode: 'full' },
   async handler(args, ctx): Promise<Static<typeof EnforcementOutput>> {
-    const { enforcement_mode: to, lookback_days: days = MODE_CHANGE_DAYS, complete } = args
+    const { enforcement_mode: to, complete } = args
+    const { window, period } = chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
     const chosen = await chooseWorkloads(ctx, args)
-    const traffic = await judgeEnforcement(ctx, chosen, to, { days, complete })
+    const traffic = await judgeEnforcement(ctx, chosen, to, { window, complete })
     const showing = { detail: args.detail_level ?? ('standard' as const), limits: ctx.limits }
-    return showEnforcement({ chosen, to, days, traffic }, showing)
+    return showEnforcement({ chosen, to, period, traffic }, showing)
   },
 })

@@ -16,7 +16,7 @@ import { judgeEnforcement } from '../../domain/enforcement/judge-enforcement.js'
 import { planRequests, setModes } from '../../domain/enforcement/set-modes.js'
 import { requireApproved } from '../../domain/policy/require-approved.js'
 import { MODE_CHANGE_DAYS } from '../../domain/readiness/judge-mode-change.js'
-import { lookbackDays } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput, type TrafficWindow } from '../../domain/traffic/traffic-window.js'
 import type { Enforcement } from '../answers/enforcement/describe-enforcement.js'
 import { ModesSetOutput, previewModes, showModesSet, showPlannedModes } from '../answers/enforcement/show-modes-set.js'
 import { defineTool } from '../define.js'
@@ -28,7 +28,7 @@ const input = Type.Object(
   {
     ...WorkloadChoiceInput,
     enforcement_mode: StringEnum(ENFORCEMENT_MODES, { description: 'The mode to set' }),
-    lookback_days: lookbackDays(MODE_CHANGE_DAYS),
+    ...windowInput(MODE_CHANGE_DAYS),
     ...CompleteInput,
     ...DryRunInput,
   },
@@ -84,10 +84,11 @@ async function choose(ctx: ToolContext<true>, choice: WorkloadChoice): Promise<C
 }
 
 async function judge(ctx: ToolContext<true>, args: Arguments): Promise<Enforcement> {
-  const { enforcement_mode: to, lookback_days: days = MODE_CHANGE_DAYS, complete } = args
+  const { enforcement_mode: to, complete } = args
+  const { window, period } = chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
   const chosen = await choose(ctx, args)
-  const traffic = await judgeChange(ctx, chosen, to, { days, complete })
-  return { chosen, to, days, traffic }
+  const traffic = await judgeChange(ctx, chosen, to, { window, complete })
+  return { chosen, to, period, traffic }
 }
 
 /** Judges the effect on traffic. Reads none if no mode changes. */
@@ -95,7 +96,7 @@ function judgeChange(
   ctx: ToolContext<true>,
   chosen: ChosenWorkloads,
   to: EnforcementMode,
-  how: { days: number; complete: boolean | undefined },
+  how: { window: TrafficWindow; complete: boolean | undefined },
 ): Promise<Enforcement['traffic']> {
   if (planRequests(chosen, to).length === 0) return Promise.resolve('No mode changes, so no traffic was read.')
   return judgeEnforcement(reading(ctx), chosen, to, how)

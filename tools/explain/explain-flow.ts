@@ -27,6 +27,8 @@ import {
 } from '../answers/explain/show-found-rule.js'
 import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
 import { doubtStrangers, reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { TrafficCounts } from '../../schemas/traffic-counts.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
@@ -87,6 +89,7 @@ const output = Type.Object({
     Type.Object(
       {
         days: Type.Integer({ description: 'Days back' }),
+        window: TrafficCounts.window,
         connections: Type.Record(Type.String(), Type.Integer(), { description: 'By decision of the PCE' }),
         first_detected: Type.Optional(Type.String()),
         last_detected: Type.Optional(Type.String()),
@@ -127,8 +130,9 @@ export default defineTool({
   input: Type.Object(
     {
       ...FlowInput,
+      ...windowInput(DEFAULT_DAYS),
       lookback_days: Type.Optional(
-        Type.Integer({ minimum: 0, maximum: 90, default: DEFAULT_DAYS, description: 'Of traffic; 0: none' }),
+        Type.Integer({ minimum: 0, maximum: 365, default: DEFAULT_DAYS, description: 'Of traffic; 0: none' }),
       ),
     },
     { additionalProperties: false },
@@ -136,7 +140,9 @@ export default defineTool({
   output,
   example: { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp', lookback_days: 1 },
   async handler(args, ctx): Promise<Output> {
-    const { lookback_days: days = DEFAULT_DAYS, ...asked } = args
+    const { lookback_days: back, start_date: start, end_date: end, ...asked } = args
+    const observes = back !== 0 || start !== undefined || end !== undefined
+    const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const flow = await judgeFlow(ctx, asked)
     const { verdict, judges, service, versions, ends } = flow
     const shown = verdict.rules.slice(0, MOST_RULES)
@@ -156,7 +162,7 @@ export default defineTool({
       [...shown, ...misses].map(({ held }) => held),
     )
     const authors = await loadAuthorNames(ctx.pce, authorsOf(shown), ctx.signal)
-    const observed = days === 0 ? null : await observeFlow(ctx, NAME, flow.labels, ends, service, days)
+    const observed = observes ? await observeFlow(ctx, NAME, flow.labels, ends, service, window) : null
     const rules = shown.map((rule) => showFoundRule(rule, names, authors, check, verdict.judged))
     const byRules = tellWhileOffline(tellVerdicts(verdict, versions.draft !== versions.active, names), flow)
     const told = doubtStrangers(byRules, observed?.strangers ?? [])
@@ -244,6 +250,7 @@ function showObserved(
     .join(' ')
   return {
     days,
+    window: read.window,
     connections: decisions,
     ...(first !== null && { first_detected: first }),
     ...(last !== null && { last_detected: last }),

@@ -4,6 +4,7 @@ import { Counts, StringEnum } from '../../schemas/common.js'
 import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { LabelKeys, WorkloadSelection } from '../../schemas/workload-selection.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -20,7 +21,7 @@ import { workInTurns } from '../../domain/text/pace-work.js'
 import { anything } from '../../domain/traffic/applications.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput, type TrafficWindow } from '../../domain/traffic/traffic-window.js'
 import { answerBudget, rowsWithin } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -81,6 +82,7 @@ const output = Type.Object({
     ),
   ),
   look_alikes_total: Type.Optional(Type.Integer({ description: 'All there are, shown or not' })),
+  window: Type.Optional(TrafficCounts.window),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What the suggestions lack' })),
 })
 
@@ -105,7 +107,7 @@ export default defineTool({
       suggest_from: Type.Optional(
         Type.Array(StringEnum(SOURCES), { maxItems: 3, description: 'Default all; [] for none' }),
       ),
-      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...windowInput(DEFAULT_DAYS),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -114,7 +116,9 @@ export default defineTool({
   example: { missing: ['role', 'app'], managed: true },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, ...question } = args
-    const { missing: asked, suggest_from: sources = SOURCES, lookback_days: days = DEFAULT_DAYS, ...filters } = question
+    const { missing: asked, suggest_from: sources = SOURCES, ...rest } = question
+    const { lookback_days: _days, start_date: _start, end_date: _end, ...filters } = rest
+    const { window } = chooseWindow(ctx.now(), question, DEFAULT_DAYS)
     const select = selectFields(fields, Row)
     const position = await decodeCursor(ctx, NAME, question, cursor)
     const index = await loadLabels(ctx.pce, ctx)
@@ -189,8 +193,8 @@ export default defineTool({
         },
       )
     const isWhole = !isNeeded || (await see()).isWhole
-    const warnings =
-      subjects.length > 0 && sources.includes('traffic') ? await readPeers(ctx, index, subjects, suggester, days) : []
+    const readsTraffic = subjects.length > 0 && sources.includes('traffic')
+    const warnings = readsTraffic ? await readPeers(ctx, index, subjects, suggester, window) : []
     if (!isWhole)
       warnings.push(
         'The PCE did not give the whole list of workloads: suggestions and look-alikes rest on a part of it.',
@@ -225,6 +229,7 @@ export default defineTool({
       ...(leftOut.left > 0 && { kubernetes_workloads_left_out: leftOut.left }),
       missing_by_key,
       ...(isFirst && (await lookAlikes(index, uses, ctx))),
+      ...(readsTraffic && { window }),
       ...(warnings.length > 0 && { warnings }),
     }
     const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
@@ -268,13 +273,13 @@ async function readPeers(
   index: LabelIndex,
   subjects: readonly Subject[],
   suggester: ReturnType<typeof createSuggester>,
-  days: number,
+  window: TrafficWindow,
 ): Promise<string[]> {
   const own = new Set(subjects.map(({ href }) => href))
   const ours = { include: subjects.map(({ href }) => [{ workload: { href } }]), exclude: [] }
   const encoder = createFlowEncoder(index)
   const read = createFlowReader(ctx, encoder)
-  const request = { name: 'mcp-unlabelled-workloads', window: lookbackWindow(ctx.now(), days) }
+  const request = { name: 'mcp-unlabelled-workloads', window }
   const see = (subject: number, peer: number) => {
     const [end, other] = [encoder.ends.end(subject), encoder.ends.end(peer)]
     if (end.workload === null || !own.has(end.workload) || other.workload === null) return

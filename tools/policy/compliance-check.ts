@@ -18,7 +18,7 @@ import {
   type CheckVerdict,
 } from '../../domain/compliance/verdict.js'
 import { Reading } from '../../domain/traffic/read-flows.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 
 const DEFAULT_DAYS = 30
@@ -73,7 +73,7 @@ export default defineTool({
       ),
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),
-      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
     },
     { additionalProperties: false },
@@ -81,10 +81,11 @@ export default defineTool({
   output,
   example: { framework: 'pci-dss', app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const { framework: id = 'general', lookback_days: days = DEFAULT_DAYS } = args
+    const { framework: id = 'general' } = args
+    const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const named = await resolveApplication(ctx, args)
     const [app = null, env = null] = ['app', 'env'].map((key) => named.find((label) => label.key === key))
-    const assessment: Assessment = { app, env, window: lookbackWindow(ctx.now(), days) }
+    const assessment: Assessment = { app, env, window }
     const { name, document, checks } = FRAMEWORKS[id]
 
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])

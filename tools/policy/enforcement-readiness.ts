@@ -4,7 +4,7 @@ import { defineTool } from '../define.js'
 import { countModes } from '../../domain/inventory/workloads.js'
 import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
@@ -31,7 +31,7 @@ export default defineTool({
     {
       app_name: Type.String({ minLength: 1, description: 'app label' }),
       env_name: Type.String({ minLength: 1, description: 'env label' }),
-      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
     },
     { additionalProperties: false },
@@ -40,7 +40,7 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof ReadinessOutput>> {
     const { pce, signal } = ctx
-    const days = args.lookback_days ?? DEFAULT_DAYS
+    const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const labels = await resolveApplication(ctx, args)
     const [index, { items: workloads, ...pods }, draft, active] = await Promise.all([
       loadLabels(pce, ctx),
@@ -50,7 +50,6 @@ export default defineTool({
     ])
     const encoder = createFlowEncoder(index)
     const traffic = collectReadiness(encoder, workloads)
-    const window = lookbackWindow(ctx.now(), days)
     const read = createConversationReader(ctx, encoder, args.complete)
     const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
     return showReadiness({

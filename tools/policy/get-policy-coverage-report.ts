@@ -4,7 +4,7 @@ import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { fetchWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
@@ -29,7 +29,7 @@ export default defineTool({
     {
       app_name: Type.String({ minLength: 1, description: 'app label' }),
       env_name: Type.String({ minLength: 1, description: 'env label' }),
-      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...windowInput(DEFAULT_DAYS),
       ...CompleteInput,
       detail_level: DetailLevel('full: more rows'),
     },
@@ -39,7 +39,7 @@ export default defineTool({
   example: { app_name: 'payments', env_name: 'prod' },
   async handler(args, ctx): Promise<Static<typeof CoverageOutput>> {
     const { pce } = ctx
-    const days = args.lookback_days ?? DEFAULT_DAYS
+    const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const labels = await resolveApplication(ctx, args)
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
@@ -47,7 +47,7 @@ export default defineTool({
     const weakly = countWeaklyAllowed(encoder, workloads)
     const request = {
       name: 'mcp-policy-coverage',
-      window: lookbackWindow(ctx.now(), days),
+      window,
       draftDecisions: true,
     }
     const reads = await readBothWays(

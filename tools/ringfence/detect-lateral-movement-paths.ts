@@ -8,7 +8,7 @@ import { defineTool } from '../define.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import {
   collectAppGraph,
   collectEdgePorts,
@@ -60,7 +60,7 @@ export default defineTool({
     {
       app_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
       env_name: Type.Optional(Type.String({ minLength: 1, description: 'Start' })),
-      lookback_days: lookbackDays(LOOKBACK_DAYS),
+      ...windowInput(LOOKBACK_DAYS),
       target: Type.Optional(Type.Union(ApplicationReference.anyOf, { description: 'End: app|env, app=X or env=X' })),
       max_hops: Type.Optional(Type.Integer({ minimum: 1, maximum: 10, default: MAX_HOPS, description: 'Of a path' })),
       detail_level: DetailLevel('full: more rows'),
@@ -71,7 +71,7 @@ export default defineTool({
   output,
   example: { app_name: 'payments', env_name: 'prod', max_hops: 3 },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const days = args.lookback_days ?? LOOKBACK_DAYS
+    const { window, days } = chooseWindow(ctx.now(), args, LOOKBACK_DAYS)
     const { target: askedTarget } = args
     const maxHops = args.max_hops ?? MAX_HOPS
     const resolve = async (): Promise<MovementQuestion> => ({
@@ -91,7 +91,7 @@ export default defineTool({
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-lateral-movement', window: lookbackWindow(ctx.now(), days), decisions: JUDGED_DECISIONS }, (row) => {
+    )({ name: 'mcp-lateral-movement', window, decisions: JUDGED_DECISIONS }, (row) => {
       const isOpen = row.decision !== blocked
       if (isOpen) unlabelled?.add(row)
       const edge = graph.add(row)

@@ -6,7 +6,7 @@ import { defineTool } from '../define.js'
 import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { collectAppGraph, collectConsumption } from '../../domain/dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
 import { InfrastructureResult, showInfrastructure, Tiers } from '../answers/dependency-map/show-infrastructure.js'
@@ -51,7 +51,7 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
-      lookback_days: lookbackDays(LOOKBACK_DAYS),
+      ...windowInput(LOOKBACK_DAYS),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge' })),
       top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Rows to show' })),
       production_envs: Type.Optional(
@@ -69,7 +69,7 @@ export default defineTool({
   output,
   example: { lookback_days: 30, top_n: 5 },
   async handler(args, ctx): Promise<Static<typeof output>> {
-    const days = args.lookback_days ?? LOOKBACK_DAYS
+    const { window, days } = chooseWindow(ctx.now(), args, LOOKBACK_DAYS)
     const minConnections = args.min_connections ?? 1
     const productionEnvs = args.production_envs ?? PRODUCTION_ENVS
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
@@ -80,7 +80,7 @@ export default defineTool({
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-infrastructure', window: lookbackWindow(ctx.now(), days), decisions: JUDGED_DECISIONS }, (row) => {
+    )({ name: 'mcp-infrastructure', window, decisions: JUDGED_DECISIONS }, (row) => {
       if (graph.add(row) !== null) between += row.count
       consumption.add(row)
     })

@@ -7,7 +7,7 @@ import { defineTool } from '../define.js'
 import { EgressOutput, showEgress } from '../answers/traffic/show-egress.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createEgressFinder } from '../../domain/traffic/find-egress.js'
-import { lookbackDays, windowOfDatesOrDays } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
@@ -28,9 +28,7 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
-      lookback_days: lookbackDays(DEFAULT_DAYS),
-      start_date: Type.Optional(Type.String({ description: 'Overrides lookback' })),
-      end_date: Type.Optional(Type.String({ description: 'Default today' })),
+      ...windowInput(DEFAULT_DAYS),
       process: Type.Optional(Type.Array(Type.String(), { maxItems: 100, description: 'Parts of paths' })),
       include_sources: Type.Optional(
         Type.Array(Type.Union([...LabelReference.anyOf, Type.Array(LabelReference)]), {
@@ -59,7 +57,7 @@ export default defineTool({
   output: EgressOutput,
   example: { lookback_days: 30, process: ['curl', 'chrome.exe'], include_sources: ['env=prod'] },
   async handler(args, ctx): Promise<Static<typeof EgressOutput>> {
-    const window = windowOfDatesOrDays(ctx.now(), args, args.lookback_days ?? DEFAULT_DAYS)
+    const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const processes = (args.process ?? []).map(trimBlanks)
     if (processes.includes(''))
       throw new ToolError('invalid_argument', 'process has an empty entry, which would match every process.', {

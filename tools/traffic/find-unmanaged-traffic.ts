@@ -6,7 +6,7 @@ import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createUnlabelledTrafficFinder } from '../../domain/traffic/find-unlabelled.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
-import { lookbackDays, lookbackWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { showUnlabelled, UnlabelledOutput } from '../answers/traffic/show-unlabelled.js'
 import { defineTool } from '../define.js'
 
@@ -24,7 +24,7 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
-      lookback_days: lookbackDays(DEFAULT_DAYS),
+      ...windowInput(DEFAULT_DAYS),
       direction: Type.Optional(
         StringEnum(['inbound', 'outbound', 'both'] as const, {
           default: 'both',
@@ -42,21 +42,15 @@ export default defineTool({
   output: UnlabelledOutput,
   example: { lookback_days: 7, direction: 'inbound' },
   async handler(args, ctx): Promise<Static<typeof UnlabelledOutput>> {
-    const {
-      lookback_days: days = DEFAULT_DAYS,
-      direction = 'both',
-      min_connections: least = 1,
-      top_n: limit = DEFAULT_ROWS,
-    } = args
+    const { direction = 'both', min_connections: least = 1, top_n: limit = DEFAULT_ROWS } = args
+    const { window, days } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const finder = createUnlabelledTrafficFinder(encoder)
     const read = await createFlowReader(
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-unmanaged-traffic', window: lookbackWindow(ctx.now(), days), decisions: JUDGED_DECISIONS }, (row) =>
-      finder.add(row),
-    )
+    )({ name: 'mcp-unmanaged-traffic', window, decisions: JUDGED_DECISIONS }, (row) => finder.add(row))
     return showUnlabelled(finder, read, { days, direction, least, limit }, ctx.limits)
   },
 })

@@ -12,8 +12,9 @@ import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowSummary, SECTION_NAMES } from '../../domain/traffic/summarize-flows.js'
 import { loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
 import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
-import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
+const DEFAULT_DAYS = 7
 const DEFAULT_IDENTITY = ['app', 'env']
 
 export default defineTool({
@@ -27,6 +28,7 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
+      ...windowInput(DEFAULT_DAYS),
       ...trafficInput('As in get-traffic-flows'),
       max_results: Type.Optional(
         Type.Integer({
@@ -62,7 +64,7 @@ export default defineTool({
   output: TrafficSummaryOutput,
   example: { start_date: '2026-01-01', end_date: '2026-01-07', include_destinations: ['app=payments', 'env=prod'] },
   async handler(args, ctx) {
-    const window = parseTrafficWindow(args.start_date, args.end_date)
+    const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const services = {
       include: parseTrafficServices('include_services', args.include_services),
       exclude: parseTrafficServices('exclude_services', args.exclude_services),

@@ -7,8 +7,9 @@ import { groupRows } from '../../domain/traffic/group-rows.js'
 import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
 import { FlowTableOutput, showFlowTable } from '../answers/traffic/show-flow-table.js'
 import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
-import { parseTrafficWindow } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
+const DEFAULT_DAYS = 7
 const MAX_ROWS_SHOWN = 500
 /**
  * Further dimensions that are often needed and so are named in the description. The error for an unknown one lists all.
@@ -26,6 +27,7 @@ export default defineTool({
   isHeavy: true,
   input: Type.Object(
     {
+      ...windowInput(DEFAULT_DAYS),
       ...trafficInput(FILTER_FORMS),
       group_by: Type.Optional(
         Type.Array(Type.String(), {
@@ -56,7 +58,7 @@ export default defineTool({
     group_by: ['source_app', 'port', 'proto', 'policy_decision'],
   },
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
-    const window = parseTrafficWindow(args.start_date, args.end_date)
+    const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const services = {
       include: parseTrafficServices('include_services', args.include_services),
       exclude: parseTrafficServices('exclude_services', args.exclude_services),

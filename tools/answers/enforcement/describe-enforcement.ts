@@ -19,7 +19,8 @@ import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcemen
 export interface Enforcement {
   chosen: ChosenWorkloads
   to: EnforcementMode
-  days: number
+  /** The window of the traffic in words. */
+  period: string
   traffic: EnforcementTraffic | string
 }
 
@@ -94,14 +95,13 @@ const readsOf = ({ reads }: EnforcementTraffic) => [reads.inbound, reads.outboun
 export const isCut = (traffic: EnforcementTraffic): boolean => readsOf(traffic).some(({ truncated }) => truncated)
 
 /** Describes the effect on traffic in a sentence or two, with lower bounds if some traffic was not read. */
-export function describeEffect({ chosen, to, days, traffic }: Enforcement): string {
+export function describeEffect({ chosen, to, period, traffic }: Enforcement): string {
   if (typeof traffic === 'string') return traffic
   const counts = countChanges(chosen, to)
   if (countChanging(counts) === 0) return ''
   const { connections, changes } = traffic
-  const seen = `the traffic seen in the last ${countOf(days, 'day')}`
-  if (readsOf(traffic).every(({ rows }) => rows === 0))
-    return `No traffic was seen in the last ${countOf(days, 'day')} to judge it by.`
+  const seen = `the traffic seen in ${period}`
+  if (readsOf(traffic).every(({ rows }) => rows === 0)) return `No traffic was seen in ${period} to judge it by.`
   const least = isCut(traffic) ? 'at least ' : ''
   const peersOf = (...kinds: readonly string[]) =>
     countOf(new Set(changes.filter(({ effect }) => kinds.includes(effect)).map(({ peer }) => peer)).size, 'peer')
@@ -124,7 +124,7 @@ export function describeEffect({ chosen, to, days, traffic }: Enforcement): stri
 }
 
 /** Returns sentences about the basis of the judgement and what it leaves open. */
-export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): string[] {
+export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
   return [
@@ -133,7 +133,7 @@ export function noteEnforcement({ chosen, to, days, traffic }: Enforcement): str
     ...(typeof traffic === 'string'
       ? []
       : [
-          `Judged by the policy in force and the traffic of the last ${countOf(days, 'day')}: what was not seen then, and drafts that are not provisioned, are not judged.`,
+          `Judged by the policy in force and the traffic of ${period}: what was not seen then, and drafts that are not provisioned, are not judged.`,
           traffic.connections.possibly_cut + traffic.connections.possibly_opened > 0
             ? `What is only possible is ${traffic.undecided}.`
             : '',
