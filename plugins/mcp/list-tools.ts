@@ -55,11 +55,24 @@ export function compactSchema(schema: unknown): unknown {
   const inner = Object.fromEntries(
     Object.entries(schema).map(([name, value]) => [name, compactSchema(value)]),
   ) as Schema
+  shortenMap(inner)
   const merged = Array.isArray(inner.anyOf) && inner.type === undefined ? mergeTypes(inner.anyOf) : null
   if (merged === null) return inner
   const { anyOf: _alternatives, ...rest } = inner
   const clash = Object.keys(rest).some((keyword) => keyword in merged)
   return clash ? inner : { ...merged, ...rest }
+}
+
+/** A pattern of TypeBox that every name matches. */
+const ANY_NAME = '^(.*)$'
+
+/** Says of an object with any names what its values are in `additionalProperties`, which is shorter than a pattern. */
+function shortenMap(schema: Schema): void {
+  const patterns = schema.patternProperties as Record<string, unknown> | undefined
+  const isMap = schema.type === 'object' && schema.properties === undefined && patterns?.[ANY_NAME] !== undefined
+  if (!isMap || schema.additionalProperties !== undefined || Object.keys(patterns).length > 1) return
+  schema.additionalProperties = patterns[ANY_NAME]
+  delete schema.patternProperties
 }
 
 /** Merges alternatives of distinct types whose keywords apply only to their own type; null if they are different. */

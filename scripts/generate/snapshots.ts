@@ -59,7 +59,18 @@ function wrap(line: string): string {
   return line.replaceAll(/(?=.{161})(.{100,160}) /g, `$1\n${indent}`)
 }
 
-const surfaceIn = (tool: AnyTool) => JSON.parse(JSON.stringify(surfaceOf(tool))) as ReturnType<typeof surfaceOf>
+const surfaceIn = (tool: AnyTool) =>
+  JSON.parse(JSON.stringify(surfaceOf(tool)), (_key, value: unknown) => withPattern(value)) as ReturnType<
+    typeof surfaceOf
+  >
+
+/** Writes an object with any names as a pattern of names, which is what it is shown as. */
+function withPattern(value: unknown): unknown {
+  const { additionalProperties: values, ...rest } = (value ?? {}) as Schema
+  return typeof values === 'object' && rest.type === 'object'
+    ? { ...rest, patternProperties: { '^(.*)$': values } }
+    : value
+}
 
 const holding = (facts: object) =>
   Object.entries(facts)

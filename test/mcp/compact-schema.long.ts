@@ -26,6 +26,11 @@ const value = fc.letrec((tie) => ({
 })).any
 
 t.test('alternatives of different types become one list of types', async (t) => {
+  t.same(
+    compactSchema({ type: 'object', patternProperties: { '^(.*)$': text } }),
+    { type: 'object', additionalProperties: text },
+    'a map says what its values are',
+  )
   t.same(compactSchema({ anyOf: [text, nothing], description: 'd' }), {
     type: ['string', 'null'],
     minLength: 2,
