@@ -77,7 +77,7 @@ const { resolve_labels_as: _resolution, egress_services: _programs, ...DENY_PART
 /** A deny rule after a write. It has no fields that only allow rules have. */
 export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stored, in the words of callers' })
 
-/** The services that a caller named, after resolving: `{href, resolved_name}` or ports. */
+/** The services that a caller named, after resolving: `{href, name}` or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
 /** A label or label group in a scope, or one end of a rule, in the form that callers write. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
@@ -129,7 +129,7 @@ export const RuleInput = Type.Object(
  * caller did not mention.
  */
 export const RuleChangeInput = {
-  enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
+  enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
   providers: Type.Optional(ActorsInput('Destinations')),
   consumers: Type.Optional(ActorsInput('Sources')),
   ingress_services: Type.Optional(ServicesInput('As in create-ruleset')),

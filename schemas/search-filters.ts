@@ -13,6 +13,11 @@ export const PolicyVersionInput = {
   ),
 }
 
+/** The policy version that an answer is about, as the argument names it; every answer with policy objects has it. */
+export const PolicyVersionOut = {
+  policy_version: Type.String({ description: 'Which was read' }),
+}
+
 /** The `exact` argument of every list tool with text filters. */
 export const ExactInput = {
   exact: Type.Optional(Type.Boolean({ description: 'Whole values' })),

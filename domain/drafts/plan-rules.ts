@@ -133,11 +133,11 @@ export async function planRuleChange(
   }
 }
 
-/** Returns services in the form that answers show: `{href, resolved_name}`, or ports. */
+/** Returns services in the form of answers: `{href, name}`, or ports. */
 export function showResolved(services: readonly ResolvedService[]): object[] {
   return services.map((entry) => ('service' in entry ? showNamed(entry.service) : entry.ports))
 }
 
-export function showNamed({ href, name }: Pick<Service, 'href' | 'name'>): { href: string; resolved_name: string } {
-  return { href: toDraftHref(href), resolved_name: name }
+export function showNamed({ href, name }: Pick<Service, 'href' | 'name'>): { href: string; name: string } {
+  return { href: toDraftHref(href), name }
 }

@@ -1,9 +1,11 @@
 import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { Label } from '../../schemas/pce/label.js'
+import type { Service } from '../../schemas/pce/service.js'
 import type { PolicyChange } from '../../schemas/policy-changes.js'
 import { scanEvery } from './fetch-every.js'
 import type { NamedObject } from './find-object.js'
+import { nameCoverage } from './name-ports.js'
 import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
@@ -23,6 +25,8 @@ export interface ReferenceNames {
    * ambiguous.
    */
   isShared?: (href: string) => boolean
+  /** Returns what a service covers, such as `53/udp`, if that was asked for and could be read. */
+  portsOf?: (href: string) => string | undefined
 }
 
 /** The kinds whose whole list is read to find the names of some objects. */
@@ -42,6 +46,7 @@ const IN_FLIGHT = 4
  * Reads the names of everything that `objects` refer to, at any depth, in this policy version. Names only help the
  * reader, so an object stays without one if it is gone or this account may not list its kind.
  * @param known objects that already have their names and are not requested again.
+ * @param withPorts also reads what services cover, those with a name among them.
  */
 export async function loadReferenceNames(
   pce: PceClient,
@@ -49,11 +54,13 @@ export async function loadReferenceNames(
   context: ReadContext,
   policyVersion: PolicyVersionSelector = 'draft',
   known: readonly NamedObject[] = [],
+  withPorts = false,
 ): Promise<ReferenceNames> {
   const names = new Map<string, ReferenceName>()
   const shared = new Set<string>()
   const missing = new Map<string, Set<string>>()
-  collect(objects, names, missing)
+  collect(objects, names, missing, withPorts)
+  const ports = new Map<string, string>()
   for (const { href, name } of known) if (typeof name === 'string') names.set(toDraftHref(href), { name })
   if (known.length > 0) leaveOutNamed(missing, names)
   const labels = missing.has('labels') ? await loadLabels(pce, context) : null
@@ -64,9 +71,11 @@ export async function loadReferenceNames(
     const wanted = new Set([...(missing.get(kind) ?? [])].map(toDraftHref))
     const seen = new Map<string, string>()
     const onItems = (items: NamedObject[]) => {
-      for (const { href, name } of items) {
+      for (const item of items) {
+        const { href, name } = item
         const draft = toDraftHref(href)
         if (wanted.has(draft)) names.set(draft, { name: name ?? undefined })
+        if (withPorts && kind === 'services' && wanted.has(draft)) ports.set(draft, nameCoverage(item as Service))
         const other = seen.get(name ?? '')
         if (other === undefined) seen.set(name ?? '', draft)
         else for (const one of [other, draft]) shared.add(one)
@@ -81,7 +90,10 @@ export async function loadReferenceNames(
   const groups = await loadUserGroups(pce, [...(missing.get('security_principals') ?? [])], context.signal)
   for (const [href, name] of groups) names.set(href, { name })
   const nameOf = (href: string) => names.get(toDraftHref(href)) ?? describeLabel(labels?.get(href)) ?? {}
-  return Object.assign(nameOf, { isShared: (href: string) => shared.has(toDraftHref(href)) })
+  return Object.assign(nameOf, {
+    isShared: (href: string) => shared.has(toDraftHref(href)),
+    portsOf: (href: string) => ports.get(toDraftHref(href)),
+  })
 }
 
 /**
@@ -119,18 +131,25 @@ function leaveOutNamed(missing: Map<string, Set<string>>, names: ReadonlyMap<str
 /**
  * Sorts every `{href, …}` inside `value` into references that include their name and references that need one, by kind.
  */
-function collect(value: unknown, names: Map<string, ReferenceName>, missing: Map<string, Set<string>>): void {
-  if (Array.isArray(value)) return value.forEach((item) => collect(item, names, missing))
+function collect(
+  value: unknown,
+  names: Map<string, ReferenceName>,
+  missing: Map<string, Set<string>>,
+  withPorts: boolean,
+): void {
+  if (Array.isArray(value)) return value.forEach((item) => collect(item, names, missing, withPorts))
   if (typeof value !== 'object' || value === null) return
   const { href, key, value: labelValue, name, hostname } = value as Record<string, unknown>
   if (typeof href === 'string') {
     const kind = parseHref(href)?.kind ?? ''
-    if (typeof key === 'string' && typeof labelValue === 'string') names.set(href, { key, value: labelValue })
-    else if (typeof (name ?? hostname) === 'string')
-      names.set(toDraftHref(href), { name: (name ?? hostname) as string })
-    else missing.set(kind, (missing.get(kind) ?? new Set()).add(href))
+    const isLabel = typeof key === 'string' && typeof labelValue === 'string'
+    const ownName = name ?? hostname
+    if (isLabel) names.set(href, { key, value: labelValue })
+    else if (typeof ownName === 'string') names.set(toDraftHref(href), { name: ownName })
+    if ((!isLabel && typeof ownName !== 'string') || (withPorts && kind === 'services'))
+      missing.set(kind, (missing.get(kind) ?? new Set()).add(href))
   }
-  for (const inner of Object.values(value)) collect(inner, names, missing)
+  for (const inner of Object.values(value)) collect(inner, names, missing, withPorts)
 }
 
 async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {

@@ -1,6 +1,6 @@
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
-import { portName } from '../inventory/protocols.js'
+import { namePorts } from '../inventory/name-ports.js'
 import { nameReference } from './name-reference.js'
 import { selectorOf } from './read-actor.js'
 import { describeConditions } from './rule-conditions.js'
@@ -37,9 +37,5 @@ function nameActor(actor: Actor, names: ReferenceNames): string {
 }
 
 function nameService(service: IngressService, names: ReferenceNames): string {
-  if ('href' in service) return nameReference(service, names) ?? service.href
-  const { port, to_port: toPort, proto, icmp_type: type, icmp_code: code } = service
-  if (type != null) return `${portName({ port: null, proto })} type ${type}${code != null ? ` code ${code}` : ''}`
-  const isRange = toPort != null && toPort !== port
-  return isRange ? `${port}-${portName({ port: toPort, proto })}` : portName({ port: port ?? null, proto })
+  return 'href' in service ? (nameReference(service, names) ?? service.href) : namePorts(service)
 }

@@ -135,7 +135,7 @@ t.test('warnings: a repetition, a rule set that goes, programs that some consume
   })
   t.notOk('warnings' in (await bench.ok('create-rule', { ...same, rule_type: 'deny', dry_run: true })))
   partial(t, await bench.ok('create-rule', { ...SHOP, ...RULE, egress_services: ['Updater'], dry_run: true }), {
-    egress_services_resolved: [{ resolved_name: 'Updater' }],
+    egress_services_resolved: [{ name: 'Updater' }],
     policy_widening_warning: { non_windows_consumer_count: 1, examples: ['lin'] },
   })
   await bench.ok('delete-ruleset', { name: 'Shop test' })

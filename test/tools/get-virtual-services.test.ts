@@ -26,7 +26,13 @@ t.test('what is no argument of it is refused', async (t) => {
   await bench.fails(NAME, { service: 'Web' }, 'invalid_argument')
   partial(t, await bench.fails(NAME, { fields: ['ports'] }, 'invalid_argument'), { unknown_fields: ['ports'] })
   t.same(bench.simulator.requests, [])
-  t.same(await bench.ok(NAME), { virtual_services: [], total_count: 0, pce_total: 0, truncated: false })
+  t.same(await bench.ok(NAME), {
+    virtual_services: [],
+    policy_version: 'draft',
+    total_count: 0,
+    pce_total: 0,
+    truncated: false,
+  })
 })
 
 t.test('what they offer, where, and under which labels', async (t) => {

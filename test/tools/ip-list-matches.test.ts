@@ -52,6 +52,7 @@ t.test('one address: in, out, and taken out; the narrowest list first', async (t
     message:
       '10.1.2.3 is wholly in 4, excluded from 2 of 9 IP lists of the draft. 1 other list has domain names, which may resolve to it. ' +
       '1 workload has it at an interface, 0 of them unmanaged.',
+    policy_version: 'draft',
     asked: { addresses: '10.1.2.3', address_count: '1' },
     ip_lists_total: 6,
     ip_lists_analysed: 9,

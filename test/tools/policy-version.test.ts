@@ -90,6 +90,25 @@ t.test('each version is answered as it was', async (t) => {
     t.equal((await rulesOf({ policy_version: 1 })).length, 2)
   })
 
+  await t.test('the answer names the version, and the ports that its services have there', async (t) => {
+    for (const version of ['draft', 'active', 1])
+      for (const tool of [...LISTS, 'find-rules'])
+        t.equal(
+          (await bench.ok(tool, { policy_version: version })).policy_version,
+          String(version),
+          `${tool} ${version}`,
+        )
+    t.equal((await bench.ok('get-ip-list-matches', { address: '10.0.0.1' })).policy_version, 'draft')
+    for (const tool of ['get-rulesets', 'find-rules']) {
+      t.same((await bench.ok(tool, { policy_version: 1 })).services, {
+        Web: '443/tcp',
+        'All Services': 'every port and protocol',
+      })
+      partial(t, (await bench.ok(tool)).services, { TLS: '8443/tcp' })
+    }
+    t.notOk('services' in (await bench.ok('get-rulesets', { fields: ['name'] })))
+  })
+
   await t.test('ends and services are looked up in the version too', async (t) => {
     const found = async (args: object) =>
       (await bench.ok('get-rulesets', args)).rulesets.map((one: Json) => one.rules_matching)

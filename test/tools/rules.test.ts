@@ -120,7 +120,7 @@ t.test('update-sec-rule', async (t) => {
     })
     partial(t, answer, {
       updated_fields: ['consumers', 'enabled', 'ingress_services', 'providers', 'unscoped_consumers'],
-      ingress_services_resolved: [{ resolved_name: 'S-HTTP' }, { port: 8000, to_port: 8010, proto: 17 }],
+      ingress_services_resolved: [{ name: 'S-HTTP' }, { port: 8000, to_port: 8010, proto: 17 }],
       rule: {
         href,
         rule_type: 'allow',
@@ -141,7 +141,7 @@ t.test('update-sec-rule', async (t) => {
   await t.test('an empty list clears egress services; the warning does not depend on other fields', async (t) => {
     const set = await bench.ok('update-sec-rule', { href, egress_services: [{ service: 'Windows Update client' }] })
     partial(t, set, {
-      egress_services_resolved: [{ resolved_name: 'Windows Update client' }],
+      egress_services_resolved: [{ name: 'Windows Update client' }],
       policy_widening_warning: {
         warning: 'process_qualifier_ignored_on_non_windows',
         services: ['Windows Update client'],
@@ -321,7 +321,7 @@ t.test('update-deny-rule', async (t) => {
     partial(t, answer, {
       updated_fields: ['consumers', 'ingress_services'],
       rule: { rule_type: 'deny', consumers: ['iplist:Internet'] },
-      ingress_services_resolved: [{ resolved_name: 'SSH' }],
+      ingress_services_resolved: [{ name: 'SSH' }],
     })
     partial(t, bench.writes(), [{ method: 'PUT', body: { consumers: [{ ip_list: { href: `${DRAFT}/ip_lists/2` } }] } }])
     partial(t, await bench.ok('update-deny-rule', { href: override, enabled: false }), {

@@ -375,14 +375,14 @@ t.test('create-ruleset', async (t) => {
       }
       partial(t, simulator.state.find(deny.consumers[0].ip_list.href), { name: ANY })
       partial(t, ruleset.rules, [
-        { rule_type: 'allow', unscoped_consumers: false, services: [{ port: 443, proto: 6 }] },
+        { rule_type: 'allow', unscoped_consumers: false, ingress_services: [{ port: 443, proto: 6 }] },
         {
           rule_type: 'allow',
           consumers: ['app=crm', /^env=/],
-          services: [{ resolved_name: 'S-HTTP' }, {}],
+          ingress_services: [{ name: 'S-HTTP' }, {}],
         },
-        { rule_type: 'deny', consumers: [{ type: 'ip_list', name: ANY }], services: [{ resolved_name: 'Telnet' }] },
-        { rule_type: 'override_deny', services: [{ resolved_name: 'RDP' }] },
+        { rule_type: 'deny', consumers: [{ type: 'ip_list', name: ANY }], ingress_services: [{ name: 'Telnet' }] },
+        { rule_type: 'override_deny', ingress_services: [{ name: 'RDP' }] },
       ])
       t.notOk(ruleset.rules.some((one: Json) => 'differences' in one))
       const { rulesets } = await bench.ok('get-rulesets', { name: 'complete' })
@@ -562,7 +562,7 @@ t.test('create-ruleset', async (t) => {
         ],
       })
       partial(t, answer.ruleset.rules[0], {
-        services: [{ href: two.href, resolved_name: 'Twin' }],
+        ingress_services: [{ href: two.href, name: 'Twin' }],
         consumers: [
           { type: 'label_group', name: 'Internal' },
           { type: 'label_group' },

@@ -4,6 +4,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { type PlannedRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { namesOrHrefs, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { showNamesInside } from '../../domain/policy/describe-changes.js'
+import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { selectorOf } from '../../domain/policy/read-actor.js'
 import { conditionFieldsOf, describeConditions } from '../../domain/policy/rule-conditions.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
@@ -133,6 +134,22 @@ export function showRuleSet(
   }
 }
 
+/** The most services whose ports one answer shows. */
+const MOST_SERVICES = 100
+
+/** Returns what the services cover that some rules name: `{DNS: "53/udp"}`. A name that several have is followed by the href. */
+export function showPorts(rules: readonly (Rule | DenyRule)[], names: ReferenceNames): Record<string, string> {
+  const services = rules.flatMap((rule) => [...(rule.ingress_services ?? []), ...(rule.egress_services ?? [])])
+  const hrefs = [...new Set(services.flatMap((service) => ('href' in service ? [toDraftHref(service.href)] : [])))]
+  return Object.fromEntries(
+    hrefs.slice(0, MOST_SERVICES).flatMap((href) => {
+      const [{ name }, ports] = [names(href), names.portsOf?.(href)]
+      if (name === undefined || ports === undefined) return []
+      return [[names.isShared?.(href) === true ? `${name} (${href})` : name, ports]]
+    }),
+  )
+}
+
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
 
 /**
@@ -230,7 +247,7 @@ export function showPlannedRule(rule: PlannedRule) {
     rule_type: rule.type,
     providers: writeActors(rule.providers, names),
     consumers: writeActors(rule.consumers, names),
-    services: showResolved(rule.services),
+    ingress_services: showResolved(rule.services),
     ...(rule.egress.length > 0 && { egress_services: rule.egress.map(showNamed) }),
     unscoped_consumers: rule.unscoped,
   }

@@ -5,7 +5,7 @@ import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { PolicyVersionInput } from '../../schemas/search-filters.js'
+import { PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { scanWhole } from '../../domain/inventory/fetch-every.js'
@@ -67,6 +67,7 @@ type WorkloadRow = Static<typeof WorkloadRow>
 
 const output = Type.Object({
   message: Type.String({ description: 'The answer in a sentence or two' }),
+  ...PolicyVersionOut,
   asked: Type.Object(
     {
       addresses: Type.Optional(Type.String({ description: 'As understood: an address, a network or first-last' })),
@@ -130,6 +131,7 @@ export default defineTool({
     return showSections(
       {
         message: describe(what, policyVersion, lists, workloads),
+        policy_version: String(policyVersion),
         asked:
           typeof asked === 'string' ? { fqdn: asked } : { addresses: what, address_count: String(sizeOf([asked])) },
         ip_lists_total: lists.rows.length,

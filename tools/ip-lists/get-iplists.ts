@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { IpListOut } from '../../schemas/ip-list-shapes.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { addressFilter, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { defineTool } from '../define.js'
@@ -15,6 +15,7 @@ const NAME = 'get-iplists'
 
 const output = Type.Object({
   ip_lists: Type.Array(Type.Partial(IpListOut), { description: 'This page' }),
+  ...PolicyVersionOut,
   ...PagingOutput,
 })
 
@@ -63,7 +64,10 @@ export default defineTool({
     }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const shown = slice.items.map((item) => fitRow(select(showIpList(item)), limits))
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { ip_lists: [] })
-    return { ip_lists: rows, ...paging }
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
+      ip_lists: [],
+      policy_version: String(policyVersion),
+    })
+    return { ip_lists: rows, policy_version: String(policyVersion), ...paging }
   },
 })

@@ -5,7 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { LabelReference, LabelsOut, LabelOut } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelGroup, LabelRef } from '../../schemas/pce/label.js'
-import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { fetchEvery } from '../../domain/inventory/fetch-every.js'
@@ -65,6 +65,7 @@ const Row = Type.Object({
 const output = Type.Object({
   label_groups: Type.Array(Type.Partial(Row), { description: 'This page' }),
   used_by_error: Type.Optional(Type.String({ description: 'Why used_by is missing' })),
+  ...PolicyVersionOut,
   ...PagingOutput,
 })
 
@@ -137,9 +138,9 @@ export default defineTool({
       }
       return fitRow(select(row), limits)
     })
-    const failed = error === undefined ? {} : { used_by_error: error }
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { label_groups: [], ...failed })
-    return { label_groups: rows, ...failed, ...paging }
+    const facts = { policy_version: String(version), ...(error !== undefined && { used_by_error: error }) }
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { label_groups: [], ...facts })
+    return { label_groups: rows, ...facts, ...paging }
   },
 })
 

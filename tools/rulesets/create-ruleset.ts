@@ -32,8 +32,10 @@ const RuleSetCreated = Type.Object({
             rule_type: RuleTypeOut,
             providers: Type.Array(WrittenOut, { description: 'Destinations' }),
             consumers: Type.Array(WrittenOut, { description: 'Sources' }),
-            services: Type.Array(Type.Object({}), { description: '{href, resolved_name} or {port, to_port?, proto}' }),
-            egress_services: Type.Optional(Type.Array(Type.Object({}), { description: '{href, resolved_name}' })),
+            ingress_services: Type.Array(Type.Object({}), {
+              description: '{href, name} or {port, to_port?, proto}',
+            }),
+            egress_services: Type.Optional(Type.Array(Type.Object({}), { description: '{href, name}' })),
             unscoped_consumers: Type.Boolean({ description: 'Extra-scope rule' }),
             policy_widening_warning: WideningOut,
             differences: DifferencesOut,

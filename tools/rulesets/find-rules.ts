@@ -6,6 +6,7 @@ import { pagingInput, PagingOutput } from '../../schemas/paging.js'
 import { ActorInput, RULE_TYPES, RuleTypeOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
 import { ToolError } from '../../schemas/errors.js'
 import { loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
+import { PolicyVersionOut } from '../../schemas/search-filters.js'
 import { nameRule } from '../../domain/policy/name-rule.js'
 import { assumedBy, describeReasons, unknown } from '../../domain/policy/three-valued.js'
 import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
@@ -14,7 +15,7 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { nameScopes } from '../answers/hygiene/name-scopes.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
-import { referencesOf, showConditionFields, showRule } from '../answers/show-rules.js'
+import { referencesOf, showPorts, showConditionFields, showRule } from '../answers/show-rules.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'find-rules'
@@ -53,7 +54,9 @@ const Row = Type.Object({
 
 const output = Type.Object({
   summary: Text('What was found, and how'),
+  ...PolicyVersionOut,
   applies_to: Type.Optional(Text('Who that is')),
+  services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports of those named' })),
   counts: Counts('Rules found, by type'),
   uncertain_count: Type.Optional(Count('Of these, rules that may not be meant')),
   found_by: StringEnum(['rule_search', 'own'] as const, {
@@ -148,15 +151,27 @@ export default defineTool({
       ctx.pce,
       slice.items.map(({ rule, holder }) => [referencesOf(rule), holder.scopes]),
       ctx,
+      version,
+      [],
+      true,
     )
     const rows = slice.items.map((one) => select(showFound(one, names, result, version, detail)))
+    const services =
+      fields === undefined || fields.some((field) => field === 'rule' || field.endsWith('_services'))
+        ? showPorts(
+            slice.items.map(({ rule }) => rule),
+            names,
+          )
+        : {}
     const uncertain = found.filter((one) => one.uncertain.length > 0).length
     const envelope = {
       summary: summarise(result, version, uncertain, rest.as),
+      policy_version: String(version),
       ...(result.target !== undefined && { applies_to: result.target }),
       counts: countTypes(found),
       ...(uncertain > 0 && { uncertain_count: uncertain }),
       found_by: result.engine,
+      ...(Object.keys(services).length > 0 && { services }),
       ...(result.unread.length > 0 && { not_read: result.unread }),
       ...showAssumed([
         ...assumedBy(found.map((one) => unknown(...one.uncertain))),

@@ -4,7 +4,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { LabelReference } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
-import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { ActorInput, RuleOut, ServiceInput, WrittenOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -31,7 +31,7 @@ import {
   type Slice,
 } from '../answers/page-list.js'
 import { selectFields, type Select } from '../answers/select-fields.js'
-import { referencesOf, showRuleSet } from '../answers/show-rules.js'
+import { referencesOf, showPorts, showRuleSet } from '../answers/show-rules.js'
 
 const NAME = 'get-rulesets'
 /**
@@ -63,15 +63,15 @@ const Row = Type.Object({
   deny_rules_error: Type.Optional(Type.String({ description: 'Why deny rules are missing' })),
   rules_total: Type.Integer({ description: 'Rules it has' }),
   ip_tables_rules: Type.Optional(Type.Object({}, { description: 'Their count: not shown or judged' })),
-  rules_matching: Type.Optional(
-    Type.Integer({ description: 'Those of actor, service or href; the others are not shown' }),
-  ),
+  rules_matching: Type.Optional(Type.Integer({ description: 'Those of actor, service or href' })),
   rules_from: Type.Optional(Type.Integer({ description: 'Continued: earlier rules were on earlier pages' })),
   rules: Type.Array(RuleRow, { description: 'Allow rules, then deny rules' }),
 })
 
 const output = Type.Object({
   rulesets: Type.Array(Type.Partial(Row), { description: 'Of this page' }),
+  ...PolicyVersionOut,
+  services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports' })),
   ...PagingOutput,
 })
 
@@ -89,7 +89,7 @@ export default defineTool({
       description: Part(),
       ...ExactInput,
       ...PolicyVersionInput,
-      enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
+      enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
       labels: Type.Optional(LabelsInput),
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
       actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule' })),
@@ -143,12 +143,21 @@ export default defineTool({
       found.map((ruleSet) => [shows('scopes') ? ruleSet.scopes : [], shows('rules') ? endsOf(ruleSet, isWanted) : []]),
       ctx,
       version,
+      [],
+      true,
     )
     const shown = found.map((ruleSet) =>
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted }),
     )
-    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, ctx, select)
-    return { rulesets, ...paging }
+    const services = shows('rules')
+      ? showPorts(
+          found.flatMap((ruleSet) => shownRules(ruleSet, isWanted)),
+          names,
+        )
+      : {}
+    const facts = { policy_version: String(version), ...(Object.keys(services).length > 0 && { services }) }
+    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, facts, ctx, select)
+    return { rulesets, ...facts, ...paging }
   },
 })
 
@@ -234,9 +243,11 @@ async function findRuleSets(
 
 /** Returns the parts of the shown rules that refer to other objects. */
 function endsOf(ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) {
-  const shown = isWanted === undefined ? rulesOf(ruleSet) : rulesOf(ruleSet).filter(isWanted)
-  return shown.map(referencesOf)
+  return shownRules(ruleSet, isWanted).map(referencesOf)
 }
+
+const shownRules = (ruleSet: RuleSet, isWanted: ((rule: Rule | DenyRule) => boolean) | undefined) =>
+  isWanted === undefined ? rulesOf(ruleSet) : rulesOf(ruleSet).filter(isWanted)
 
 interface ShownRuleSet {
   href: string
@@ -256,20 +267,21 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   position: Position,
   slice: Slice<T>,
   ruleSets: readonly R[],
+  facts: object,
   ctx: CursorContext,
   select: Select,
 ): Promise<{ rulesets: Partial<R & { rules_from?: number }>[]; paging: Paging }> {
   const { limits } = ctx
   const [first, ...rest] = ruleSets
-  if (first === undefined) return finish(await answerPage(tool, filters, slice, ruleSets, ctx))
+  if (first === undefined) return finish(await answerPage(tool, filters, slice, ruleSets, ctx, facts))
   const from = position.within?.href === first.href ? position.within.parts : 0
   const opened: R & { rules_from?: number } =
     from === 0 ? first : { ...first, rules: first.rules.slice(from), rules_from: from }
   const shown = select(opened)
-  if (shown.rules === undefined || jsonBytes(shown) + ENVELOPE_BYTES <= answerBudget(limits)) {
-    return finish(await answerPage(tool, filters, slice, [shown, ...rest.map(select)], ctx, { rulesets: [] }))
+  if (shown.rules === undefined || jsonBytes(shown) + jsonBytes(facts) + ENVELOPE_BYTES <= answerBudget(limits)) {
+    return finish(await answerPage(tool, filters, slice, [shown, ...rest.map(select)], ctx, { ...facts, rulesets: [] }))
   }
-  const kept = countRowsThatFit(opened.rules, [{ ...shown, rules: [] }, ' '.repeat(ENVELOPE_BYTES)], limits)
+  const kept = countRowsThatFit(opened.rules, [{ ...shown, rules: [] }, facts, ' '.repeat(ENVELOPE_BYTES)], limits)
   const whole = kept === opened.rules.length
   const next: Position = whole
     ? { offset: slice.start + 1, after: first.href, within: null }

@@ -39,7 +39,7 @@ export default defineTool({
       name: ByName,
       new_name: Type.Optional(NewName('Rename')),
       description: Type.Optional(Type.String({ description: 'Text' })),
-      enabled: Type.Optional(Type.Boolean({ description: 'In force' })),
+      enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
       scopes: Type.Optional(
         Type.Array(Type.Array(ActorInput, { maxItems: 20 }), {
           minItems: 1,

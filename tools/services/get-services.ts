@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { Service } from '../../schemas/pce/service.js'
-import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { ServiceOut } from '../../schemas/service-shapes.js'
 import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { defineTool } from '../define.js'
@@ -22,6 +22,7 @@ const Row = Type.Object({
 
 const output = Type.Object({
   services: Type.Array(Type.Partial(Row), { description: 'This page' }),
+  ...PolicyVersionOut,
   ...PagingOutput,
 })
 
@@ -81,8 +82,11 @@ export default defineTool({
     const query = { api: pce.services, policyVersion, params, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     const shown = slice.items.map((item) => fitRow(select({ ...showService(item), ...showRisk(item) }), limits))
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { services: [] })
-    return { services: rows, ...paging }
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
+      services: [],
+      policy_version: String(policyVersion),
+    })
+    return { services: rows, policy_version: String(policyVersion), ...paging }
   },
 })
 

@@ -14,7 +14,7 @@ const MAX_ROWS_SHOWN = 500
 /**
  * Further dimensions that are often needed and so are named in the description. The error for an unknown one lists all.
  */
-const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction', 'matched_rules']
+const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction']
 
 export default defineTool({
   name: 'get-traffic-flows',

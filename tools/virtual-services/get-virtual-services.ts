@@ -4,7 +4,7 @@ import { LabelOut, LabelsOut } from '../../schemas/label-reference.js'
 import { PagingInput, PagingOutput } from '../../schemas/paging.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { VirtualService } from '../../schemas/pce/virtual-service.js'
-import { ExactInput, Part, PolicyVersionInput } from '../../schemas/search-filters.js'
+import { ExactInput, Part, PolicyVersionInput, PolicyVersionOut } from '../../schemas/search-filters.js'
 import { EntriesOut } from '../../schemas/service-shapes.js'
 import { labelExpander } from '../../domain/inventory/labels.js'
 import { matchExactly } from '../../domain/inventory/match-exactly.js'
@@ -52,6 +52,7 @@ const Row = Type.Object({
 
 const output = Type.Object({
   virtual_services: Type.Array(Type.Partial(Row), { description: 'This page' }),
+  ...PolicyVersionOut,
   ...PagingOutput,
 })
 
@@ -95,8 +96,11 @@ export default defineTool({
       ctx,
     )
     const shown = slice.items.map((item) => fitRow(select(show(item, expand, detail)), limits))
-    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, { virtual_services: [] })
-    return { virtual_services: rows, ...paging }
+    const { rows, paging } = await answerPage(NAME, question, slice, shown, ctx, {
+      virtual_services: [],
+      policy_version: String(policyVersion),
+    })
+    return { virtual_services: rows, policy_version: String(policyVersion), ...paging }
   },
 })
 

@@ -1,0 +1,42 @@
+import type { IngressService } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { portName } from './protocols.js'
+
+type Ports = Exclude<IngressService, { href: string }>
+
+/** Writes ports as `443/tcp`, `8000-8010/udp`, `icmp type 8`, or the protocol alone for all of its ports. */
+export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_code: code }: Partial<Ports>): string {
+  if (proto === -1) return 'every port and protocol'
+  const protocol = proto ?? null
+  if (type != null)
+    return `${portName({ port: null, proto: protocol })} type ${type}${code != null ? ` code ${code}` : ''}`
+  const isRange = toPort != null && toPort !== port
+  return isRange
+    ? `${port}-${portName({ port: toPort, proto: protocol })}`
+    : portName({ port: port ?? null, proto: protocol })
+}
+
+/**
+ * Writes what a service covers: its ports, with the programs that it requires. Empty if the PCE tells nothing about it.
+ */
+export function nameCoverage({
+  process_name: process,
+  service_ports: ports,
+  windows_services: windows,
+  windows_egress_services: egress,
+}: Service): string {
+  const own = [...(ports ?? []), ...(windows ?? [])].map((entry) => {
+    const of = programOf({ process_name: process, ...dropNulls(entry) })
+    const where = entry.proto == null ? 'every port' : namePorts(dropNulls(entry))
+    return of === '' ? where : `${where} (${of})`
+  })
+  return [...own, ...(egress ?? []).map((entry) => `connections of ${programOf(entry)}`)].join(', ')
+}
+
+const programOf = (entry: object): string => {
+  const { process_name: process, service_name: service } = entry as Record<string, string | null | undefined>
+  return [process, service].filter(Boolean).join(', ')
+}
+
+const dropNulls = <T extends object>(entry: T): Partial<Ports> =>
+  Object.fromEntries(Object.entries(entry).filter(([, value]) => value != null))
