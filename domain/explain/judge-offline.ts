@@ -1,5 +1,6 @@
+import { decide } from '../policy/judge-end.js'
 import type { Member } from './find-members.js'
-import { decide, type PairJudge, type PairVerdict } from './judge-pair.js'
+import type { PairJudge, PairVerdict } from './judge-pair.js'
 
 /**
  * Judges a connection for the time in which an end of it is offline; returns null if neither is known to be. The PCE removes

@@ -1,12 +1,10 @@
-import { ENFORCEMENT_MODES, type EndMode } from '../../schemas/pce/enforcement-modes.js'
-import { JUDGED_DECISIONS, type JudgedDecision } from '../../schemas/pce/policy-decisions.js'
 import { isEssential } from '../inventory/protocols.js'
+import { decide, judgeEnd, requireRules, type Decided, type EndVerdict } from '../policy/judge-end.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { matchRules, type PolicyObjects, type RuleMatch } from '../policy/match-rules.js'
 import { compileServices } from '../policy/match-services.js'
-import { onlyReports, stops, type Deciding, type Direction } from '../policy/mode-effects.js'
 import type { RuleType } from '../policy/rule-type.js'
-import { anyOf, both, isUnknown, not, unknown, type Answer } from '../policy/three-valued.js'
+import { anyOf, unknown, type Answer } from '../policy/three-valued.js'
 import type { Member } from './find-members.js'
 import { listRules, type HeldRule } from './place-rules.js'
 
@@ -19,21 +17,6 @@ export interface AskedService {
   runs?: PolicyObjects['runs']
 }
 
-/** What decided at one end: the first of these, in this order, that applies (P50). */
-export type Step = 'not_enforced' | RuleType | 'default'
-
-/** What one end does with a connection. */
-export interface EndVerdict {
-  mode: EndMode
-  /** The possible outcomes; more than one if the verdict is undecided. */
-  possible: readonly JudgedDecision[]
-  /** What decided; null if the verdict is undecided. */
-  step: Step | null
-  undecided: Answer
-  /** Whether rules that are written to this end allow the connection, in every mode; 'yes' if the end has no VEN. */
-  byRules: Answer
-}
-
 /** A rule that matches a connection, at the ends the rule is written to. */
 export interface ApplyingRule {
   held: HeldRule
@@ -41,11 +24,7 @@ export interface ApplyingRule {
   atDestination: Answer
 }
 
-export interface PairVerdict {
-  decision: JudgedDecision | 'uncertain'
-  possible: readonly JudgedDecision[]
-  /** The reasons, if the decision is uncertain. */
-  undecided: Answer
+export interface PairVerdict extends Decided {
   source: EndVerdict
   destination: EndVerdict
   /** The matching rules in the order of the policy. */
@@ -119,76 +98,9 @@ export function createPairJudge(
       return needsRules ? requireRules(verdict) : verdict
     }
     const [out, into] = [at('atSource', source), at('atDestination', destination)]
-    const { decision, possible } = decide(out, into)
-    const undecided =
-      decision === 'uncertain' ? anyOf([out.undecided, into.undecided].filter(isUnknown)) : ('no' as const)
-    return { decision, possible, undecided, source: out, destination: into, rules }
+    return { ...decide(out, into), source: out, destination: into, rules }
   }
   return Object.assign(judge, { off: compile(speaking.filter(({ off }) => off !== null)), objects, rules: all })
-}
-
-/** Replaces "allowed" by what it is in the eyes of the rules: potentially blocked, unless they allow the connection. */
-function requireRules(verdict: EndVerdict): EndVerdict {
-  const { byRules, possible, undecided } = verdict
-  if (byRules === 'yes' || !possible.includes('allowed')) return verdict
-  const isOpen = isUnknown(byRules)
-  const words = possible.flatMap((word): JudgedDecision[] =>
-    word !== 'allowed' ? [word] : isOpen ? ['allowed', 'potentially_blocked'] : ['potentially_blocked'],
-  )
-  const distinct = JUDGED_DECISIONS.filter((word) => words.includes(word))
-  if (distinct.length === 1) return { ...verdict, possible: distinct, undecided: 'no' }
-  return { ...verdict, possible: distinct, step: null, undecided: anyOf([undecided, byRules].filter(isUnknown)) }
-}
-
-/** Combines the verdicts of both ends. A connection passes only if both permit it. */
-export function decide(source: EndVerdict, destination: EndVerdict): Pick<PairVerdict, 'decision' | 'possible'> {
-  const possible = JUDGED_DECISIONS.filter((decision) =>
-    source.possible.some((a) => destination.possible.some((b) => harder(a, b) === decision)),
-  )
-  const [only, ...others] = possible
-  return { decision: only !== undefined && others.length === 0 ? only : 'uncertain', possible }
-}
-
-const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
-  JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
-
-/** What the rules that are written to one end say about a connection. */
-interface RulesAtEnd {
-  essential: Answer
-  overridden: Answer
-  allowed: Answer
-  denied: Answer
-}
-
-/**
- * Judges what an end in this mode does. If the mode is not known, the verdict is undecided, unless it is the same in
- * every mode.
- */
-export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
-  if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }
-  const { essential, overridden, allowed, denied } = rules
-  const byRules = both(anyOf([allowed, essential]), not(overridden))
-  if (mode === 'idle') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules }
-  if (mode === 'unknown') {
-    const each = ENFORCEMENT_MODES.map((one) => judgeEnd(one, direction, rules))
-    const possible = JUDGED_DECISIONS.filter((decision) => each.some((one) => one.possible.includes(decision)))
-    if (possible.length === 1) return { mode, possible, step: each.at(-1)?.step ?? null, undecided: 'no', byRules }
-    const undecided = anyOf([unknown('enforcement'), ...each.map((one) => one.undecided)])
-    return { mode, possible, step: null, undecided, byRules }
-  }
-  const stopped = (by: Deciding, matches: Answer) => both(matches, stops(mode, direction, by))
-  const unlessAllowed = anyOf([stopped('deny', denied), stopped('default', 'yes')])
-  const dropped = both(anyOf([stopped('override_deny', overridden), both(not(allowed), unlessAllowed)]), not(essential))
-  const loss: JudgedDecision = onlyReports(mode, direction) ? 'potentially_blocked' : 'blocked'
-  if (isUnknown(dropped)) return { mode, possible: ['allowed', loss], step: null, undecided: dropped, byRules }
-  const possible: JudgedDecision[] = [dropped === 'yes' ? loss : 'allowed']
-  return { mode, possible, step: stepOf(dropped, rules), undecided: 'no', byRules }
-}
-
-function stepOf(dropped: 'yes' | 'no', { overridden, allowed, denied }: RulesAtEnd): Step {
-  if (dropped === 'no') return allowed === 'yes' ? 'allow' : 'default'
-  if (overridden === 'yes') return 'override_deny'
-  return denied === 'yes' ? 'deny' : 'default'
 }
 
 /**
