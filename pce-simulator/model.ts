@@ -2,6 +2,7 @@ import type { PceEvent } from '../schemas/pce/event.js'
 import type { IpList } from '../schemas/pce/ip-list.js'
 import type { Label } from '../schemas/pce/label.js'
 import type { EnforcementBoundary, IngressService, RuleSet } from '../schemas/pce/rule-set.js'
+import type { PolicyDecision } from '../schemas/pce/policy-decisions.js'
 import type { PceObject } from '../schemas/pce/reference.js'
 import type { Service } from '../schemas/pce/service.js'
 import type { TrafficFlow } from '../schemas/pce/traffic.js'
@@ -73,6 +74,8 @@ export interface Conversation {
   /** The ICMP type, only for protocols 1 and 58, where `service.port` is undefined. */
   icmpType?: number
   icmpCode?: number
+  /** The decision of the time, if policy or modes were others then than they are now. */
+  recorded?: PolicyDecision
 }
 
 /**

@@ -1,8 +1,10 @@
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import { portName } from '../inventory/protocols.js'
 import { directionOf } from '../policy/judge-mode.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { noDisagreement } from '../policy/compare-record.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import {
   judgeChangedFlows,
@@ -50,6 +52,8 @@ export interface EnforcementTraffic {
   undecided: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
+  /** Connections that the PCE recorded otherwise. */
+  recorded: RecordedOtherwise
 }
 
 /**
@@ -81,10 +85,12 @@ export async function judgeEnforcement(
   const byWorkload = new Map<string, Record<ChangeEffect, number>>()
   const answers = new Set<Answer>()
   const assumed = collectAssumedFacts()
+  const recorded = noDisagreement()
 
   const take = (flow: JudgedFlow) => {
     const { effect, direction } = flow
     connections[effect] += flow.connections
+    if (flow.disagreement !== null) recorded[flow.disagreement] += flow.connections
     if (flow.isByRules) assumed.add(flow.undecided, flow.source, flow.destination)
     if (effect === 'stays_allowed' || effect === 'stays_blocked') return
     answers.add(flow.undecided)
@@ -112,6 +118,7 @@ export async function judgeEnforcement(
     byWorkload,
     undecided: undecidedBecause(answers),
     assumes: assumed.list(),
+    recorded,
   }
 }
 
@@ -127,7 +134,6 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
   const vague = { from: null, to, isVague: true } as const
   const bears = (end: FlowEnd) => application !== null && hasLabels(end, application.labels)
   return {
-    to,
     filter:
       application === null
         ? { include: workloads.map(({ href }) => [{ workload: { href } }]), exclude: [] }

@@ -1,10 +1,12 @@
 import { PceError } from '../../pce-client/index.js'
 import { readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
-import { allowsByRule, isEnforcing, isMode, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
+import { isEnforcing, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels } from '../inventory/labels.js'
-import { createModeJudges, directionOf, type ModeChange } from '../policy/judge-mode.js'
+import { compareRecord, type Disagreement } from '../policy/compare-record.js'
+import { createConnectionJudge, dropsBy, endModeOf, type EndJudge } from '../policy/judge-connection.js'
+import { directionOf, type ModeChange } from '../policy/judge-mode.js'
 import { anyOf, both, isUnknown, unknown, type Answer } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 import { anything } from '../traffic/applications.js'
@@ -35,8 +37,6 @@ export interface ChangedEnds {
   isOwn: (end: FlowEnd) => boolean
   /** The change of mode at this end; null if its mode stays the same or it has none. */
   changeOf: (end: FlowEnd) => EndChange | null
-  /** The mode that all of them change to. */
-  to: EnforcementMode
 }
 
 /** Possible effects of the new modes on traffic. `opened` means that it is blocked now and would pass. */
@@ -64,18 +64,20 @@ export interface JudgedFlow {
   by: readonly FlowEnd[]
   /** The reason for the doubt if the effect is only possible. */
   undecided: Answer
-  /** True if rules decided about the effect, and not the PCE's own decision or the modes alone. */
+  /** True if rules have a part in the effect, and not the modes alone. */
   isByRules: boolean
+  /** How the recorded decision differs from today's rules. */
+  disagreement: Disagreement
 }
 
 type Keys = Pick<JudgedFlow, 'source' | 'destination' | 'port' | 'proto'> & { decision: string | null }
-type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules'>
+type Fate = Pick<JudgedFlow, 'effect' | 'by' | 'undecided' | 'isByRules' | 'disagreement'>
 
 export type JudgingContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
 /**
- * Reads the traffic of the changed ends in the window and passes each group of rows to `take` with its
- * judgement, which is based on the active policy and on the PCE's own decisions (D78). Resolves with the details of the
+ * Reads the traffic of the changed ends in the window and passes each group of rows to `take` with its judgement by the
+ * active policy and the modes alone; what the PCE recorded is compared with it (D78). Resolves with the details of the
  * inbound and the outbound read. If the traffic could not be read, resolves with a sentence that says why, and `take`
  * is not called. Rejects when cancelled.
  *
@@ -88,7 +90,7 @@ export async function judgeChangedFlows(
   take: (flow: JudgedFlow) => void,
 ): Promise<BothWays | string> {
   const { pce, signal } = ctx
-  const { filter, isOwn, to } = ends
+  const { filter, isOwn } = ends
   try {
     const labels = await loadLabels(pce, ctx)
     const encoder = createFlowEncoder(labels)
@@ -102,11 +104,7 @@ export async function judgeChangedFlows(
         decision,
       })
     const paths = { dst: group(), src: group() }
-    let hasBlocked = false
-    const keep = (side: Side, row: FlowRow) => {
-      hasBlocked ||= isBlocked(decision.value(decision.code(row)))
-      paths[side].add(row)
-    }
+    const keep = (side: Side, row: FlowRow) => void paths[side].add(row)
     // Traffic between the changed ends appears in both answers and must count once, as in readBothWays.
     const destinations = new Set<number>()
     let repeated = 0
@@ -120,8 +118,9 @@ export async function judgeChangedFlows(
       if (destinations.has(row.dst)) repeated += row.reports
       else keep('src', row)
     })
-    const policy = isEnforcing(to) || hasBlocked ? await readPolicyInForce(pce, signal, labels) : null
-    const judge = createFateJudge(createModeJudges(policy), ends)
+    const isSeen = paths.dst.size + paths.src.size > 0
+    const policy = isSeen ? await readPolicyInForce(pce, signal, labels) : null
+    const judge = createFateJudge(createConnectionJudge(policy), ends)
 
     function* judgeAll(): Steps<void> {
       for (const [side, groups] of Object.entries(paths) as [Side, (typeof paths)[Side]][]) {
@@ -143,95 +142,74 @@ export async function judgeChangedFlows(
   }
 }
 
-const isBlocked = (word: string | null) => readDecision(word) === 'blocked'
-
-const kept = (effect: ModeEffect, isByRules: boolean): Fate => ({ effect, by: [], undecided: 'no', isByRules })
-
-/** One end of a row, with the change of its mode if there is one. */
-interface ChangingEnd {
+/** One end of a connection, with what it drops before and after the change. */
+interface MovedEnd {
   end: FlowEnd
-  side: Side
   change: EndChange | null
+  now: Answer
+  after: Answer
 }
 
-/** Creates the function that judges groups of rows by their keys. */
+/** Creates the function that judges groups of rows by their ends and service. */
 function createFateJudge(
-  judgeOf: ReturnType<typeof createModeJudges>,
+  judgeOf: ReturnType<typeof createConnectionJudge>,
   { changeOf }: Pick<ChangedEnds, 'changeOf'>,
 ): (keys: Keys) => Fate {
-  const judges = new Map<string, ReturnType<typeof judgeOf>>()
-  const judge = ({ from, to }: ModeChange) => {
-    const id = `${from} ${to}`
-    const known = judges.get(id) ?? judgeOf({ from, to })
-    judges.set(id, known)
-    return known
-  }
-
-  /** Whether an end that lets the traffic pass now would drop it in its new mode. */
-  const drops = (keys: Keys, { side, change }: ChangingEnd): Answer => {
-    if (change === null || directionOf(change) !== 'stricter') return 'no'
-    const dropped = judge(change)(keys, side)
-    if (change.isUntold === true) return both(dropped, unknown('enforcement'))
-    return change.isVague === true ? both(dropped, unknown('virtual_service')) : dropped
-  }
-
-  /**
-   * Whether this end, in its current or new mode, drops the traffic according to the rules. The end that blocks it
-   * today may be the other one.
-   */
-  const blocks = (keys: Keys, { end, side, change }: ChangingEnd, when: 'now' | 'after'): Answer => {
-    const mode = change === null ? modeOf(end) : when === 'now' ? change.from : change.to
-    if (mode === 'unknown' || (when === 'now' && change?.isUntold === true)) return unknown('enforcement')
-    const blocked = mode === null ? 'no' : judge({ from: null, to: mode })(keys, side)
-    // The workloads behind a vague end may be in any mode now, and some of them may keep it.
-    if (change?.isVague === true)
-      return when === 'now' ? unknown('virtual_service') : both(blocked, unknown('virtual_service'))
-    return blocked
-  }
-
-  const fateOfPassing = (keys: Keys, ends: readonly ChangingEnd[]): Fate => {
-    const answers = ends.map((end) => ({ ...end, dropped: drops(keys, end) }))
-    const dropped = anyOf(answers.map((one) => one.dropped))
-    if (dropped === 'no') {
-      const isTold = (change: EndChange) => keys.decision === 'allowed' && allowsByRule(change.from)
-      const isByRules = ends.some(
-        ({ change }) => change !== null && directionOf(change) === 'stricter' && !isTold(change),
-      )
-      return kept('stays_allowed', isByRules)
+  const dropsAt = (judge: EndJudge, end: FlowEnd, side: Side): MovedEnd => {
+    const change = changeOf(end)
+    const drops = (mode: EndMode) => dropsBy(judge(side, mode))
+    if (change === null) {
+      const always = drops(endModeOf(end))
+      return { end, change, now: always, after: always }
     }
-    const isSure = dropped === 'yes'
-    const by = answers.filter((one) => (isSure ? one.dropped === 'yes' : one.dropped !== 'no')).map(({ end }) => end)
-    return { effect: isSure ? 'cut' : 'possibly_cut', by, undecided: isSure ? 'no' : dropped, isByRules: true }
+    if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
+    // The workloads behind such an end may be in any mode now, and some of them may keep it.
+    const some = (mode: EndMode) => both(drops(mode), unknown('virtual_service'))
+    return { end, change, now: some('full'), after: some(change.to) }
   }
 
   return (keys) => {
-    const ends = [
-      { end: keys.source, side: 'src' as const, change: changeOf(keys.source) },
-      { end: keys.destination, side: 'dst' as const, change: changeOf(keys.destination) },
-    ]
-    if (!isBlocked(keys.decision)) return fateOfPassing(keys, ends)
-    const of = (direction: 'stricter' | 'looser') =>
-      ends.filter(({ change }) => change !== null && directionOf(change) === direction).map(({ end }) => end)
-    const after = anyOf(ends.map((end) => blocks(keys, end, 'after')))
-    const now = anyOf(ends.map((end) => blocks(keys, end, 'now')))
-    if (now === 'no' && after !== 'no') {
-      // The PCE saw it blocked, but nothing blocks it now, so modes or rules have changed since.
-      return { effect: 'possibly_cut', by: of('stricter'), undecided: unknown('contradiction'), isByRules: true }
-    }
-    const untold = ends.filter(({ change }) => change?.isUntold === true).map(({ end }) => end)
-    const looser = [...new Set([...of('looser'), ...untold])]
-    if (after === 'yes' || looser.length === 0) return kept('stays_blocked', looser.length > 0)
-    if (now === 'no')
-      return { effect: 'possibly_opened', by: looser, undecided: unknown('contradiction'), isByRules: true }
-    if (isUnknown(after)) return { effect: 'possibly_opened', by: looser, undecided: after, isByRules: true }
-    if (looser.length === untold.length)
-      return { effect: 'possibly_opened', by: looser, undecided: unknown('enforcement'), isByRules: true }
-    return { effect: 'opened', by: looser, undecided: 'no', isByRules: true }
+    const { source, destination, decision } = keys
+    const judge = judgeOf(keys)
+    const ends = [dropsAt(judge, source, 'src'), dropsAt(judge, destination, 'dst')]
+    const modes = ends.map(({ end, change }) => (change === null ? endModeOf(end) : presentMode(change)))
+    const present = [judge('src', modes[0] as EndMode), judge('dst', modes[1] as EndMode)]
+    const isByRules = [...modes, ...ends.flatMap(({ change }) => change?.to ?? [])].some(
+      (mode) => mode === 'unknown' || isEnforcing(mode),
+    )
+    return { ...fateOf(ends, isBlocked(decision)), isByRules, disagreement: compareRecord(decision, present) }
   }
 }
 
-/** Current mode of an end according to its rows; null if nothing is enforced there. */
-function modeOf({ managed, mode }: FlowEnd): EnforcementMode | 'unknown' | null {
-  if (!managed) return null
-  return isMode(mode) ? mode : 'unknown'
+const isBlocked = (word: string | null) => readDecision(word) === 'blocked'
+
+/**
+ * Derives the effect from what the ends drop before and after. Only where that stays undecided at an end which does not
+ * change, the record says whether the connection stays allowed or blocked.
+ */
+function fateOf(ends: readonly MovedEnd[], wasBlocked: boolean): Pick<Fate, 'effect' | 'by' | 'undecided'> {
+  const now = anyOf(ends.map((one) => one.now))
+  const after = anyOf(ends.map((one) => one.after))
+  const stays = { effect: (isUnknown(now) ? wasBlocked : now === 'yes') ? 'stays_blocked' : 'stays_allowed' } as const
+  const closing = ends.filter((one) => mayTurn(one, 'stricter') && one.now !== 'yes' && one.after !== 'no')
+  const opening = ends.filter((one) => mayTurn(one, 'looser') && one.now !== 'no' && one.after !== 'yes')
+  const turns =
+    now !== 'yes' && after !== 'no' && closing.length > 0
+      ? ({ effect: 'cut', by: closing } as const)
+      : now !== 'no' && after !== 'yes' && opening.length > 0
+        ? ({ effect: 'opened', by: opening } as const)
+        : null
+  if (turns === null) return { ...stays, by: [], undecided: 'no' }
+  const undecided = anyOf([now, after].filter(isUnknown))
+  if (undecided !== 'no') return { effect: `possibly_${turns.effect}`, by: turns.by.map(({ end }) => end), undecided }
+  return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
 }
+
+/** Whether the change of an end may be one in this direction. */
+function mayTurn({ change }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
+  if (change === null) return false
+  return change.isUntold === true || change.isVague === true || directionOf(change) === direction
+}
+
+const presentMode = ({ from, isUntold, isVague }: EndChange): EndMode =>
+  isUntold === true || isVague === true ? 'unknown' : (from ?? 'none')

@@ -1,6 +1,8 @@
 import { lookbackWindow } from '../traffic/traffic-window.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import { portName } from '../inventory/protocols.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { noDisagreement } from '../policy/compare-record.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
@@ -15,7 +17,7 @@ export interface ModeLoss {
   direction: 'inbound' | 'outbound'
   /** `app (env)`, or the host name or address if there is no application. */
   peer: string
-  /** `cut`: certain according to both the rules and the PCE. `possibly_cut`: undecided. */
+  /** `cut`: certain according to the rules. `possibly_cut`: undecided. */
   effect: 'cut' | 'possibly_cut'
   connections: number
   /** Ports as in `443/tcp`, busiest first. */
@@ -25,14 +27,16 @@ export interface ModeLoss {
 /** How another enforcement mode would affect observed traffic. */
 export interface ModeChangeTraffic {
   reads: BothWays
-  /** Connections by effect; `blocked` ones are blocked already. */
-  connections: { cut: number; possibly_cut: number; kept: number; blocked: number }
+  /** Connections by effect; `blocked` ones are blocked already. Some of `possibly_blocked` may be, and would pass. */
+  connections: { cut: number; possibly_cut: number; kept: number; blocked: number; possibly_blocked?: number }
   /** Certain losses first, then possible ones; busiest first within each. */
   losses: ModeLoss[]
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
+  /** Connections that the PCE recorded otherwise. */
+  recorded: RecordedOtherwise
 }
 
 /**
@@ -45,19 +49,25 @@ export async function judgeModeChange(
   change: EndChange,
   complete?: boolean,
 ): Promise<ModeChangeTraffic | string> {
-  const connections = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }
+  const connections: ModeChangeTraffic['connections'] = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }
   const losses = new Map<string, ModeLoss & { byPort: Map<string, number> }>()
   const answers = new Set<Answer>()
   const assumed = collectAssumedFacts()
+  const recorded = noDisagreement()
   const changed = {
     ...ends,
-    to: change.to,
     changeOf: (end: Parameters<typeof ends.isOwn>[0]) => (ends.isOwn(end) ? change : null),
   }
   const how = { name: 'mcp-mode-change', window: lookbackWindow(ctx.now(), MODE_CHANGE_DAYS), complete }
   const reads = await judgeChangedFlows(ctx, changed, how, (flow) => {
     const { effect } = flow
+    if (flow.disagreement !== null) recorded[flow.disagreement] += flow.connections
     if (flow.isByRules) assumed.add(flow.undecided, flow.source, flow.destination)
+    if (effect === 'possibly_opened') {
+      connections.possibly_blocked = (connections.possibly_blocked ?? 0) + flow.connections
+      answers.add(flow.undecided)
+      return
+    }
     if (effect !== 'cut' && effect !== 'possibly_cut') {
       connections[effect === 'stays_allowed' ? 'kept' : 'blocked'] += flow.connections
       return
@@ -87,6 +97,7 @@ export async function judgeModeChange(
     losses: [...losses.values()].map(withPorts).sort(worstFirst),
     undecided: undecidedBecause(answers),
     assumes: assumed.list(),
+    recorded,
   }
 }
 

@@ -1,8 +1,9 @@
-import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { classifyAddress } from '../policy/addresses.js'
+import { endModeOf } from '../policy/judge-connection.js'
 import type { FlowEffect, FlowVerdict } from './judge-flow.js'
 import {
   anything,
@@ -56,10 +57,6 @@ export interface Discovery {
   reads: { inbound: FlowsRead; outbound: FlowsRead }
 }
 
-/** Returns the mode in which an end enforces policy; `none` for addresses and unmanaged workloads. */
-export const modeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
-  workload === null || !managed ? 'none' : isMode(mode) ? mode : 'unknown'
-
 /**
  * Reads the traffic to and from an application with every policy decision (T15). Throws what the reader throws.
  *
@@ -79,7 +76,7 @@ export async function discoverFlows(
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
   const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
   const ownMode = (end: FlowEnd) =>
-    modeOf({ ...end, mode: end.mode ?? (end.workload === null ? null : (modes.get(end.workload) ?? null)) })
+    endModeOf({ ...end, mode: end.mode ?? (end.workload === null ? null : (modes.get(end.workload) ?? null)) })
   const inbound = groupRows({
     ...service,
     source: wholeEndColumn(encoder, 'src'),
@@ -114,7 +111,7 @@ export async function discoverFlows(
       // An end that has the labels but is not a workload, such as a virtual service, may be enforced anywhere.
       destinationMode: keys.destination.workload === null ? 'unknown' : ownMode(keys.destination),
       application: applicationOf(keys.source),
-      sourceMode: modeOf(keys.source),
+      sourceMode: endModeOf(keys.source),
       connections,
     })),
     outbound: mapped(outbound, ({ keys, measures: { connections } }) => ({

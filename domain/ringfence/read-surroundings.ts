@@ -5,7 +5,7 @@ import type { DenyRule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { compileByDestination } from '../policy/judge-allowed.js'
+import { compileByDestination } from '../policy/compile-rules.js'
 import {
   isPending,
   loadSnapshot,

@@ -65,7 +65,7 @@ const REPORTS_PER_DAY = 24
 
 /**
  * Answers a traffic query. Observations inside the window are filtered, judged by the current active policy (not that
- * of the time), and aggregated: equal ends, service, process, user, direction and decision make one row with summed
+ * of the time, unless the conversation has a recorded decision), and aggregated: equal ends, service, process, user, direction and decision make one row with summed
  * connections and bytes (P25). Dates should have been validated; an unreadable window contains nothing.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
@@ -90,16 +90,17 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
   let matchesCount = 0
 
   for (const conversation of state.conversations) {
+    const { recorded } = conversation
     const inWindow = foldWindow(conversation, start, end)
     if (inWindow === null) continue
     const seen = state.addsUpFirst === true ? (foldWindow(conversation, 0, state.now) ?? inWindow) : inWindow
     const resolved = resolve(conversation)
     if (!selects(conversation, resolved.src, resolved.dst)) continue
-    const verdict = judge(conversation, resolved)
+    const verdict = { ...judge(conversation, resolved), ...(recorded !== undefined && { decision: recorded }) }
     if (!wanted(verdict, clientType(conversation, resolved))) continue
     matchesCount += seen.count * Math.min(conversation.connectionsPerDay, REPORTS_PER_DAY)
-    // The decision is determined by the parts of the key, so it is not included.
-    const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row}`
+    // Unless it was recorded, the decision is determined by the other parts of the key.
+    const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row} ${recorded ?? ''}`
     const row = rows.get(key)
     if (row === undefined) {
       if (rows.size < most) rows.set(key, startRow(conversation, resolved, verdict, seen))

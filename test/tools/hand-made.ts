@@ -3,6 +3,7 @@
  * policy: everything is seen on one day unless told otherwise, so that connections are what the line says.
  */
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
+import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import type { IngressService } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { Conversation, Endpoint, Estate } from '../../pce-simulator/model.js'
@@ -64,6 +65,8 @@ export interface HandMadeFlow {
   direction?: 'inbound' | 'outbound'
   /** Days before the day of the test; default 1. */
   daysAgo?: number
+  /** Decision of the time; default what policy and modes of today decide. */
+  recorded?: PolicyDecision
 }
 
 export interface HandMadeRuleSet {
@@ -225,6 +228,7 @@ export function handMade(parts: HandMadeEstate): Estate {
       bytesIn: 100,
       bytesOut: 200,
       state: 'closed',
+      ...(flow.recorded !== undefined && { recorded: flow.recorded }),
     }
   })
   const ipLists = Object.entries(parts.ipLists ?? {}).map(([name, ranges]) => ({

@@ -181,11 +181,13 @@ t.test('says what it does not know', async (t) => {
     bench.simulator.faults.add({ kind: 'status', path, status: 403, times: 9, body: [] })
     const answer = await ask(bench, 'visibility_only')
     bench.simulator.faults.clear()
-    // Where the other end enforces nothing, nobody else can have blocked it.
     t.same(changes(answer), [
-      'opened inbound crm (prod) 443/tcp 40: web-1',
-      'opened inbound bad (prod) 22/tcp 14: app-1, web-1',
+      'possibly_opened intra pay (prod) 5432/tcp 100: web-1',
+      'possibly_opened inbound crm (prod) 443/tcp 40: web-1',
+      'possibly_opened inbound bad (prod) 22/tcp 14: app-1, web-1',
       'possibly_opened outbound hard (prod) 80/tcp 9: web-1',
+      'possibly_opened inbound crm (prod) 22/tcp 4: app-1',
+      'possibly_opened intra pay (prod) 9000/tcp 3: app-1',
     ])
     t.match(answer.notes.join(' '), /only possible is undecided because of .*a policy that could not be read/)
   })
@@ -256,10 +258,10 @@ t.test('of traffic to a virtual service nobody knows which of the workloads has 
   t.same(changes(await ask(bench, 'full')), [
     'cut outbound log (prod) 514/udp 20: db-1',
     'cut inbound crm (prod) 22/tcp 4: app-1',
-    'cut intra pay (prod) 9000/tcp 3: app-1',
     'possibly_cut intra pay (prod) 5432/tcp 100: pay (prod)',
     'possibly_cut inbound 10.9.9.9 (Any (0.0.0.0/0 and ::/0)) 443/tcp 50: pay (prod)',
     'possibly_cut inbound crm (prod) 5432/tcp 30: pay (prod)',
     'possibly_cut inbound bad (prod) 22/tcp 7: pay (prod)',
+    'possibly_cut intra pay (prod) 9000/tcp 3: app-1, pay (prod)',
   ])
 })

@@ -13,6 +13,7 @@ import {
 import { tellLeftOut } from '../../../domain/inventory/kubernetes-workloads.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../../domain/traffic/read-flows.js'
+import { explainRecorded } from '../../../schemas/recorded-otherwise.js'
 import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcement-modes.js'
 
 /** A requested change of mode and its effect on observed traffic, or the reason why the effect is unknown. */
@@ -137,6 +138,7 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
           traffic.connections.possibly_cut + traffic.connections.possibly_opened > 0
             ? `What is only possible is ${traffic.undecided}.`
             : '',
+          explainRecorded(traffic.recorded),
         ]),
     idle > 0 && to !== 'idle'
       ? `${idle} ${idle === 1 ? 'is' : 'are'} idle, where VENs report little of their traffic: more may change than was seen.`

@@ -1,4 +1,5 @@
 import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { ChosenWorkload } from '../../../domain/enforcement/choose-workloads.js'
 import {
@@ -109,6 +110,7 @@ export const EnforcementOutput = Type.Object({
   workloads: Type.Array(Type.Array(Type.Unknown()), { description: 'Those whose traffic changes most come first' }),
   notes: Type.Array(Type.String(), { description: 'What this rests on, and what it leaves open' }),
   warnings: Type.Array(Type.String(), { description: 'What to look at first' }),
+  ...RecordedOut,
   ...AssumesOut,
   window: Type.Optional(Reading.window),
   flows_truncated: Type.Optional(Reading.flows_truncated),
@@ -141,6 +143,7 @@ export function showEnforcement(
     workload_columns: [...WORKLOAD_COLUMNS],
     notes: noteEnforcement(enforcement),
     warnings: warnOfEnforcement(enforcement),
+    ...(isRead && showRecorded(traffic.recorded)),
     ...(isRead && showAssumed(traffic.assumes)),
     ...(isRead && describeBothWays(traffic.reads)),
   }

@@ -1,4 +1,5 @@
 import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Preview, ToolContext } from '../../../domain/call.js'
 import {
@@ -85,6 +86,7 @@ export const ModesSetOutput = Type.Object({
   traffic_changes_total: TrafficChangesOut.traffic_changes_total,
   traffic_change_columns: Type.Optional(TrafficChangesOut.traffic_change_columns),
   traffic_changes: Type.Optional(TrafficChangesOut.traffic_changes),
+  ...RecordedOut,
   ...AssumesOut,
   window: Type.Optional(Reading.window),
   flows_truncated: Type.Optional(Reading.flows_truncated),
@@ -123,6 +125,7 @@ export function showPlannedModes({ pce, limits }: Context, enforcement: Enforcem
       requests,
       notes: noteEnforcement(enforcement),
       warnings: warnOfEnforcement(enforcement),
+      ...(isRead && showRecorded(traffic.recorded)),
       ...(isRead && showAssumed(traffic.assumes)),
       ...(isRead && describeBothWays(traffic.reads)),
     },
@@ -267,6 +270,7 @@ export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<
         traffic_changes: shown,
         ...(shown.length < changes.length && { traffic_changes_left_out: changes.length - shown.length }),
         flows_truncated: isCut(traffic),
+        ...showRecorded(traffic.recorded),
         ...showAssumed(traffic.assumes),
       }),
       not_enforced: listObstacles(chosen.workloads),

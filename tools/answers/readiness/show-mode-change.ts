@@ -1,4 +1,5 @@
 import { showAssumed } from '../../../schemas/assumes.js'
+import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { isEnforcing } from '../../../schemas/pce/enforcement-modes.js'
 import type { ModeChange } from '../../../domain/policy/judge-mode.js'
 import { type ModeChangeTraffic, MODE_CHANGE_DAYS } from '../../../domain/readiness/judge-mode-change.js'
@@ -27,7 +28,12 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
     ...scope,
     `Judged by the policy in force and the traffic of the last ${MODE_CHANGE_DAYS} days; traffic that was not seen then, and drafts that are not provisioned, are not judged.`,
     analysed.rows === 0 ? 'No traffic was seen, which says nothing about what would be cut.' : '',
-    connections.possibly_cut > 0 ? `possibly_cut is ${undecided}.` : '',
+    connections.possibly_cut > 0
+      ? `possibly_cut is ${undecided}.`
+      : connections.possibly_blocked !== undefined
+        ? `possibly_blocked is ${undecided}.`
+        : '',
+    explainRecorded(traffic.recorded),
     ...new Set([reads.inbound, reads.outbound].map(coverageNote)),
   ]
   return {
@@ -39,6 +45,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
         rows: analysed.rows,
         ...(analysed.parts !== undefined && { parts: analysed.parts }),
         connections,
+        ...showRecorded(traffic.recorded),
         would_be_cut: shown,
         would_be_cut_total: losses.length,
       },

@@ -1,0 +1,31 @@
+import type { PolicySnapshot } from './load-snapshot.js'
+import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
+
+/**
+ * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once per
+ * set of labels and network, because an estate has few label sets and many workloads. Only the other rules are prepared per
+ * destination.
+ */
+export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
+  const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))
+  const bySingleEnds = rules.filter(({ rule }) => namesSingleEnds(rule))
+  const ofLabels = new Map<string, RuleMatch>()
+  const ofEnds = new Map<End, RuleMatch>()
+  return (destination: End): RuleMatch[] => {
+    const single = ofEnds.get(destination) ?? matchRules(bySingleEnds, destination, policy)
+    ofEnds.set(destination, single)
+    if (destination.workload === null) return [single]
+    const labels = JSON.stringify([Object.entries(destination.labels).sort(), destination.offNetwork ?? 'no'])
+    const labelled = ofLabels.get(labels) ?? matchRules(byLabels, destination, policy)
+    ofLabels.set(labels, labelled)
+    return [labelled, single]
+  }
+}
+
+/** Returns true if the providers of a rule depend on more than the labels of an end. */
+const namesSingleEnds = ({ providers, ...rule }: PlacedRule['rule']): boolean =>
+  rule.all_ips_except_for_in_providers === true ||
+  rule.use_workload_subnets?.includes('providers') === true ||
+  providers.some(
+    ({ label, label_group: group, actors }) => label === undefined && group === undefined && actors !== 'ams',
+  )

@@ -1,0 +1,98 @@
+import { isEnforcing, isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
+import { isEssential } from '../inventory/protocols.js'
+import type { Side } from '../traffic/columns.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
+import { compileByDestination } from './compile-rules.js'
+import { hasIpTablesFor } from './ip-tables.js'
+import { judgeEnd, type EndVerdict, type RulesAtEnd } from './judge-end.js'
+import { isInForce, rulesInForce, type PolicySnapshot } from './load-snapshot.js'
+import type { RuleType } from './rule-type.js'
+import { anyOf, unknown, type Answer } from './three-valued.js'
+
+/** A connection between two ends, whatever the PCE recorded about it. */
+export interface Connection {
+  source: FlowEnd
+  destination: FlowEnd
+  port: number | null
+  proto: number | null
+}
+
+/** Tells what the end on one side of a connection does with it in a mode. */
+export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
+
+/**
+ * Creates the judge of observed connections by one version of the policy, for each end and mode. It decides as
+ * explain-flow does (`judgeEnd`), and what the PCE recorded has no part in it. If the policy is null, whatever depends on
+ * it is undecided, and so is what an enforcing end does that has rules in the words of iptables.
+ */
+export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
+  const compiled = policy === null ? null : compileTypes(policy)
+  const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
+  const tables = policy?.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).length > 0) ?? []
+  const bypasses = new Map<FlowEnd, Answer>()
+  const bypassAt = (end: FlowEnd): Answer => {
+    if (policy === null || tables.length === 0) return 'no'
+    const has = bypasses.get(end) ?? anyOf(tables.map((ruleSet) => hasIpTablesFor(ruleSet, end, policy)))
+    bypasses.set(end, has)
+    return has === 'no' ? 'no' : unknown('iptables')
+  }
+  return (connection) => {
+    const { source, destination, port, proto } = connection
+    const essential = isEssential(connection) ? unknown('essential') : 'no'
+    const virtual = standsForOthers(source) || standsForOthers(destination) ? unknown('virtual_service') : 'no'
+    const known: Partial<Record<Side, RulesAtEnd>> = {}
+    const rulesAt = (side: Side): RulesAtEnd => {
+      const at = side === 'src' ? 'atSource' : 'atDestination'
+      const says = (type: RuleType): Answer => {
+        if (compiled === null) return unread
+        const { isEmpty, matchesOf } = compiled[type]
+        if (isEmpty) return 'no'
+        return anyOf([...matchesOf(destination).map((match) => match[at](source, port, proto)), virtual])
+      }
+      return {
+        essential,
+        overridden: anyOf([says('override_deny'), unread]),
+        allowed: says('allow'),
+        denied: anyOf([says('deny'), unread]),
+      }
+    }
+    return (side, mode) => {
+      const rules = (known[side] ??= rulesAt(side))
+      const verdict = judgeEnd(mode, side === 'src' ? 'outbound' : 'inbound', rules)
+      const bypass = isEnforcing(mode) || mode === 'unknown' ? bypassAt(side === 'src' ? source : destination) : 'no'
+      return bypass === 'no' ? verdict : { ...verdict, ...undecide(verdict, bypass) }
+    }
+  }
+}
+
+/** Leaves open whether an enforcing end lets a connection pass or drops it. */
+function undecide({ possible, undecided }: EndVerdict, reason: Answer): Partial<EndVerdict> {
+  const open = new Set(possible).add('allowed').add('blocked')
+  return {
+    possible: JUDGED_DECISIONS.filter((word) => open.has(word)),
+    step: null,
+    undecided: anyOf([reason, undecided]),
+  }
+}
+
+/** Returns the mode in which an end enforces policy, as its rows tell it; `none` for addresses and unmanaged workloads. */
+export const endModeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
+  workload === null || !managed ? 'none' : isMode(mode) ? mode : 'unknown'
+
+/** Whether an end drops a connection. */
+export function dropsBy({ possible, undecided }: EndVerdict): Answer {
+  if (!possible.includes('blocked')) return 'no'
+  return possible.length === 1 ? 'yes' : undecided
+}
+
+/** True for a virtual service or the like: rules may name the workloads behind it, which are not known here. */
+const standsForOthers = ({ workload, labels }: FlowEnd): boolean => workload === null && Object.keys(labels).length > 0
+
+function compileTypes(policy: PolicySnapshot) {
+  const of = (type: RuleType) => {
+    const rules = rulesInForce(policy, type)
+    return { isEmpty: rules.length === 0, matchesOf: compileByDestination(rules, policy) }
+  }
+  return { allow: of('allow'), deny: of('deny'), override_deny: of('override_deny') }
+}
