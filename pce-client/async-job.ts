@@ -8,7 +8,7 @@ import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
 /**
- * Shortest wait between two polls, even if the PCE asks for less: with a `Retry-After` of 0, one job would cost
+ * Minimum wait between two polls, even if the PCE asks for less: with a `Retry-After` of 0, one job would cost
  * thousands of requests.
  */
 const SHORTEST_WAIT_MS = 500
@@ -18,7 +18,7 @@ const DEADLINE_MS = 600_000
 const CLEAN_UP_MS = 5000
 
 /**
- * How to read each of the two possible answers to a collection request: the list itself, or the file that a job has
+ * The two functions that read the possible answers to a collection request: the list itself, or the file that a job has
  * written.
  */
 export interface Reader<T> {
@@ -26,23 +26,23 @@ export interface Reader<T> {
   file(endpoint: string, request: SendOptions): Promise<T>
 }
 
-/** A job that is running at the PCE, together with what all of its requests share. */
+/** A job that is running at the PCE, with the state that all its requests share. */
 interface Job {
   endpoint: string
   /** True once the PCE has reported the job as failed or no longer has it, so there is nothing left to delete. */
   isLost: boolean
-  /** Options for the next request: those of the caller, with the time-out reduced to the time that is left. */
+  /** Returns the options for the next request: the caller's, with the time-out reduced to the remaining time. */
   request(): SendOptions
-  /** Waits before the next poll. @throws {PceError} if the wait would run past the time allowed for the whole job. */
+  /** Waits before the next poll. @throws {PceError} if the wait would exceed the time allowed for the whole job. */
   wait(ms: number): Promise<void>
   report(phase: CollectionProgress['phase'], status?: string): void
 }
 
 /**
  * Fetches a collection through the PCE's asynchronous job (P10): sends `Prefer: respond-async`, polls the `Location`,
- * and then fetches the result. Polls follow `Retry-After`; without one, each wait is half as long again as the last. If
- * the PCE answers with 200 and the list at once, that list is the result. If the call fails or is cancelled, the job is
- * deleted at the PCE.
+ * and then fetches the result. The time between polls follows `Retry-After`; without that header, each wait is 1.5
+ * times the previous one. If the PCE answers with 200 and the list at once, that list is the result. If the call fails
+ * or is cancelled, the job is deleted at the PCE.
  *
  * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, no longer has
  *   the job or its result, or does not finish within 10 minutes.
@@ -61,8 +61,8 @@ export async function getCollection(
 }
 
 /**
- * Like `getCollection`, but returns the parsed objects. The result file is parsed while it arrives, so its text is
- * never held as a whole, and it is subject to the limits for collected lists (D74).
+ * Like `getCollection`, but returns the parsed objects. The result file is parsed while it arrives, so its complete
+ * text is never held in memory, and the limits for collected lists apply to it (D74).
  */
 export async function getListAsync<T>(
   http: Http,
@@ -184,8 +184,9 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
 }
 
 /**
- * Rethrows an error, turning a 404 or 410 into `job_failed`: the PCE keeps jobs and their results for about a day
- * (P10), so a missing one has expired or been deleted, which "not found" would not tell the caller.
+ * Returns a function that rethrows an error, with a 404 or 410 turned into `job_failed`. The PCE keeps jobs and their
+ * results for about a day (P10), so a missing one has expired or been deleted; "not found" would not tell the caller
+ * so.
  */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
@@ -200,7 +201,7 @@ function isGone(error: unknown): error is PceApiError {
 
 /**
  * Deletes the job at the PCE. Errors are ignored, because the caller must see the error that made the job useless. The
- * path check ensures that only a job is ever deleted, whatever the `Location` header named.
+ * path check ensures that nothing but a job is ever deleted, whatever path the `Location` header contained.
  */
 async function deleteJob(
   http: Http,
@@ -228,13 +229,13 @@ export async function sleep({ timers }: ClientSettings, ms: number, signal: Abor
   if (signal?.aborted === true) throw new PceError('aborted', 'the call was cancelled', { cause: signal.reason })
 }
 
-/** The href of a finished job's or query's result. Jobs give it as `{href}`, traffic queries as a bare path. */
+/** Returns the href of a finished job's or query's result. Jobs give it as `{href}`, traffic queries as a bare path. */
 export function resultHref(result: unknown): string | undefined {
   const href = typeof result === 'object' && result !== null ? (result as { href?: unknown }).href : result
   return typeof href === 'string' && href !== '' ? href : undefined
 }
 
-/** The PCE's explanation of why a job or query failed, truncated to 1000 characters. */
+/** Returns the PCE's explanation of why a job or query failed, truncated to 1000 characters. */
 export function messageOf(result: unknown): string {
   const message = typeof result === 'object' && result !== null ? (result as { message?: unknown }).message : result
   return typeof message === 'string' && message !== '' ? message.slice(0, 1000) : 'the PCE gave no reason'

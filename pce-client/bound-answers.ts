@@ -5,22 +5,23 @@ const MIB = 1024 * 1024
 
 /** Size limits that the owner of a client can set, in MiB of uncompressed text. */
 export interface AnswerSizes {
-  /** Largest single answer. Default 32. */
+  /** Maximum size of a single answer. Default 32. */
   maxAnswerMib: number
-  /** Largest list that is collected from a job or a traffic query. Default 256. */
+  /** Maximum size of a list that is collected from a job or a traffic query. Default 256. */
   maxListMib: number
 }
 
 /**
- * How much of an answer the client accepts (D74). Byte limits protect memory and count uncompressed text. Elements are
- * objects, lists and the values between their commas; they are limited as well because a few bytes of text can become
- * an object of many bytes. The limits on elements and rows scale with the byte limit.
+ * The limits of what the client accepts as an answer (D74). Byte limits protect memory and count uncompressed text.
+ * Elements are objects, lists and the values between their commas; they are limited as well because a few bytes of text
+ * can become an object of many bytes. The limits on elements and rows scale with the byte limit.
  */
 export interface AnswerBounds {
   /** Limits for a single answer. */
   body: { bytes: number; elements: number }
   /**
-   * Limits for whatever is collected in memory: the result of a job, the rows of a traffic query, a downloaded file.
+   * Limits for everything that is collected in memory: the result of a job, the rows of a traffic query, a downloaded
+   * file.
    */
   collected: { bytes: number; elements: number; rows: number }
 }
@@ -37,15 +38,15 @@ export function boundsOf({ maxAnswerMib, maxListMib }: AnswerSizes): AnswerBound
   }
 }
 
-/** Fixed limits that no real estate comes close to. */
+/** Fixed limits that no real answer comes close to. */
 export const BOUNDS = {
-  /** Largest single row of a list. */
+  /** Maximum size of a single row of a list. */
   row: { bytes: 8 * MIB, elements: 1_000_000 },
-  /** Deepest nesting of lists and objects; the PCE's own answers have about ten levels. */
+  /** Maximum nesting of lists and objects; the PCE's own answers have about ten levels. */
   depth: 100,
 } as const
 
-/** The error for an answer that exceeds a limit. `what` names the limit: "is larger than 32 MiB". */
+/** Creates the error for an answer that exceeds a limit. `what` describes the excess: "is larger than 32 MiB". */
 export function tooLarge(what: string): PceError {
   return new PceError('body_too_large', `the answer ${what}; narrow it with filters or max_results`)
 }
@@ -63,9 +64,9 @@ export function tooDeep(): PceError {
 }
 
 /**
- * Counts the elements and the nesting depth of a JSON text while it arrives, before it is parsed: 31 KB of gzip can
- * hold 32 MB of `[{},{},…`, which would become 2 GB of objects. It does not check that the text is valid JSON, and it
- * ignores text that does not start with a bracket.
+ * Counts the elements and the nesting depth of a JSON text while it arrives, before it is parsed. This is necessary
+ * because 31 KB of gzip can hold 32 MB of `[{},{},…`, which would become 2 GB of objects. The class does not check that
+ * the text is valid JSON, and it ignores text that does not start with a bracket.
  */
 export class JsonMeter {
   readonly #most: number
@@ -73,7 +74,7 @@ export class JsonMeter {
   #depth = 0
   #inString = false
   #escaped = false
-  /** Whether the text starts with a bracket; undefined until its first non-blank character has arrived. */
+  /** True if the text starts with a bracket; undefined until its first non-blank character has arrived. */
   #isJson: boolean | undefined
 
   constructor(mostElements: number) {

@@ -25,8 +25,8 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 }
 
 /**
- * Converts the items of a bulk answer to one form. The PCE has two (P12): a creation or an update answers `{href,
- * status, token?, message?}` for every object, a deletion answers `{href, errors}` for the failures only. In a
+ * Converts the items of a bulk answer to one form. The PCE has two (P12): for a creation or an update it returns
+ * `{href, status, token?, message?}` for every object, for a deletion `{href, errors}` for the failures only. In a
  * deletion, an item with empty `errors` is not a failure. Any other item that has neither a good status nor errors is
  * reported as one error.
  *
@@ -46,8 +46,8 @@ export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: numb
 }
 
 /**
- * The items of a bulk answer. A deletion without failures may have an empty body or, like the action endpoints, answer
- * `{errors: []}` (P63).
+ * Returns the items of a bulk answer. The answer to a deletion without failures may have an empty body or, like those
+ * of the action endpoints, be `{errors: []}` (P63).
  */
 function rawItems(verb: BulkVerb, answer: TracedResponse): RawItem[] {
   let body: unknown
@@ -79,7 +79,7 @@ function toResult({ href, status, token, message, errors }: RawItem): BulkResult
 
 /**
  * Applies an action to many objects, split into as many requests as the PCE's limit requires, and returns the errors of
- * all of them. Duplicate hrefs are sent once.
+ * all requests. Each href is sent only once, even if the list contains it several times.
  *
  * @throws {PceError} `invalid_argument` for an empty list, which the PCE may read as "all objects". Errors of a request
  *   are passed on with the results of the earlier requests in `completed`.
@@ -107,7 +107,7 @@ export async function actInChunks(
   return errors
 }
 
-/** The result for each object of a chunk, in the form that other bulk calls use for `completed`. */
+/** Returns the result for each object of a chunk, in the form that other bulk calls use for `completed`. */
 function resultsOf(chunk: readonly Reference[], found: readonly ActionError[]): BulkResultItem[] {
   const results = new Map<string, BulkResultItem>(chunk.map(({ href }) => [href, { href, errors: [] }]))
   const [only] = chunk.length === 1 ? chunk : []

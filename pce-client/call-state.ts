@@ -10,7 +10,7 @@ import { readCallTimeout, type ClientSettings } from './settings.js'
 import type { SendOptions } from './transport.js'
 import type { AnswerFacts, WatchedRequest } from './types.js'
 
-/** What is known about one call across its attempts. It travels in got's `context`, where the hooks find it. */
+/** The state of one call across its attempts. It is stored in got's `context`, where the hooks find it. */
 export interface CallState {
   readonly method: string
   readonly path: string
@@ -27,11 +27,11 @@ export interface CallState {
   readonly signal: AbortSignal
   /** True once the caller's signal or the deadline has ended the call. */
   isOver: boolean
-  /** The reason that the caller's signal carried; undefined if the caller did not cancel. */
+  /** The reason given by the caller's signal; undefined if the caller did not cancel. */
   reason: unknown
-  /** True if the caller's signal ended the call, as opposed to the deadline. */
+  /** True if the caller's signal ended the call, false if the deadline did. */
   cancelled: boolean
-  /** The caller may learn that a connection failed, but not why. */
+  /** True if the caller may learn that a connection failed, but not why. */
   readonly hidesReasons: boolean
   /** The answers of the PCE so far; undefined if nobody listens for them. */
   readonly answers: AnswerFacts[] | undefined
@@ -42,28 +42,31 @@ export interface CallState {
   /** Cancels the request in progress when the call is over. */
   stop: (() => void) | undefined
   attempts: number
-  /** The wait before the next attempt, and the sum of all waits so far. */
+  /** The wait before the next attempt. `waitedMs` is the sum of all waits so far. */
   waitMs: number
   waitedMs: number
-  /** The current attempt has reached the server, so the PCE may have acted on it. */
+  /** True if the current attempt has reached the server, so that the PCE may have acted on it. */
   connected: boolean
-  /** An earlier attempt may have been carried out. */
+  /** True if an earlier attempt may have been carried out. */
   mayHaveHappened: boolean
-  /** An earlier attempt ended in a 500, which the PCE can return even after it has done what was asked. */
+  /** True if an earlier attempt ended in a 500, which the PCE can return even after it has carried out the request. */
   failedInside: boolean
   /**
-   * The answer to an earlier attempt was lost on its way back. Narrower than `mayHaveHappened`, which is also true
-   * after a 503.
+   * True if the answer to an earlier attempt was lost on its way back. This is narrower than `mayHaveHappened`, which
+   * is also true after a 503.
    */
   answerLost: boolean
-  /** Why this client ended the attempt itself, kept here because Node then reports only a closed connection. */
+  /**
+   * The reason why this client itself ended the attempt. It is kept here because Node then reports only a closed
+   * connection.
+   */
   ended: { error: PceError; retry: boolean } | undefined
 }
 
 /**
- * Watches one attempt on the wire: whether it reaches the server, how long its headers take, how long its body is
- * silent, and how large the body is. When a limit is exceeded, it records the reason in `state.ended` and destroys the
- * request.
+ * Watches one attempt on its connection: whether it reaches the server, how long its headers take, how long its body is
+ * silent, and how large the body is. When a limit is exceeded, the function records the reason in `state.ended` and
+ * destroys the request.
  */
 export function watchAttempt(
   request: ClientRequest,
@@ -77,15 +80,16 @@ export function watchAttempt(
   let headersTimer: NodeJS.Timeout | undefined
   request.once('close', () => clearTimeout(headersTimer))
   request.once('socket', (socket: Socket) => {
-    // The timer starts only now: while the request waits for a free connection of this client, the PCE is not late.
+    // The timer starts only now, because a request that waits for a free connection of this client is not a delay of
+    // the PCE.
     headersTimer = setTimeout(() => {
       end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
     }, limits.headersMs)
     const tls = socket as Partial<TLSSocket> & { secureConnecting?: boolean }
     const isPending = socket.connecting || tls.secureConnecting === true
-    // A connection that was refused before anything was sent over it is already destroyed here.
+    // A connection that was refused before anything was sent over it has already been destroyed at this point.
     const reach = () => (state.connected = !socket.destroyed)
-    // Since Node 24, the request no longer ends with the error that its socket was destroyed with, so it is noted here.
+    // Since Node 24, a request no longer ends with the error that destroyed its socket, so the error is recorded here.
     const noteRefusal = () => {
       if (socket.errored instanceof PceError) state.ended ??= { error: socket.errored, retry: false }
     }
@@ -119,8 +123,8 @@ function noteAnswer({ statusCode = 0, headers }: IncomingMessage, state: CallSta
 }
 
 /**
- * Creates the state of a call and ties it to the caller's signal and the deadline. `close` releases both and reports
- * how the call ended.
+ * Creates the state of a call and connects it to the caller's signal and the deadline. `close` disconnects both and
+ * reports how the call ended.
  */
 export function openCall(
   settings: ClientSettings,
@@ -181,7 +185,8 @@ export function openCall(
     setMaxListeners(0, signal)
     signal.addEventListener('abort', cancel, { once: true })
   }
-  // The timer is started last: `addEventListener` above throws if `signal` is not a signal, and would leave it running.
+  // The timer is started last: `addEventListener` above throws if `signal` is not a signal, and a timer started before
+  // it would keep running.
   const isBounded = options.withoutDeadline !== true || options.totalTimeoutMs !== undefined
   const deadline = isBounded ? setTimeout(end, totalTimeoutMs) : undefined
   const close = (failure?: PceError) => {
@@ -195,8 +200,8 @@ export function openCall(
 }
 
 /**
- * Reports the answers when the call ends. It cannot be done as each answer arrives, because events of a shared
- * connection run in the async context of the call that opened the connection.
+ * Reports the answers when the call ends. They cannot be reported as they arrive, because events of a shared connection
+ * run in the async context of the call that opened the connection.
  */
 function tellAnswers({ onAnswer }: ClientSettings, { answers = [] }: CallState): void {
   for (const facts of answers) {

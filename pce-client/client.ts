@@ -44,7 +44,7 @@ export function assembleClient(http: Http, settings: ClientSettings): PceClient 
   return client
 }
 
-/** The parts that a client was built from. Throws TypeError if the client does not come from this package. */
+/** Returns the parts from which a client was built. Throws TypeError if the client does not come from this package. */
 export function partsOf(client: PceClient): Parts {
   const found = parts.get(client)
   if (found === undefined) throw new TypeError('not a client of this package')
@@ -119,8 +119,8 @@ function unlessAbsent(error: unknown): void {
 }
 
 /**
- * Turns any connection failure into the API exception, which the specification requires of `must_connect`; status 0
- * means that no answer came.
+ * Turns any connection failure into a PceApiError, which the specification requires of `must_connect`; status 0 means
+ * that no answer came.
  */
 function toConnectionError(error: unknown, path: string): unknown {
   if (!(error instanceof PceError) || error instanceof PceApiError || error.code === 'aborted') return error
@@ -136,8 +136,8 @@ function createObjectApis(http: Http, settings: ClientSettings): ObjectApis {
 }
 
 /**
- * An `Http` that loads got with the first request, so that importing this package stays cheap for processes that start
- * often.
+ * Creates an `Http` that loads got with the first request, so that importing this package stays cheap for processes
+ * that start often.
  */
 function createLazyHttp(settings: ClientSettings): Http {
   let loading: Promise<Http> | undefined

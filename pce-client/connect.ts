@@ -12,14 +12,17 @@ import { basicAuthorization, type TlsSettings, type ClientSettings } from './set
 const MAX_CONNECTIONS = 16
 
 /**
- * How long an idle connection is kept. It is less than the usual 5 s of servers and load balancers, so that no write is
- * sent over a connection that is just being closed: the answer would be lost and could only be reported as
- * `outcome_unknown`.
+ * Milliseconds for which an idle connection is kept. The value is below the usual 5 s of servers and load balancers, so
+ * that no write is sent over a connection that the server is just closing: the answer would be lost and could only be
+ * reported as `outcome_unknown`.
  */
 const IDLE_MS = 4000
 
 export interface Agents {
-  /** How got connects: through an `agent`, or through its `request` option when a forward proxy takes the requests. */
+  /**
+   * The options that tell got how to connect: an `agent`, or a `request` function when a forward proxy takes the
+   * requests.
+   */
   connect: { agent: { http: http.Agent } | { https: https.Agent } } | { request: RequestFunction }
   /** `host:port` of the proxy in use. */
   via: string | undefined
@@ -58,17 +61,17 @@ export async function createAgents(settings: ClientSettings): Promise<Agents> {
 }
 
 /**
- * TLS trust for an https:// proxy. Its certificate may be signed by the CA bundle or by an authority in Node's own
- * store, whereas the PCE's certificate must be signed by the bundle if there is one. The proxy never gets the client
- * certificate.
+ * Returns the TLS trust settings for an https:// proxy. The proxy's certificate may be signed by the CA bundle or by an
+ * authority in Node's own store, whereas the PCE's certificate must be signed by the bundle if there is one. The proxy
+ * never gets the client certificate.
  */
 function trustInProxy({ verify, ca }: TlsSettings) {
   return { rejectUnauthorized: verify, ...(ca === undefined ? {} : { ca: [ca, ...rootCertificates] }) }
 }
 
 /**
- * Closes connections that have been idle too long. The agents' own `timeout` option is not used, because it would also
- * limit the proxy's CONNECT.
+ * Makes an agent close connections that have been idle too long, and returns a function that closes all idle ones. The
+ * agent's own `timeout` option is not used, because it would also limit the proxy's CONNECT.
  */
 function keep(agent: http.Agent): () => void {
   agent.on('free', (socket: Socket) => socket.setTimeout(IDLE_MS))
@@ -78,8 +81,9 @@ function keep(agent: http.Agent): () => void {
 }
 
 /**
- * Sends plain http requests through a forward proxy in absolute form (RFC 9112, 3.2.2), because such proxies usually
- * open tunnels to https ports only. Requests over TLS need the tunnel, which hpagent makes.
+ * Creates a request function that sends plain http requests through a forward proxy in absolute form (RFC 9112, 3.2.2),
+ * because such proxies usually open tunnels to https ports only. Requests over TLS need a tunnel instead, which hpagent
+ * opens.
  *
  * @param agent keeps the connections to the proxy; an https.Agent for an https:// proxy.
  */
@@ -115,20 +119,20 @@ function basicOf({ username, password }: URL): string | undefined {
 type Connected = (error: Error | null, socket: Duplex) => void
 
 /**
- * Node's agents have this method although their types do not show it: it gives a request a connection or a place in the
- * queue.
+ * The type of Node's agents with a method that their declared types lack: it gives a request a connection or a place in
+ * the queue.
  */
 type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: https.RequestOptions): void }
 
 /**
- * An agent for https through a proxy's CONNECT tunnel. A request that has no connection yet cannot be cancelled, so the
- * tunnel itself has a time-out of one attempt; otherwise a silent proxy would block the call.
+ * Creates an agent for https through a proxy's CONNECT tunnel. A request that has no connection yet cannot be
+ * cancelled, so opening the tunnel has the time-out of one attempt; otherwise a silent proxy would block the call.
  *
- * Node's agents count a connection only once it is established, which for a tunnel is after its CONNECT. Tunnels being
- * opened are therefore counted here, or every call of a burst would open its own. When a tunnel fails, Node does not
- * serve the next request in the queue, so this is done here too.
+ * Node's agents count a connection only when it is established, which for a tunnel is after its CONNECT. Tunnels that
+ * are being opened are therefore counted here, or every call of a burst would open its own. When a tunnel fails, Node
+ * does not serve the next request in the queue, so this is done here too.
  *
- * @param timeoutMs read anew for every tunnel, since `setTimeout` may have changed it.
+ * @param timeoutMs called anew for every tunnel, since `setTimeout` may have changed the value.
  */
 async function createTunnelAgent(
   options: HttpsProxyAgentOptions & { maxSockets: number },
@@ -151,7 +155,7 @@ async function createTunnelAgent(
   return agent
 }
 
-/** Lets the next waiting request take the place of the failed one. */
+/** Lets the next waiting request take the place of a failed one. */
 function admitNext(agent: QueueingAgent, target: https.RequestOptions): void {
   const queue = (agent.requests as Record<string, ClientRequest[] | undefined>)[agent.getName(target)]
   // Requests that were cancelled or have failed in the meantime are still in the queue.

@@ -14,8 +14,8 @@ type Bounds = AnswerBounds['body']
 
 /**
  * Decompresses a response body and returns its text, within the limits. got leaves bodies compressed (`decompress:
- * false`), because only here can the decompressed size be limited. The first bytes of a body tell whether it is
- * compressed, since a PCE may send a file of gzip without `Content-Encoding` (P11).
+ * false`), because only here can the decompressed size be limited. The first bytes of a body show whether it is
+ * compressed, since a PCE may send a gzip file without `Content-Encoding` (P11).
  *
  * @throws {PceError} `body_too_large`, naming the limit; `invalid_response` for damaged data or an encoding that was
  *   not requested.
@@ -30,9 +30,10 @@ export async function decodeBody(body: Buffer, encoding: string | undefined, bou
 }
 
 /**
- * Decompresses pieces of a body as they arrive if they begin as gzip does, and passes others on unchanged.
+ * Decompresses the pieces of a body as they arrive if the body begins like a gzip file, and passes others on
+ * unchanged.
  *
- * @throws {PceError} as `decodeBody`; errors of the pieces are passed on unchanged.
+ * @throws {PceError} like `decodeBody`; errors of the pieces are passed on unchanged.
  */
 export async function* decodePieces(
   pieces: AsyncIterable<Buffer>,
@@ -77,7 +78,7 @@ function isZlibError(error: unknown): boolean {
   return String((error as NodeJS.ErrnoException).code).startsWith('Z_')
 }
 
-/** Decompresses a small body; undefined if the result would be large. */
+/** Decompresses a small body; returns undefined if the result would be large. */
 async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
   try {
     return await promisify(gunzip)(body, { maxOutputLength: LARGE_BODY })
@@ -88,8 +89,8 @@ async function unpackSmall(body: Buffer): Promise<Buffer | undefined> {
 }
 
 /**
- * Decompresses a large body and counts it on the way, so that a decompression bomb is stopped long before it reaches
- * its full size.
+ * Decompresses a large body and counts its bytes and elements on the way, so that a decompression bomb is stopped long
+ * before it reaches its full size.
  */
 async function unpackLarge(body: Buffer, bounds: Bounds): Promise<string> {
   const stream = createGunzip({ chunkSize: SLICE_BYTES })

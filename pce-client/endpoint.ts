@@ -17,7 +17,7 @@ export interface ResolvedEndpoint {
  *
  * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any
  *   spelling, backslashes, control characters, or half a surrogate pair (which URL parsers replace by another
- *   character). Hrefs come from callers, and a path that climbs out of the API would act on something else.
+ *   character). Hrefs come from callers, and a path that leaves the API would act on something else.
  */
 export function resolveEndpoint(
   address: PceAddress,
@@ -39,10 +39,10 @@ export function resolveEndpoint(
 }
 
 /**
- * The endpoint that a `Location`, `result` or href in an answer refers to (P41).
+ * Returns the endpoint that a `Location`, `result` or href in an answer refers to (P41).
  *
- * @throws {PceError} `invalid_response` when it is on another origin: credentials must not follow an answer to another
- *   host.
+ * @throws {PceError} `invalid_response` when it is on another origin: credentials must never be sent to another host
+ *   because an answer names it.
  */
 export function endpointOfLocation(address: PceAddress, location: string): string {
   const base = `/api/${address.version}`
@@ -81,9 +81,9 @@ function encodeStrays(url: string): string {
 }
 
 /**
- * True if URL parsers would read the path differently than it looks: they drop tabs and newlines, read `\` as `/`, and
- * resolve `..` even when it is encoded. Proxies in front of a PCE may decode a slash before they resolve, so an encoded
- * slash ends a segment too.
+ * Returns true if URL parsers would read the path differently than it looks: they drop tabs and newlines, read `\` as
+ * `/`, and resolve `..` even when it is encoded. Proxies in front of a PCE may decode a slash before they resolve dot
+ * segments, so an encoded slash ends a segment too.
  */
 function isUnsafePath(path: string): boolean {
   // eslint-disable-next-line no-control-regex -- the pattern looks for control characters on purpose
@@ -92,13 +92,14 @@ function isUnsafePath(path: string): boolean {
 }
 
 /**
- * Pattern for one path segment. It excludes everything that a server could read as two segments, as `..` or as a blank.
+ * Pattern for one path segment. It excludes every segment that a server could read as two segments, as `..` or as a
+ * blank.
  */
 const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
 const PVERSION = '(?:draft|active|\\d+)'
 const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
 
-/** The href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` if there is none. */
+/** Returns the href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` if there is none. */
 export function hrefOf(reference: ReferenceLike): string {
   const href: unknown = typeof reference === 'string' ? reference : (reference as { href?: unknown } | null)?.href
   if (typeof href === 'string' && href !== '') return href
@@ -123,8 +124,8 @@ export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): 
 }
 
 /**
- * The href to send a write to. Only the draft of a versioned object can be written; its id is the same in both versions
- * (P4).
+ * Returns the href to which a write is sent. Only the draft of a versioned object can be written; its id is the same in
+ * both versions (P4).
  *
  * @throws {PceError} `invalid_href` for a numbered version, which is history.
  */
@@ -137,7 +138,7 @@ export function draftHref(kind: Kind, href: string): string {
 }
 
 /**
- * The href of the same object in another policy version.
+ * Returns the href of the same object in another policy version.
  *
  * @throws {PceIntegerError} for an invalid number, {PceError} for any other invalid version.
  */
@@ -150,9 +151,9 @@ export function inVersion(href: string, policyVersion: PolicyVersionSelector): s
 }
 
 /**
- * The endpoint of the kind's collection.
+ * Returns the endpoint of the kind's collection.
  *
- * @throws {PceError} if a required parent is missing, wrong, or given needlessly.
+ * @throws {PceError} if a required parent is missing or wrong, or if a parent is given although the kind has none.
  */
 export function collectionOf(
   kind: Kind,
@@ -176,7 +177,7 @@ export function collectionOf(
   return `${inVersion(parentHref, policyVersion)}/${segment}`
 }
 
-/** True if objects of the kind have paths of their own below the collection. */
+/** Returns true if objects of the kind have their own paths below the collection. */
 export function hasItems(kind: Kind): boolean {
   return kind.itemVerbs.length > 0
 }

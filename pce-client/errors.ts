@@ -1,7 +1,7 @@
 import type { BulkResultItem } from './types.js'
 
 /**
- * Why a call failed, for callers that check codes instead of classes.
+ * The reason why a call failed, for callers that check codes instead of classes.
  *
  * - `api_error`: the PCE answered with an error status.
  * - `outcome_unknown`: a write was sent, but its answer was lost or was a server error, so it may have been carried
@@ -51,7 +51,7 @@ export class PceError extends Error {
   override readonly name: string = 'PceError'
   readonly reason: string | undefined
   readonly hrefs: readonly string[] | undefined
-  /** When a bulk call fails between two of its requests, the results of the requests that were answered. */
+  /** The results of the requests that were answered, if a bulk call failed between two of its requests. */
   completed: BulkResultItem[] | undefined
 
   constructor(
@@ -65,8 +65,8 @@ export class PceError extends Error {
   }
 
   /**
-   * True for an `outcome_unknown` that was certainly carried out: the PCE accepted the write, but its answer does not
-   * show the result.
+   * True for an `outcome_unknown` whose request was certainly carried out: the PCE accepted the write, but its answer
+   * does not show the result.
    */
   get isAccepted(): boolean {
     return this.reason === ANSWER_UNREADABLE
@@ -96,9 +96,9 @@ export interface PceApiErrorFacts {
 const GONE_TOKENS = new Set(['label_already_deleted'])
 
 /**
- * The PCE refused a request with a status above 399, or reported a job or query as failed (then with the status of that
- * report). As the specification requires, `mustConnect` throws this class for every failure; `status` is 0 if no answer
- * came.
+ * The error for a request that the PCE refused with a status above 399, and for a job or query that it reported as
+ * failed (then with the status of that report). As the specification requires, `mustConnect` throws this class for
+ * every failure; `status` is 0 if no answer came.
  */
 export class PceApiError extends PceError {
   override readonly name: string = 'PceApiError'
@@ -107,7 +107,7 @@ export class PceApiError extends PceError {
   /** Path below `/api/<version>`, without its query. */
   readonly path: string
   readonly errors: PceApiErrorItem[]
-  /** Seconds that the PCE asked to wait, or null. */
+  /** Seconds that the PCE asked the client to wait, or null. */
   readonly retryAfter: number | null
   /** The `X-Request-Id` of the PCE's answer, for the vendor's support. */
   readonly requestId: string | undefined
@@ -128,7 +128,7 @@ export class PceApiError extends PceError {
   }
 }
 
-/** A port, organisation id, retry count or time-out that is not an integer or is out of range. */
+/** The error for a port, organisation id, retry count or time-out that is not an integer or is out of range. */
 export class PceIntegerError extends PceError {
   override readonly name: string = 'PceIntegerError'
 

@@ -24,9 +24,9 @@ export interface PceHooks {
 }
 
 /**
- * The retry policy and the error mapping as got hooks. got calls `calculateDelay` after every failed attempt, and the
- * policy decides there. The wait itself happens in `beforeRetry`, so that `onRetry` is told first and the wait uses the
- * client's timers and ends with its signal.
+ * Creates got hooks for the retry policy and the error mapping. got calls `calculateDelay` after every failed attempt,
+ * and there the policy decides. The wait itself happens in `beforeRetry`, so that `onRetry` is called before it and the
+ * wait uses the client's timers and ends with its signal.
  */
 export function createHooks(settings: ClientSettings): PceHooks {
   // Once the PCE has answered, the configured scheme (http or https) is known to be right.
@@ -64,7 +64,7 @@ export function createHooks(settings: ClientSettings): PceHooks {
         response.body = await decodeBody(response.rawBody, headers['content-encoding'], settings.bounds.body)
         if (statusCode < 400) refuseForeignAnswer(statusCode, headers['content-type'])
       } catch (error) {
-        // An error status tells the caller more than the fact that its body cannot be read.
+        // An error status tells the caller more than the fact that the body cannot be read.
         if (statusCode < 400) throw error
         response.body = ''
       }
@@ -107,7 +107,7 @@ export function decideRetry(settings: ClientSettings, state: CallState, failure:
   return true
 }
 
-/** Calls `onRetry`, then waits. @throws the signal's reason if it aborts during the wait. */
+/** Calls `onRetry`, then waits. @throws the signal's reason if the signal aborts during the wait. */
 export async function waitForRetry(settings: ClientSettings, state: CallState, failure: Failure): Promise<void> {
   const { method, path, waitMs } = state
   const event = { method, path, attempt: state.attempts, waitMs }

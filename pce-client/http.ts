@@ -17,8 +17,8 @@ import { createResponse, type TracedResponse, type Http, type SendOptions } from
  * Creates the HTTP side of one client, based on got. Agents are recreated when proxies or TLS settings change;
  * credentials and time-outs are read for every request.
  *
- * Redirects are never followed: the API does not use them, and credentials would travel along. Errors of got never
- * leave this file.
+ * Redirects are never followed: the API does not use them, and the credentials would be sent to the other host. Errors
+ * of got never leave this file.
  */
 export function createHttp(settings: ClientSettings): Http {
   const hooks = createHooks(settings)
@@ -125,7 +125,7 @@ export function createHttp(settings: ClientSettings): Http {
 }
 
 /**
- * The request body as text.
+ * Returns the request body as text.
  *
  * @throws {PceError} `invalid_argument` for values that JSON cannot express: a BigInt, a circular object.
  */
@@ -148,8 +148,8 @@ function requestHeaders(method: string, options: SendOptions, settings: ClientSe
 }
 
 /**
- * True if a repeated DELETE found nothing because an earlier attempt has probably deleted the object (D23). Does not
- * apply if the earlier attempt was refused with 429, which means that it was not processed.
+ * Returns true if a repeated DELETE found nothing because an earlier attempt has probably deleted the object (D23).
+ * This is not assumed if the earlier attempt was refused with 429, which means that it was not processed.
  */
 function isDoneAlready(error: PceError, state: CallState): boolean {
   return state.method === 'DELETE' && state.mayHaveHappened && error instanceof PceApiError && error.isGone

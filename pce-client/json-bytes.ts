@@ -1,6 +1,5 @@
 /**
- * The bytes that structure a JSON text (RFC 8259, section 2). In UTF-8 these bytes never occur inside another
- * character.
+ * The bytes that structure a JSON text (RFC 8259, section 2). In UTF-8 they never occur as part of another character.
  */
 export const QUOTE = 0x22
 export const BACKSLASH = 0x5c

@@ -5,33 +5,33 @@ export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 export type BulkVerb = 'create' | 'update' | 'delete'
 
 interface KindTraits {
-  /** The kind is a single object at the collection path and has no id. */
+  /** True if the kind is a single object at the collection path and has no id. */
   single?: boolean
-  /** The form of an href's last segment. `chosen`: the caller chooses the id when creating the object. */
+  /** The form of an href's last segment. `chosen` means that the caller chooses the id when creating the object. */
   id?: 'int' | 'uuid' | 'string' | 'name' | 'sid' | 'chosen'
   /**
-   * How objects are found by name: `filter` if the PCE can filter a list by (part of) the name, `field` if objects have
-   * a name but the PCE cannot filter by it. Absent if the kind has no name: a label is a key and a value, a rule is
-   * known only by its href.
+   * The way to find objects by name: `filter` if the PCE can filter a list by (part of) the name, `field` if objects
+   * have a name but the PCE cannot filter by it. Absent if the kind has no name: a label is a key and a value, a rule
+   * is known only by its href.
    */
   name?: 'filter' | 'field'
-  /** The attribute of the parent kind, for objects that live under another object. */
+  /** The attribute of the parent kind, if objects of this kind live under another object. */
   parent?: string
   bulk?: readonly BulkVerb[]
-  /** The body and the answer of a creating POST are arrays. */
+  /** True if the body and the answer of a creating POST are arrays. */
   arrayCreate?: boolean
   /** Maximum number of objects in one synchronous answer, regardless of max_results. */
   pageLimit?: number
 }
 
-/** One object kind of the specification, and what the API allows for it. */
+/** One object kind of the specification, and the operations that the API allows for it. */
 export interface Kind extends KindTraits {
   /** The attribute's name in the specification. */
   specName: string
   /** Path below `/api/<version>`. `{parent}` stands for the last segment of the parent's href. */
   path: string
   underOrg: boolean
-  /** The kind has draft and active versions; writes go to the draft. */
+  /** True if the kind has draft and active versions; writes go to the draft. */
   versioned: boolean
   collectionVerbs: readonly Verb[]
   itemVerbs: readonly Verb[]
@@ -75,21 +75,21 @@ function kind<T extends KindTraits>(
   }
 }
 
-/** A kind that belongs to the whole PCE. `endpoint` defaults to the specification's name. */
+/** Describes a kind that belongs to the whole PCE. `endpoint` defaults to the specification's name. */
 const pce = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/${endpoint}`, verbs, traits)
 
-/** A kind that belongs to one organisation. */
+/** Describes a kind that belongs to one organisation. */
 const org = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/${endpoint}`, verbs, traits)
 
-/** A policy kind, which has draft and active versions. */
+/** Describes a policy kind, which has draft and active versions. */
 const policy = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/orgs/{org_id}/sec_policy/{pversion}/${endpoint}`, verbs, traits)
 
 /**
- * Every object kind of the specification (S9), by attribute. The object API, the href checks and the change subsets are
- * all driven by this table. Facts: P12.
+ * All object kinds of the specification (S9), by attribute. The object API, the href checks and the change subsets are
+ * all derived from this table. Facts: P12.
  */
 export const KINDS = {
   accessRestrictions: org('access_restrictions', CRUD, { id: 'int', name: 'field' }),

@@ -16,7 +16,7 @@ export interface ErrorAnswer {
 /** A failed attempt: either the PCE's error answer, or the error that prevented an answer. */
 export type Failure = ErrorAnswer | Error
 
-/** Error codes for a server that was never reached and will not be reached by an immediate retry. */
+/** Error codes that mean that the server was never reached and that an immediate retry will not reach it either. */
 const CANNOT_CONNECT = new Map([
   ['ECONNREFUSED', 'connection refused'],
   ['ENOTFOUND', 'host name not found'],
@@ -31,7 +31,7 @@ const LOST = new Map([
   ['ECONNRESET', 'connection lost'],
   ['EPIPE', 'connection lost'],
   ['ECONNABORTED', 'connection lost'],
-  // Since Node 24: a write to a connection whose TLS handshake broke off.
+  // Reported since Node 24 for a write to a connection whose TLS handshake broke off.
   ['ECANCELED', 'connection lost'],
   ['ENETRESET', 'connection lost'],
   ['ETIMEDOUT', 'timed out'],
@@ -60,12 +60,12 @@ const CERTIFICATE = new Map([
 
 const TLS_CODE = /^(?:ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|EPROTO)/
 
-/** Converts anything thrown to an Error, since an aborted signal's reason may be any value. */
+/** Converts any thrown value to an Error, since the reason of an aborted signal may be any value. */
 export function asError(thrown: unknown): Error {
   return thrown instanceof Error ? thrown : new Error('aborted', { cause: thrown })
 }
 
-/** Reduces a failure to what the retry policy needs to know. */
+/** Reduces a failure to the outcome that the retry policy needs. */
 export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['outcome'] {
   if (!(failure instanceof Error)) return failure.status
   if (state.isOver) return 'final'
@@ -75,9 +75,9 @@ export function outcomeOf(failure: Failure, state: CallState): FailedAttempt['ou
 }
 
 /**
- * The error that a call ends with. It is `outcome_unknown` (D3, D23), because "failed" could be wrong, if any attempt
- * of a write was sent and got no answer, or if a creating write got a server error. The PCE's last answer is kept in
- * it. The HTTP library's error is never attached, because it holds the request's headers.
+ * Creates the error that a call ends with. The code is `outcome_unknown` (D3, D23) if any attempt of a write was sent
+ * and got no answer, or if a creating write got a server error, because "failed" could then be wrong. The error
+ * includes the PCE's last answer. It never includes the HTTP library's error, which holds the request's headers.
  */
 export function toPceError(failure: Failure, state: CallState): PceError {
   if (!(failure instanceof Error)) return toApiError(failure, state)
@@ -112,9 +112,9 @@ function toApiError(answer: ErrorAnswer, state: CallState): PceApiError {
 }
 
 /**
- * Whether an earlier attempt may have been carried out, whatever status the last one got. A lost answer leaves this
- * open. So does a 500, which can come after the work was done (D71), and a 503 or 429 that follows a 500, since these
- * refuse only the attempt they answer.
+ * Returns true if any attempt may have been carried out, whatever the status of the last one. This is possible after a
+ * lost answer and after a 500, which can come when the work has already been done (D71). A 503 or 429 that follows a
+ * 500 does not exclude it, since these refuse only the attempt that they answer.
  */
 function mayBeDone(status: number, { answerLost, failedInside, nature }: CallState): boolean {
   if (answerLost || isLostBehindGateway(status)) return true
@@ -169,14 +169,14 @@ function peer(state: CallState): string {
 }
 
 /**
- * True for TLS failures: they mean that no request was carried out, even if the refusal came after the handshake
- * (client certificates in TLS 1.3).
+ * Returns true for TLS failures, which mean that no request was carried out, even if the refusal came after the
+ * handshake (client certificates in TLS 1.3).
  */
 function isTlsFailure(failure: Error): boolean {
   return TLS_CODE.test(codeOf(failure))
 }
 
-/** The PceError behind a failure; got wraps errors that its hooks throw. */
+/** Returns the PceError behind a failure, if any; got wraps errors that its hooks throw. */
 function ownError(failure: Error): PceError | undefined {
   if (failure instanceof PceError) return failure
   return failure.cause instanceof PceError ? failure.cause : undefined
@@ -187,7 +187,7 @@ function codeOf(failure: Error): string {
   return typeof code === 'string' && code !== 'ERR_GOT_REQUEST_ERROR' ? code : ''
 }
 
-/** The caller's own reason for cancelling, if it gave one. Network errors are never passed on. */
+/** Returns the caller's own reason for cancelling, if there is one. Network errors are never passed on. */
 function causeOf(failure: Error, state: CallState): unknown {
   if (state.cancelled) return state.reason
   return ownError(failure)?.cause
@@ -225,7 +225,10 @@ function readItem(item: unknown): PceApiErrorItem[] {
   return token === '' && message === '' ? [] : [{ token, message }]
 }
 
-/** `406 Not Acceptable: token: message; token: message`, or only the status if the PCE said nothing more. */
+/**
+ * Formats an error answer as `406 Not Acceptable: token: message; token: message`, or only the status if the PCE said
+ * nothing more.
+ */
 function describeApiErrors(status: number, statusText: string, errors: readonly PceApiErrorItem[]): string {
   const texts = errors.map(({ token, message }) => [token, message].filter(Boolean).join(': '))
   const head = `${status} ${clip(statusText, LONGEST_TOKEN)}`.trim()

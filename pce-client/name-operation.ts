@@ -70,7 +70,10 @@ const MORE = [
 
 const METHODS = new Set(['GET', 'POST', 'PUT', 'DELETE'])
 
-/** The paths of a kind without the organisation: its list (or single object), one object, and its bulk endpoints. */
+/**
+ * Returns the paths of a kind without the organisation: its list (or single object), one object, and its bulk
+ * endpoints.
+ */
 function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
   const list = path
     .replace('/orgs/{org_id}', '')
@@ -81,8 +84,8 @@ function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
 }
 
 /**
- * One segment in the tree of known paths: the segments that may follow, by text or as a variable, and the full path if
- * one ends here.
+ * One segment in the tree of known paths: the segments that may follow it, either fixed texts or a variable, and the
+ * full path if one ends here.
  */
 interface Step {
   next: Map<string, Step>

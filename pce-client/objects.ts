@@ -19,9 +19,12 @@ import type {
   ScanOutcome,
 } from './types.js'
 
-/** The `max_results` to ask for if the PCE does not say how many objects there are; known to be honoured (P8). */
+/**
+ * The `max_results` of a request if the PCE does not say how many objects there are. PCEs are known to honour this
+ * value (P8).
+ */
 const GENEROUS_MAX_RESULTS = 10_000
-/** How many objects the PCE returns by default; for events and security principals it is 100. */
+/** Number of objects that the PCE returns by default; for events and security principals it is 100. */
 const DEFAULT_PAGE = 500
 const SMALLEST_DEFAULT_PAGE = 100
 
@@ -178,7 +181,9 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
     return href.startsWith(external) ? href : checkHref(this.#kind, this.#orgId, href)
   }
 
-  /** All objects that match a filter. One request is enough if its answer is too short to have been truncated. */
+  /**
+   * Returns all objects that match a filter. One request is enough if its answer is too short to have been truncated.
+   */
   async #everyMatch(endpoint: string, options: RequestOptions): Promise<T[]> {
     const { items, totalCount } = await getPage<T>(this.#http, endpoint, options)
     if (items.length < SMALLEST_DEFAULT_PAGE || items.length === totalCount) return items
@@ -202,12 +207,12 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   }
 }
 
-/** Hrefs and collection paths are complete already, so no organisation is prefixed. */
+/** Returns options that do not prefix the organisation, because hrefs and collection paths are already complete. */
 function below(options: RequestOptions): RequestOptions {
   return { ...options, includeOrg: false }
 }
 
-/** The name of an object; network devices keep theirs inside `config`. */
+/** Returns the name of an object; network devices have theirs inside `config`. */
 function nameOf(object: object): unknown {
   const { name, config } = object as { name?: unknown; config?: { name?: unknown } | null }
   return name ?? config?.name
@@ -251,10 +256,11 @@ export async function getPage<T>(http: Http, endpoint: string, options: RequestO
 /**
  * Fetches every object of a collection (S9): first the count (`max_results=0`), then all objects. An endpoint that
  * ignores `max_results` returns everything at once. The reported total is only a hint, because it may be missing,
- * wrong, unfiltered or out of date. So an answer of exactly the requested length is requested again with a larger
- * limit. If even that could hide objects, or there are too many for one answer, the asynchronous job is used.
+ * wrong, unfiltered or out of date. So if the answer has exactly the requested length, the list is requested again with
+ * a larger limit. If even that answer could be truncated, or there are too many objects for one answer, the
+ * asynchronous job is used.
  *
- * @param pageLimit most objects that a synchronous answer of this kind ever has.
+ * @param pageLimit maximum number of objects in any synchronous answer of this kind.
  */
 export async function getAll<T>(
   http: Http,
@@ -284,9 +290,10 @@ export async function getAll<T>(
     if (items.length > most.length) most = items
     const total = totalCount || probe.totalCount || null
     if (items.length !== wanted) {
-      // Fewer objects than requested are normally all of them, unless this release truncates at its page size. More
-      // than requested come from an endpoint that ignores max_results. With filters, the total may count the whole
-      // collection, so then (and without a total) only a multiple of the page size looks truncated.
+      // If there are fewer objects than requested, they are normally all, unless this release truncates at its page
+      // size. If there are more, the endpoint ignores max_results. With filters, the total may count the whole
+      // collection; then, and without a total, an answer looks truncated only if its length is a multiple of the page
+      // size.
       const isBelowTotal = total !== null && items.length < total && !isFiltered
       if (!isBelowTotal && !isWholePages(items.length)) return items
       break

@@ -3,13 +3,14 @@ import type { Timers } from './types.js'
 
 const WINDOW_MS = 60_000
 
-/** Starts requests in order, and no more than a fixed number within any minute. */
+/** Lets requests start in order, and no more than a fixed number within any minute. */
 export interface Pacer {
   /**
-   * Waits until a request may start; returns undefined if it may start at once. A granted turn counts as used.
+   * Waits until a request may start; returns undefined if it may start at once. A start that has been granted counts
+   * towards the limit.
    *
    * @param latestStart the time after which the request is no longer wanted.
-   * @throws {PceError} `deadline` immediately, if the turn would come after `latestStart`.
+   * @throws {PceError} `deadline` immediately, if the start would come after `latestStart`.
    * @throws the abort reason of `signal`; the place in the queue is then free.
    */
   takeTurn(latestStart: number, signal: () => AbortSignal): Promise<void> | undefined
@@ -17,8 +18,8 @@ export interface Pacer {
 
 /**
  * Creates a pacer that allows at most `limit` starts in any 60 seconds (the PCE allows 500: P48), first come, first
- * served. It is written here because the published limiters (p-throttle, limiter) use the system clock and cannot
- * cancel a single waiting call to free its place.
+ * served. No published limiter is used, because they (p-throttle, limiter) use the system clock and cannot cancel a
+ * single waiting call to free its place.
  */
 export function createPacer(limit: number, timers: Timers): Pacer {
   /** Start times of the last minute's requests, oldest first; never more than `limit` entries. */
@@ -29,13 +30,13 @@ export function createPacer(limit: number, timers: Timers): Pacer {
   let wait: AbortController | undefined
 
   function forgetOld(now: number): void {
-    // If the system clock was set back, the recorded times lie in the future and would delay every request by that
-    // much.
+    // If the system clock was set back, the recorded times lie in the future and would delay every request by the
+    // difference.
     if ((starts.at(-1) ?? now) > now) starts.length = 0
     while (starts.length > 0 && starts[0]! + WINDOW_MS <= now) starts.shift()
   }
 
-  /** The time at which a request may start that has `ahead` others before it. */
+  /** Returns the time at which a request with `ahead` others before it may start. */
   function startBehind(ahead: number, now: number): number {
     const free = limit - starts.length
     if (ahead < free) return now

@@ -3,7 +3,10 @@ import type { CallState } from './call-state.js'
 import { PceError } from './errors.js'
 import type { ClientSettings } from './settings.js'
 
-/** The `reason` of a connection that used the wrong scheme: TLS to a plain http port, or plain http to a TLS port. */
+/**
+ * The `reason` in the error of a connection that used the wrong scheme: TLS to a plain http port, or plain http to a
+ * TLS port.
+ */
 export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 
 /** Milliseconds that a port gets to prove that it speaks TLS, after it broke off a plain request. */
@@ -12,7 +15,7 @@ const PROBE_MS = 3000
 const TLS_RECORDS = [0x15, 0x16]
 /** OpenSSL's error messages for data that is not TLS. */
 const NO_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|unknown[ _]protocol/i
-/** What nginx, Apache and Go servers answer when a TLS port receives plain http. */
+/** The answers of nginx, Apache and Go servers when a TLS port receives plain http. */
 const TLS_WANTED =
   /plain HTTP request was sent to HTTPS port|plain HTTP to an SSL-enabled server|HTTP request to an HTTPS server/i
 
@@ -32,7 +35,8 @@ export function findTlsWanted(status: number, body: string, state: CallState): P
 
 /**
  * Finds out whether a connection failed because the port expects the other scheme, in which case retries are pointless.
- * Most TLS servers just break off a plain http request; a TLS handshake, in which nothing is sent, then tells.
+ * Most TLS servers just break off a plain http request. A TLS handshake, in which no data is sent, then shows whether
+ * the port speaks TLS.
  *
  * @param isLost the connection broke before any answer, and this server has never answered before.
  */

@@ -1,7 +1,7 @@
 /**
  * Splits one client over two threads: the computing thread parses the answers, and the thread that holds the
  * connections makes the requests. Credentials, address checks, pacing and retries stay with the connections, and the
- * cost of parsing never slows the thread that serves everybody.
+ * cost of parsing never slows the thread that serves all callers.
  */
 import { AsyncResource } from 'node:async_hooks'
 import type { MessagePort } from 'node:worker_threads'
@@ -70,20 +70,23 @@ type Reply =
   | { id: number; is: 'error'; error: PlainError }
 
 /**
- * True if a request changes something at the PCE, apart from the queries and jobs that the client itself starts and
- * deletes.
+ * Returns true if a request changes something at the PCE, apart from the queries and jobs that the client itself starts
+ * and deletes.
  */
 const isChange = (method: string, endpoint: string) =>
   classifyRequest(method, endpoint).writes && !/\/(?:async_queries|jobs)(?:\/|$)/.test(endpoint)
 
-/** Bytes of a streamed body that are sent together, since a message costs as much as several kilobytes of data. */
+/**
+ * Number of bytes of a streamed body that are sent together, since a message costs as much as several kilobytes of
+ * data.
+ */
 const PARCEL_BYTES = 256 * 1024
-/** Parcels that may be in transit at a time, so that a slow receiver slows the download. */
+/** Maximum number of parcels in transit at a time, so that a slow receiver slows the download. */
 const MOST_UNDER_WAY = 4
 
 /**
- * Makes the requests of the remote client at the other end of the port (`connectRemoteClient`), in the caller's async
- * context.
+ * Makes the requests of the remote client at the other end of the port (`connectRemoteClient`), in the async context of
+ * this function's caller.
  */
 export function serveClient(client: PceClient, port: MessagePort): ServedClient {
   const { http, settings } = partsOf(client)
@@ -158,7 +161,7 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
 
 type Parcel = { is: 'begin'; head: StreamHead } | { is: 'piece'; piece: Uint8Array }
 
-/** A sink that collects a body into parcels, and waits while too many of them are in transit. */
+/** Creates a sink that collects a body into parcels, and waits while too many of them are in transit. */
 function createParcels(
   post: (parcel: Parcel, transfer?: ArrayBuffer[]) => void,
   signal: AbortSignal,
@@ -211,8 +214,8 @@ function createParcels(
  * Creates a client whose requests are made at the other end of the port (`serveClient`). It has no credentials, so its
  * setters have no effect. Throws like `createPceClient` for an invalid address.
  *
- * @param arrived called with the size of everything that arrives, before it is passed on; an error it throws fails the
- *   request. No longer called once a change has been sent, because that must be completed.
+ * @param arrived called with the size of everything that arrives, before it is passed on; an error that it throws fails
+ *   the request. No longer called after a change has been sent, because that must be completed.
  */
 export function connectRemoteClient(
   { origin, version, orgId, maxAnswerMib, maxListMib }: RemoteAddress,
@@ -236,7 +239,7 @@ interface Pending {
   method: string
   path: string
   sink?: BodySink
-  /** Makes the pieces be processed one after the other. */
+  /** A promise that ensures that the pieces are processed one after the other. */
   turn: Promise<void>
   resolve(answer: TracedResponse | undefined): void
   reject(error: Error): void
@@ -290,7 +293,7 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
     const id = ++last
     const method = request.act === 'send' ? request.method : 'GET'
     hasChanged ||= isChange(method, request.endpoint)
-    // The body is serialised in this thread, so that the other one only has to send it.
+    // The body is serialised in this thread, so that the other thread only has to send it.
     const text = json === undefined ? options.text : JSON.stringify(json)
     return new Promise<TracedResponse | undefined>((resolve, reject) => {
       if (signal?.aborted === true)
@@ -328,7 +331,7 @@ function createRemoteHttp(port: MessagePort, arrived: (bytes: number) => void): 
   }
 }
 
-/** An error of this client as plain data, to cross the thread boundary. */
+/** An error of this client as plain data, which can cross the thread boundary. */
 interface PlainError {
   is: 'PceApiError' | 'PceIntegerError' | 'PceError'
   code: PceErrorCode

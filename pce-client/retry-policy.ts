@@ -5,27 +5,27 @@ const BACKOFF_FACTOR = 2
 const JITTER = 0.1
 const LONGEST_RETRY_AFTER_MS = 60_000
 
-/** What the retry policy needs to know about a failed attempt. */
+/** The facts about a failed attempt that the retry policy needs. */
 export interface FailedAttempt {
   nature: RequestNature
   /** The PCE's status; `lost` if the connection broke or timed out; `final` if no retry can help. */
   outcome: number | 'lost' | 'final'
-  /** Milliseconds that the PCE asked to wait, already capped; null if it asked for nothing usable. */
+  /** Milliseconds that the PCE asked the client to wait, already capped; null if there is no usable request. */
   retryAfterMs: number | null
-  /** Retries before this failed attempt. */
+  /** Number of retries before this failed attempt. */
   retriesMade: number
   retryCount: number
-  /** Milliseconds since the call began, and the most that the call may take. */
+  /** Milliseconds since the call began. `totalTimeoutMs` is the maximum duration of the call. */
   elapsedMs: number
   totalTimeoutMs: number
-  /** 0 <= x < 1 */
+  /** A random number with 0 <= x < 1. */
   random: number
 }
 
 /**
- * The retry policy (D23): milliseconds to wait before the next attempt, or null to give up. A 429 means that the
- * request was not processed, so it is always repeated; after any other failure only harmless requests are repeated. A
- * wait that would end after the call's deadline is not started.
+ * Returns the milliseconds to wait before the next attempt, or null to give up (D23). A 429 means that the request was
+ * not processed, so it is always repeated; after any other failure only repeatable requests are repeated. A wait that
+ * would end after the call's deadline is not started.
  */
 export function waitBeforeRetry(attempt: FailedAttempt): number | null {
   const { outcome, nature, retriesMade } = attempt
@@ -37,24 +37,24 @@ export function waitBeforeRetry(attempt: FailedAttempt): number | null {
 }
 
 /**
- * True for a gateway's answer that it got an invalid response (502) or none (504) from the server behind it (RFC 9110,
- * 15.6): the request was passed on and its answer lost, as with a broken connection. A 500 or 503 is the PCE's own
- * refusal.
+ * Returns true for a gateway's answer that it got an invalid response (502) or none (504) from the server behind it
+ * (RFC 9110, 15.6). The request was passed on and its answer lost, as with a broken connection, whereas a 500 or 503 is
+ * the PCE's own refusal.
  */
 export function isLostBehindGateway(outcome: FailedAttempt['outcome']): boolean {
   return outcome === 502 || outcome === 504
 }
 
 /**
- * Waits 1, 2, 4, 8, 16 s, each 10 % longer or shorter at random, so that clients that failed together do not return
- * together.
+ * Returns a wait of 1, 2, 4, 8, 16 s, made up to 10 % longer or shorter at random, so that clients that failed together
+ * do not return together.
  */
 function backoff(retriesMade: number, random: number): number {
   const wait = FIRST_WAIT_MS * BACKOFF_FACTOR ** retriesMade
   return Math.round(wait * (1 - JITTER + 2 * JITTER * random))
 }
 
-/** Milliseconds that this client waits for a `Retry-After`: as `readRetryAfter`, but at most 60 s. */
+/** Returns the milliseconds that this client waits for a `Retry-After`: those of `readRetryAfter`, but at most 60 s. */
 export function parseRetryAfter(value: string | undefined, now: number): number | null {
   const wait = readRetryAfter(value, now)
   return wait === null ? null : Math.min(wait, LONGEST_RETRY_AFTER_MS)
@@ -72,11 +72,11 @@ export function readRetryAfter(value: string | undefined, now: number): number |
   return null
 }
 
-/** What it would mean to repeat a request or to lose its answer. */
+/** The consequences of repeating a request or losing its answer. */
 export interface RequestNature {
-  /** The request may be sent again when its outcome is not known. */
+  /** True if the request may be sent again when its outcome is not known. */
   repeatable: boolean
-  /** The request may change something at the PCE, so a lost answer leaves its outcome unknown. */
+  /** True if the request may change something at the PCE, so that a lost answer leaves its outcome unknown. */
   writes: boolean
 }
 
@@ -90,7 +90,10 @@ const READING_POSTS = new Set([
   'verify_connection',
 ])
 
-/** A login without an answer has changed nothing, but a repetition may count as a further attempt at the password. */
+/**
+ * The path of a login. A login without an answer has changed nothing, but a repetition may count as a further attempt
+ * at the password.
+ */
 const LOGIN = '/login_users/authenticate'
 
 /** PUTs that create or start something, so that repeating one could do it twice. Every other PUT sets a state. */
@@ -105,7 +108,7 @@ const STARTING_PUTS = new Set([
   'assign_labels',
 ])
 
-/** Endpoints that remove several objects at once. */
+/** Endpoints that remove several objects at once, so that their requests must not be repeated. */
 const ONCE = ['/sec_policy/pending', '/sec_policy/delete', '/label_mapping_rules/delete']
 
 /**

@@ -11,14 +11,14 @@ import type { RequestOptions, ScanOptions, ScanOutcome } from './types.js'
  * (P8, P10).
  */
 const LARGEST_PAGE = 10_000
-/** Some releases return at most this many objects, regardless of max_results. */
+/** Page size of some releases, which return at most this many objects, regardless of max_results. */
 const PCE_PAGE = 500
 /**
- * Upper bound for lists that are streamed: this many times the limit for collected lists, so that an endless answer
+ * Factor for lists that are streamed: they may be this many times as long as collected lists, so that an endless answer
  * ends.
  */
 const PASSING = 8
-/** Rows that are passed on at a time. A batch of very small rows can have a hundred thousand. */
+/** Number of rows that are passed on at a time. A batch of very small rows can have a hundred thousand. */
 const ROWS_PER_STEP = 1000
 /** Parameters that change what objects look like but not which objects are selected. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
@@ -42,10 +42,11 @@ class Enough extends Error {}
 /**
  * Streams the objects of a collection, so that neither its text nor all of its objects are ever held in memory (D132).
  * Up to 10,000 objects come in one synchronous answer. A longer list is recognised by the PCE's count in the headers,
- * or by an answer that is full, and is read through the PCE's job.
+ * or by an answer with as many objects as requested, and is read through the PCE's job.
  *
- * @param pageLimit most objects of this kind that the PCE ever returns; no job is used beyond it.
- * @throws {PceError} as every call; `invalid_response` for anything but a list of objects; errors thrown by `onItems`.
+ * @param pageLimit maximum number of objects of this kind that the PCE ever returns; no job is used beyond it.
+ * @throws {PceError} like every call; `invalid_response` for anything but a list of objects; errors thrown by
+ *   `onItems`.
  */
 export async function scanList<T>(
   http: Http,
@@ -70,7 +71,7 @@ export async function scanList<T>(
   })
   if (page !== 'declined') {
     const { items, isStopped } = page
-    // An endpoint that ignores max_results returns more than requested, which then is everything.
+    // An endpoint that ignores max_results returns more than requested; that answer is complete.
     const isShort = items < wanted && !isCutAtPage(items, counts)
     const isWhole = !isStopped && (isShort || items > wanted || items === counts.matchCount)
     if (isWhole || isStopped || (items === wanted && !mayGoOn)) return { ...counts, items, isWhole }
@@ -86,7 +87,7 @@ export async function scanList<T>(
 
 interface Taken {
   items: number
-  /** There were more objects than requested. */
+  /** True if there were more objects than requested. */
   isStopped: boolean
 }
 
@@ -176,8 +177,8 @@ async function receive<T>(
 }
 
 /**
- * True if the PCE has truncated the list at its page size: its length is a multiple of that size and below the PCE's
- * own count.
+ * Returns true if the PCE has truncated the list at its page size: its length is a multiple of that size and below the
+ * PCE's own count.
  */
 function isCutAtPage(items: number, { totalCount, matchCount }: Counts): boolean {
   // An empty filtered list does not contradict the count of the whole collection.
@@ -194,7 +195,7 @@ function countsOf({ headers }: StreamHead, isFiltered: boolean): Counts {
   return { totalCount, matchCount: isFiltered ? matched : totalCount }
 }
 
-/** Reads a count header; null if it is not a number. */
+/** Reads a count header; returns null if it is not a number. */
 export function countOf(text: unknown): number | null {
   return typeof text === 'string' && /^\d{1,9}$/.test(text) ? Number(text) : null
 }

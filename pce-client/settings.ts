@@ -41,10 +41,10 @@ export interface ClientSettings {
   tls: TlsSettings
 }
 
-/** Longest delay that a Node timer supports; a longer one would fire at once. */
+/** Maximum delay of a Node timer in milliseconds; a timer with a longer delay would fire at once. */
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
-/** Upper bound for one answer, because it is held as a single string and Node limits strings to 512 MiB. */
+/** Upper bound for the size of one answer, because it is held as a single string and Node limits strings to 512 MiB. */
 const LARGEST_ANSWER_MIB = 256
 const LARGEST_LIST_MIB = 4096
 
@@ -109,14 +109,14 @@ export function readSettings(options: PceClientOptions): ClientSettings {
 /**
  * Converts seconds to milliseconds.
  *
- * @throws {PceIntegerError} unless it is a whole number above 0 that a timer can wait.
+ * @throws {PceIntegerError} unless the seconds are a whole number above 0 that a timer can wait.
  */
 export function readTimeout(seconds: number): number {
   return integerIn('requestTimeout', seconds, 1, Math.floor(LONGEST_TIMER_MS / 1000)) * 1000
 }
 
 /**
- * The deadline from a call's options, in milliseconds, if it has one.
+ * Returns the deadline from a call's options, in milliseconds, if it has one.
  *
  * @throws {PceIntegerError} if no timer can wait that long.
  */
@@ -127,7 +127,7 @@ export function readCallTimeout(ms: number | undefined): number | undefined {
 /**
  * Parses a proxy address.
  *
- * @throws {PceError} `invalid_argument`; the message leaves the address out, since it may hold a password.
+ * @throws {PceError} `invalid_argument`; the message does not contain the address, since it may include a password.
  */
 export function readProxy(name: string, uri: string | null | undefined): URL | undefined {
   if (uri === undefined || uri === null || uri === '') return undefined
@@ -182,7 +182,10 @@ export function integerIn(name: string, value: unknown, least: number, most = Nu
   return value
 }
 
-/** Validates a duration that need not be an integer. `unitMs` is the length of its unit in milliseconds. */
+/**
+ * Validates a duration that need not be an integer, and returns it unchanged. `unitMs` is the length of its unit in
+ * milliseconds.
+ */
 function duration(name: string, value: unknown, unitMs = 1000): number {
   const most = Math.floor(LONGEST_TIMER_MS / unitMs)
   if (typeof value !== 'number' || !(value > 0 && value <= most)) {
@@ -202,8 +205,8 @@ export interface TlsSettings {
 }
 
 /**
- * Reads the files given to `setTlsSettings` and checks that OpenSSL can use them, so that a bad file is reported at
- * once and not later as a failed handshake.
+ * Reads the files given to `setTlsSettings` and checks that OpenSSL can use them, so that a bad file is reported
+ * immediately and not later as a failed handshake.
  *
  * @param verify true, false, or the path of a PEM bundle that replaces the default trust store.
  * @param cert path of one PEM with certificate and key, or the paths of both.
@@ -261,7 +264,7 @@ function tryInOpenssl(parts: { ca?: string; cert?: string; key?: string }, what:
   }
 }
 
-/** The value of an Authorization header (RFC 7617, UTF-8). */
+/** Returns the value of an Authorization header (RFC 7617, UTF-8). */
 export function basicAuthorization(username: string, password: string): string {
   return `Basic ${Buffer.from(`${username}:${password}`, 'utf8').toString('base64')}`
 }

@@ -4,22 +4,23 @@ import { BACKSLASH, CLOSE_ARRAY, CLOSE_OBJECT, COMMA, OPEN_ARRAY, OPEN_OBJECT, Q
 import { inSlices, parseInTurns } from './parse-in-turns.js'
 
 /**
- * Rows are parsed in batches of at least this much text, because parsing each row separately would take twice the time.
+ * Minimum size of a batch in bytes. Rows are parsed in batches, because parsing each row separately would take twice
+ * the time.
  */
 const BATCH_BYTES = 256 * 1024
 /**
- * A batch also ends at this many elements: with very small elements, the same amount of text would become many times as
- * much memory.
+ * Maximum number of elements in a batch. It is needed because text of the same size occupies many times as much memory
+ * when its elements are very small.
  */
 const BATCH_ELEMENTS = 20_000
 
-/** Batches above either limit are too large to be parsed in a single turn of the event loop. */
+/** Maximum size of a batch that is parsed in a single turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 
-/** Longest seam that is looked for, in bytes (see `#seam`). */
+/** Maximum length, in bytes, of the seam between rows that is searched for (see `#seam`). */
 const LONGEST_SEAM = 64
 
-/** How much of a list is accepted. */
+/** The limits of a list that is accepted. */
 export interface ListBounds {
   rows?: number
   bytes?: number
@@ -49,7 +50,7 @@ export class JsonArraySplitter {
   readonly #bounds: ListBounds
   #rows = 0
   #bytes = 0
-  /** Elements counted so far, and how many of them belong to finished batches. */
+  /** Number of elements so far. `#elementsBefore` counts those in finished batches. */
   #elements = 0
   #elementsBefore = 0
 
@@ -61,11 +62,11 @@ export class JsonArraySplitter {
   /** Text that belongs to the next batch, in pieces. */
   #pending: Buffer[] = []
   #pendingBytes = 0
-  /** The last batch ended at a comma, so another element must follow. */
+  /** True if the last batch ended at a comma, so that another element must follow. */
   #isContinued = false
   /**
-   * The bytes between two rows, from the closing bracket of one to the first key of the next, as found at the end of
-   * the first batch. Most lists have rows of one shape, and searching for these bytes is many times faster than
+   * The seam: the bytes between two rows, from the closing bracket of one to the first key of the next, as found at the
+   * end of the first batch. Most lists have rows of one shape, and searching for these bytes is many times faster than
    * examining every byte. Null if the seam must not be used or has proved unreliable; undefined before the first batch.
    */
   #seam: Buffer | null | undefined
@@ -164,7 +165,7 @@ export class JsonArraySplitter {
   }
 
   /**
-   * Scans everything pending and the rest of the chunk byte by byte, and gives up the seam. Returns an index like
+   * Stops using the seam, and scans everything pending and the rest of the chunk byte by byte. Returns an index like
    * `#scan`.
    */
   #scanAgain(chunk: Buffer, from: number, batches: unknown[][]): number {
@@ -177,13 +178,13 @@ export class JsonArraySplitter {
     if (this.#state === 'after' && !isBlank(text, start)) throw damaged('there is text after the array')
     if (this.#state === 'after') return chunk.length
     if (start >= held) return from + start - held
-    // The unused rest of the pending text comes before what this chunk leaves.
+    // The unused rest of the pending text comes before the unused rest of this chunk.
     this.#keep(text.subarray(start, held))
     return from
   }
 
   /**
-   * Scans a chunk and returns the index of the first byte that belongs to no batch yet. Its state is kept in local
+   * Scans a chunk and returns the index of the first byte that belongs to no batch yet. The state is kept in local
    * variables for speed, because the loop sees every byte.
    */
   #scan(chunk: Buffer, from: number, batches: unknown[][]): number {
@@ -301,8 +302,8 @@ export class JsonArraySplitter {
 }
 
 /**
- * Parses a large list in short turns. Batches of rows make it many times faster than `parseInTurns` for rows of normal
- * size.
+ * Parses a large list in short turns. Because it parses rows in batches, it is many times faster than `parseInTurns`
+ * for rows of normal size.
  *
  * @throws {PceError} `invalid_response` if the text is not a list.
  */
@@ -318,8 +319,8 @@ export async function parseListInTurns(text: string): Promise<unknown[]> {
 }
 
 /**
- * The bytes between two rows around a comma, blanks included: `},{"src":`. Undefined if there is no object on both
- * sides.
+ * Returns the bytes between two rows around a comma, including blanks: `},{"src":`. Undefined if there is no object on
+ * both sides.
  */
 function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   let begin = comma - 1
@@ -329,7 +330,7 @@ function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   return seam === undefined ? undefined : Buffer.from(seam, 'latin1')
 }
 
-/** Index of the last non-blank byte; -1 if there is none. */
+/** Returns the index of the last non-blank byte; -1 if there is none. */
 function lastPrinted(chunk: Buffer, from: number): number {
   let at = chunk.length - 1
   while (at >= from && isSpace(chunk[at])) at -= 1

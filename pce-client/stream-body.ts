@@ -9,7 +9,7 @@ import { asError, toPceError, type Failure } from './map-failure.js'
 import type { ClientSettings } from './settings.js'
 import type { BodySink } from './transport.js'
 
-/** Maximum number of bytes that are read of an error answer. */
+/** Maximum number of bytes of an error answer that are read. */
 const MAX_ERROR_BYTES = 64 * 1024
 
 interface StreamedRequest {
@@ -21,7 +21,7 @@ interface StreamedRequest {
   state: CallState
 }
 
-/** Wraps an error of the sink, to tell it from a failure of the download. */
+/** Wraps an error of the sink, to distinguish it from a failure of the download. */
 class SinkError extends Error {
   constructor(readonly thrown: unknown) {
     super()
@@ -38,9 +38,10 @@ async function handTo(act: () => void | Promise<void>): Promise<void> {
 
 /**
  * Makes a GET and passes the body on as it arrives. got's own retries end with the headers, so the retry policy is
- * applied here to the whole download: if it breaks off, it starts again from the beginning, and the sink is told.
+ * applied here to the whole download: if it breaks off, it starts again from the beginning, and the sink's `begin` is
+ * called again.
  *
- * @throws {PceError} as every call; errors of the sink are passed on unchanged.
+ * @throws {PceError} like every call; errors of the sink are passed on unchanged.
  */
 export async function streamBody(request: StreamedRequest, sink: BodySink): Promise<void> {
   const { settings, state } = request
@@ -103,8 +104,8 @@ function headersOf(stream: Request, settings: ClientSettings, state: CallState):
 }
 
 /**
- * The pieces of the body. The idle time-out runs only while the next piece is awaited, so that a slow consumer is not
- * mistaken for a slow PCE.
+ * Yields the pieces of the body. The idle time-out runs only while the next piece is awaited, so that a slow consumer
+ * is not mistaken for a slow PCE.
  */
 async function* piecesOf(stream: Request, settings: ClientSettings, state: CallState): AsyncGenerator<Buffer> {
   const iterator = stream[Symbol.asyncIterator]() as AsyncIterator<Buffer>
@@ -135,7 +136,7 @@ async function readRefusal(
       pieces.push(piece)
     }
   } catch {
-    // The status is known already, and says more than a body that breaks off.
+    // The status is already known, and says more than a body that breaks off.
   }
   const body = size > MAX_ERROR_BYTES ? '' : Buffer.concat(pieces).toString('utf8')
   return { status: statusCode, statusText: statusMessage ?? '', headers, body }

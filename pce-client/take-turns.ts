@@ -6,9 +6,9 @@ let begun: number | undefined
 const queue: (() => void)[] = []
 
 /**
- * Await this before each step of long work. It continues at once while the current turn is short, and otherwise in a
- * later turn. All work in progress shares the same turns; otherwise each of many large answers would use its own 8 ms
- * of every turn.
+ * Waits, if necessary, before the next step of long work. Returns undefined while the current turn is short; otherwise
+ * the promise resolves in a later turn. All work in progress shares the same turns; otherwise each of many large
+ * answers would use its own 8 ms of every turn.
  */
 export function shareTurn(): Promise<void> | undefined {
   if (begun === undefined) {
@@ -20,7 +20,7 @@ export function shareTurn(): Promise<void> | undefined {
   return undefined
 }
 
-/** Lets one waiting piece of work continue in each turn, so that the event loop can handle I/O between two of them. */
+/** Lets one waiting piece of work continue in each turn, so that the event loop can handle I/O between two pieces. */
 function beginNext(): void {
   const next = queue.shift()
   begun = next === undefined ? undefined : performance.now()
@@ -30,11 +30,14 @@ function beginNext(): void {
 }
 
 /**
- * Bodies above this many bytes count as large: they are decompressed, counted and parsed in turns, and only a few at
- * once.
+ * Size in bytes above which a body counts as large: large bodies are decompressed, counted and parsed in turns, and
+ * only a few at the same time.
  */
 export const LARGE_BODY = 1024 * 1024
-/** Large bodies that this process handles at once, so that a dozen of them cannot exhaust its memory. */
+/**
+ * Maximum number of large bodies that this process handles at the same time, so that a dozen of them cannot exhaust its
+ * memory.
+ */
 const PLACES = 2
 
 let free = PLACES

@@ -7,18 +7,18 @@ import type { PceResponse, RequestOptions } from './types.js'
 export interface SendOptions extends RequestOptions {
   retryCount?: number
   /**
-   * The call has no deadline unless `totalTimeoutMs` is given, and ends only by its signal. Used for the rows of a
-   * traffic query, whose signal carries the query's deadline, and for file downloads.
+   * If true, the call has no deadline unless `totalTimeoutMs` is given, and ends only by its signal. Used for the rows
+   * of a traffic query, whose signal carries the query's deadline, and for file downloads.
    */
   withoutDeadline?: boolean
   /** A body that is not JSON, sent as it is instead of `json`. */
   text?: string
-  /** Nobody in this thread needs the parsed JSON, so even a large answer is not parsed in advance. */
+  /** If true, nothing in this thread needs the parsed JSON, so even a large answer is not parsed in advance. */
   unparsed?: boolean
 }
 
 export interface TracedResponse extends PceResponse {
-  /** An earlier attempt of the same call may have been carried out before this answer was given. */
+  /** True if an earlier attempt of the same call may have been carried out before this answer was given. */
   repeated: boolean
 }
 
@@ -42,7 +42,7 @@ export interface Http {
   closeIdle(): void
 }
 
-/** True for a plain JSON object, as opposed to a list or null. */
+/** Returns true for a plain JSON object, as opposed to a list or null. */
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
@@ -65,7 +65,7 @@ export function createResponse(
       try {
         if (parsed === undefined) return JSON.parse(text) as T
       } catch {
-        // Treated like a text that was found not to be JSON.
+        // Handled like a text that was found not to be JSON.
       }
       throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
     },
@@ -73,8 +73,8 @@ export function createResponse(
 }
 
 /**
- * The objects of a list answer (P62). An empty body or `null` is not an empty list: it does not say that there are no
- * objects (D70).
+ * Returns the objects of a list answer (P62). An empty body or `null` is not an empty list: it does not say that there
+ * are no objects (D70).
  *
  * @throws {PceError} `invalid_response` for anything but a list of objects.
  */
@@ -89,9 +89,9 @@ export const notObjects = (endpoint: string) =>
   new PceError('invalid_response', `${endpoint}: the PCE answered something other than a list of objects`)
 
 /**
- * The object of an answer.
+ * Returns the object of an answer.
  *
- * @param identified the object is one of many, so it must have its own `href`.
+ * @param identified true if the object is one of many, so that it must have its own `href`.
  * @throws {PceError} `invalid_response` for anything else: a list, an empty body, an error in place of the object.
  */
 export function bodyOf<T>(answer: TracedResponse, endpoint: string, identified = false): T {
@@ -105,8 +105,8 @@ export function bodyOf<T>(answer: TracedResponse, endpoint: string, identified =
 export type Creation = 'one' | 'wrapped' | 'list'
 
 /**
- * The created object or objects with their hrefs, as the PCE returns them (P7). Once the PCE has accepted the request,
- * the object exists, so an unreadable answer does not mean that the creation failed.
+ * Returns the created object or objects with their hrefs, as the PCE returns them (P7). When the PCE has accepted the
+ * request, the object exists, so an unreadable answer does not mean that the creation failed.
  *
  * @throws {PceError} `outcome_unknown` for such an answer.
  */

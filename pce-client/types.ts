@@ -10,30 +10,34 @@ export interface PceClientOptions {
    * (P1).
    */
   url: string
-  /** Default `443`. Must be 1..65535, else PceIntegerError. */
+  /** The port. Default `443`. Must be 1..65535, else PceIntegerError. */
   port?: string | number
-  /** Default `v2`. */
+  /** Version of the API. Default `v2`. */
   version?: string
-  /** Default `1`. Must be at least 1, else PceIntegerError. */
+  /** Id of the organisation. Default `1`. Must be at least 1, else PceIntegerError. */
   orgId?: string | number
-  /** Retries after the first attempt, 0 or more. Default 5. */
+  /** Number of retries after the first attempt, 0 or more. Default 5. */
   retryCount?: number
-  /** Seconds for one attempt up to its response headers. Default 30. */
+  /** Time-out of one attempt up to its response headers, in seconds. Default 30. */
   requestTimeout?: number
-  /** Seconds for one call with all its retries and waits. Default 120 (D23). */
+  /** Time-out of one call with all its retries and waits, in seconds. Default 120 (D23). */
   totalTimeout?: number
-  /** Seconds that a streamed body may stay silent. Default 60. */
+  /** Maximum number of seconds for which a streamed body may stay silent. Default 60. */
   idleTimeout?: number
-  /** Largest answer, in MiB of uncompressed text; a larger one is `body_too_large`. 1 to 256, default 32. */
+  /**
+   * Maximum size of an answer, in MiB of uncompressed text; a larger one fails with `body_too_large`. 1 to 256, default
+   * 32.
+   */
   maxAnswerMib?: number
   /**
-   * Largest list or file that is read in pieces and collected, in MiB: the result of a job, traffic flows, a download.
-   * 1 to 4096, default 256.
+   * Maximum size of a list or file that is read in pieces and collected, in MiB: the result of a job, traffic flows, a
+   * download. 1 to 4096, default 256.
    */
   maxListMib?: number
   /**
-   * Requests that may start within any minute, retries included; further requests wait. No limit by default. The PCE
-   * refuses more than 500 (P48), so stay below that, or below your share of it if several clients use one API key.
+   * Maximum number of requests that may start within any minute, retries included; further requests wait. No limit by
+   * default. The PCE refuses more than 500 (P48), so stay below that, or below your share of it if several clients use
+   * one API key.
    */
   maxRequestsPerMinute?: number
   /** Called before the wait of every retry; never receives headers or credentials. */
@@ -44,12 +48,12 @@ export interface PceClientOptions {
    */
   onAnswer?: (facts: AnswerFacts) => void
   /**
-   * Called once per call, before its first attempt. Returns headers to add and a callback that is told how the call
-   * ended. `operation` is the method and path without organisation, ids and names, from a fixed set: `GET
+   * Called once per call, before its first attempt. Returns headers to add and a callback that is called when the call
+   * has ended. `operation` is the method and path without organisation, ids and names, from a fixed set: `GET
    * workloads/{id}`, or `other`.
    */
   onRequest?: (request: { method: string; operation: string }) => WatchedRequest
-  /** The `X-Request-Id` to send to the PCE if the options of a call name none. */
+  /** Returns the `X-Request-Id` to send to the PCE if the options of a call contain none. */
   requestId?: () => string | undefined
   /**
    * Resolves the PCE's host name for every new connection; Node's `dns.lookup` by default. An error without a `code`
@@ -58,16 +62,16 @@ export interface PceClientOptions {
    */
   lookup?: LookupFunction
   /**
-   * Called with the peer's IP address for every new connection, before anything is sent over it; throws to refuse the
-   * connection, as `lookup` does. Not called with a proxy.
+   * Called with the peer's IP address for every new connection, before anything is sent over it. If it throws, the
+   * connection is refused, as with `lookup`. Not called with a proxy.
    */
   checkPeer?: (address: string) => void
   /**
-   * Reports only that a connection failed, not why. For callers who may choose the address, and must not find out which
-   * hosts and ports exist. Default false.
+   * If true, errors say only that a connection failed, not why. Meant for callers who may choose the address and must
+   * not find out which hosts and ports exist. Default false.
    */
   hideReasons?: boolean
-  /** Clock, waiting and jitter, replaced in tests. */
+  /** The clock, waiting and jitter, which tests replace. */
   timers?: Timers
 }
 
@@ -76,7 +80,7 @@ export interface Timers {
   now(): number
   /** Resolves after `ms`; rejects with the signal's reason when it aborts. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>
-  /** 0 <= x < 1 */
+  /** Returns a random number with 0 <= x < 1. */
   random(): number
 }
 
@@ -123,7 +127,7 @@ export interface RequestOptions {
   includeOrg?: boolean
   /** The `X-Request-Id` to send, which then appears in the PCE's log. */
   requestId?: string
-  /** Milliseconds for this call with all its retries and waits. Default: the client's `totalTimeout`. */
+  /** Time-out of this call with all its retries and waits, in milliseconds. Default: the client's `totalTimeout`. */
   totalTimeoutMs?: number
 }
 
@@ -145,7 +149,7 @@ export interface CollectionOptions extends RequestOptions {
 
 export interface ScanOptions<T> extends CollectionOptions {
   /**
-   * Called before the first objects, and again if the list is read anew from its beginning; objects that were passed on
+   * Called before the first objects, and again if the list is read anew from its beginning; all objects passed on
    * before are then void.
    */
   onBegin?: () => void
@@ -153,7 +157,7 @@ export interface ScanOptions<T> extends CollectionOptions {
   onItems: (items: T[]) => void | Promise<void>
   /** Maximum number of objects to read. Default: all. */
   most?: number
-  /** The consumer keeps all objects in memory, so the limits for collected lists apply. Default false. */
+  /** If true, the consumer keeps all objects in memory, so the limits for collected lists apply. Default false. */
   isHeld?: boolean
 }
 
@@ -162,7 +166,7 @@ export interface ScanOutcome {
   items: number
   /** True if the objects passed on are all that match the parameters. */
   isWhole: boolean
-  /** X-Total-Count, or null when the PCE sent none. */
+  /** The value of X-Total-Count, or null when the PCE sent none. */
   totalCount: number | null
   /**
    * Number of objects that match the parameters, according to the PCE; null if it does not say, or if its count may be
@@ -174,7 +178,7 @@ export interface ScanOutcome {
 export interface PceResponse {
   status: number
   headers: Record<string, string | string[] | undefined>
-  /** The raw text, at most `maxAnswerMib`. */
+  /** The raw text, at most `maxAnswerMib` long. */
   text: string
   /** The parsed JSON; undefined for an empty body. Throws PceError when the text is not JSON. */
   json<T = unknown>(): T
@@ -190,7 +194,10 @@ export interface BulkResultItem {
 
 export interface Page<T> {
   items: T[]
-  /** X-Total-Count, or null when the PCE sent none. With filters some releases still report the unfiltered total. */
+  /**
+   * The value of X-Total-Count, or null when the PCE sent none. With filters some releases still report the unfiltered
+   * total.
+   */
   totalCount: number | null
 }
 
@@ -217,7 +224,7 @@ export interface ObjectApi<T extends object = PceObject> {
     parent?: ReferenceLike | null,
     options?: RequestOptions,
   ): Promise<Page<T>>
-  /** Lists every object in two requests: one for the count, one with max_results set to it. */
+  /** Lists every object in two requests: one for the count, and one with max_results set to that count. */
   getAll(
     policyVersion?: PolicyVersionSelector,
     parent?: ReferenceLike | null,
@@ -270,16 +277,16 @@ export interface StreamTrafficOptions extends RequestOptions {
   onFlows: (flows: TrafficFlow[]) => void | Promise<void>
   /** Called after every poll and during the download. */
   onProgress?: (progress: TrafficQueryProgress) => void
-  /** Seconds after which the query is given up and deleted at the PCE. Default 600 (D4). */
+  /** Seconds after which the query is abandoned and deleted at the PCE. Default 600 (D4). */
   deadlineSeconds?: number
   /**
-   * Lets the PCE compute what the draft policy would decide before the rows are downloaded; rows then have
+   * If true, the PCE computes what the draft policy would decide before the rows are downloaded; rows then have
    * `draft_policy_decision` and `rules`. Takes about 10 s longer. Default false.
    */
   draftDecisions?: boolean
   /**
-   * Skips the download if the PCE reports as many rows as `max_results` allows, so that there may be more. For callers
-   * that then split the query and read its parts. Default false.
+   * If true, the download is skipped if the PCE reports as many rows as `max_results` allows, so that there may be
+   * more. Meant for callers that then split the query and read its parts. Default false.
    */
   skipFull?: boolean
 }
@@ -290,15 +297,15 @@ export interface TrafficQueryOutcome {
   /** Number of rows without a source, destination or service; they are not counted in `flows`. */
   unparseable: number
   matchesCount: number | null
-  /** Only with `draftDecisions`: null, or the reason why the rows have no draft decision. */
+  /** Null, or the reason why the rows have no draft decision. Set only with `draftDecisions`. */
   draftUnavailable?: string | null
-  /** Only with `skipFull`: the download was skipped. */
+  /** True if the download was skipped. Set only with `skipFull`. */
   skipped?: true
 }
 
 /** The specification's transport operations. */
 export interface PceTransport {
-  /** Whether endpoints are prefixed with `orgs/{orgId}` (default true). */
+  /** If true, endpoints are prefixed with `orgs/{orgId}` (default true). */
   includeOrg: boolean
   readonly orgId: string
   /** Scheme, host and port, for messages and logs. */

@@ -7,11 +7,11 @@ import { bodyOf } from '../transport.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { segment, madeBy, type Calls, saidBy } from './create-calls.js'
 
-/** The PCE lists the keys of one type at a time (P56). */
+/** The types of keys. The PCE lists the keys of one type at a time (P56). */
 const KEY_TYPES = ['user', 'service_account']
-/** Name for keys that are created without one, since the PCE requires a name; `options.json` can set another. */
+/** The name of keys for which the caller gives none, since the PCE requires a name; `options.json` can set another. */
 const DEFAULT_KEY_NAME = 'pce-client'
-/** A list of this length may have been truncated by the PCE. */
+/** Length from which a list may have been truncated by the PCE. */
 const DEFAULT_PAGE = 500
 
 /** API keys (S9, P40, P56). A secret is returned only once, by the operation that creates the key. */
@@ -47,8 +47,8 @@ export function createApiKeyOperations(calls: Calls): ApiKeyOperations {
   const keysOfAccount = (saHref: ReferenceLike) => `${calls.href(KINDS.serviceAccounts, saHref)}/api_keys`
 
   /**
-   * Lists all keys of one type, unless the caller sets max_results; the PCE alone would truncate the list silently
-   * (P8).
+   * Lists all keys of one type, unless the caller sets max_results. Without max_results, the PCE would truncate the
+   * list silently (P8).
    */
   async function everyKey(options: RequestOptions): Promise<OrgApiKey[]> {
     const path = `${calls.org}/api_keys`

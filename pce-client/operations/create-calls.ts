@@ -10,8 +10,8 @@ import { bodyOf, isRecord, listOf, type TracedResponse, type Http, type SendOpti
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /**
- * How the named operations send requests: with complete paths, and with fields of the caller's `json` overriding the
- * defaults.
+ * The functions with which the named operations send requests: paths are complete, and fields of the caller's `json`
+ * override the defaults.
  */
 export interface Calls {
   readonly http: Http
@@ -55,7 +55,7 @@ export function createCalls(http: Http, settings: ClientSettings): Calls {
   }
 }
 
-/** Paths and hrefs are complete already, so no organisation is prefixed. */
+/** Returns options that do not prefix the organisation, because paths and hrefs are already complete. */
 export function below<T extends RequestOptions>(options: T = {} as T): T {
   return { ...options, includeOrg: false }
 }
@@ -80,13 +80,16 @@ export function madeBy<T extends object>(answer: TracedResponse, what: string, n
   throw unreadable(answer, what)
 }
 
-/** The body of a successful answer, or `{}` if it is empty, as in some releases. */
+/** Returns the body of a successful answer, or `{}` if it is empty, as in some releases. */
 export function saidBy(answer: TracedResponse, what: string): Record<string, unknown> {
   const body = bodyOr(answer, what, {})
   return typeof body === 'object' && body !== null ? (body as Record<string, unknown>) : {}
 }
 
-/** The objects that an action failed for. The PCE answers `{errors}`, a bare list, or nothing (P13, P32). */
+/**
+ * Returns the errors of an action, with the objects for which it failed. The PCE answers `{errors}`, a bare list, or
+ * nothing (P13, P32).
+ */
 export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   const body = bodyOr(answer, what, {})
   const errors: unknown = Array.isArray(body) ? body : ((body as { errors?: unknown } | null)?.errors ?? [])
@@ -98,7 +101,9 @@ export function errorsOf(answer: TracedResponse, what: string): ActionError[] {
   }))
 }
 
-/** The rows of an import. No source says whether the PCE sends a list or an object, so both are accepted (P13). */
+/**
+ * Returns the rows of an import. No source says whether the PCE sends a list or an object, so both are accepted (P13).
+ */
 export function importedBy(answer: TracedResponse, what: string): ImportResult[] {
   const body = bodyOr(answer, what, [])
   return (Array.isArray(body) ? body : [body]) as ImportResult[]
@@ -111,8 +116,8 @@ interface RawError {
 }
 
 /**
- * The hrefs of an error item, given as texts or references. Anything else is ignored, because the action has been
- * carried out by now and must not be reported as failed.
+ * Returns the hrefs of an error item, which the PCE gives as strings or references. Anything else is ignored, because
+ * the action has already been carried out and must not be reported as failed.
  */
 function hrefsOf(given: unknown): string[] {
   if (!Array.isArray(given)) return []
@@ -135,10 +140,11 @@ function unreadable({ status }: TracedResponse, what: string, cause?: unknown): 
   return new PceError('outcome_unknown', text, { cause, reason: ANSWER_UNREADABLE })
 }
 
-/** Receives a download piece by piece, so that it is never held as a whole. */
+/** Receives a download piece by piece, so that the whole file is never held in memory. */
 export interface DownloadSink {
   /**
-   * Called before the first piece, and again if a broken download starts over: what was received before is then void.
+   * Called before the first piece, and again if a broken download starts over: all pieces received before are then
+   * void.
    */
   begin(): void
   /** Awaited, so that a slow consumer slows the download. */
@@ -149,7 +155,7 @@ export interface DownloadOptions extends RequestOptions {
   sink: DownloadSink
 }
 
-/** The signature of every file download: it returns the bytes, or their number if a sink has received them. */
+/** The signature of every file download, which returns the bytes, or only their number if a sink has received them. */
 export interface Download<Of> {
   (of: Of, options: DownloadOptions): Promise<{ bytes: number }>
   (of: Of, options?: RequestOptions): Promise<Uint8Array>
@@ -160,7 +166,7 @@ export interface Download<Of> {
  * for collected data applies. There is no deadline unless the caller sets one, since a transfer that makes progress has
  * not failed. The retry policy restarts a transfer that breaks off.
  *
- * @param accept the media type to ask for.
+ * @param accept the media type to request.
  */
 export function createDownload<Of>(
   { http, settings }: Calls,
@@ -209,7 +215,7 @@ export function segment(name: string, id: string): string {
 }
 
 /**
- * The path segment of a policy version: `draft`, `active`, or a version's number, also as text.
+ * Returns the path segment of a policy version: `draft`, `active`, or a version's number, also as text.
  *
  * @throws {PceError} `invalid_argument` otherwise.
  */

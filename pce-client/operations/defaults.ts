@@ -10,9 +10,9 @@ import { madeBy, type Calls } from './create-calls.js'
 const ANY_PROTOCOL = -1
 
 /**
- * Built-in objects that every PCE has, read in their active version and found by their exact names, and the keys that
- * workloads are paired with. A similar name is never accepted, because rules built on the wrong object would open or
- * block something else.
+ * Operations on built-in objects that every PCE has, and on pairing keys. The built-in objects are read in their active
+ * version and found by their exact names. A similar name is never accepted, because rules built on the wrong object
+ * would open or block something else.
  */
 export interface DefaultsOperations {
   /** Returns the built-in IP list that covers every address, found by its exact name. */

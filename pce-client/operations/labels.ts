@@ -96,7 +96,7 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
   }
 }
 
-/** How label groups contain each other (S9, P13). The href decides for which policy version. */
+/** Operations that show how label groups contain each other (S9, P13). The href decides for which policy version. */
 export interface LabelGroupOperations {
   /** Lists the labels of a group and of every group inside it. */
   getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>

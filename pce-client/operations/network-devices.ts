@@ -4,11 +4,11 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { saidBy, type Calls } from './create-calls.js'
 
-/** The instructions that a network device needs to enforce policy (S9, P55). */
+/** Operations on the instructions that a network device needs to enforce policy (S9, P55). */
 export interface NetworkDeviceOperations {
   /**
-   * Starts building the instructions for a device, whose `enforcement_instructions_data_href` is set once they are
-   * ready. Returns the PCE's answer, or `{}` if it is empty.
+   * Starts building the instructions for a device. The device's `enforcement_instructions_data_href` is set when they
+   * are ready. Returns the PCE's answer, or `{}` if it is empty.
    */
   requestEnforcementInstructions(deviceHref: ReferenceLike, options?: RequestOptions): Promise<Record<string, unknown>>
   /** Tells the PCE that the instructions have been applied to a device. */

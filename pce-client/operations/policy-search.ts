@@ -52,8 +52,8 @@ export function createPolicySearchOperations({ org, get, list, post }: Calls): P
 }
 
 /**
- * Joins the lists of all rule types, including types that this client does not know. `counts`, which stands beside the
- * lists, is not one of them.
+ * Joins the lists of all rule types, including types that this client does not know. The field `counts` next to the
+ * lists is skipped.
  */
 function flatten(answer: unknown): FoundRule[] {
   if (Array.isArray(answer)) return rulesOf(answer).map((rule) => ({ ...rule, rule_type: typeOf(rule) }))
@@ -72,7 +72,7 @@ function refuse(): never {
   throw new PceError('invalid_response', 'the PCE answered a rule search with something other than rules')
 }
 
-/** The type of a rule from a plain list, recognised by its href and, for deny rules, by `override`. */
+/** Returns the type of a rule from a plain list, recognised by its href and, for deny rules, by `override`. */
 function typeOf({ href: given, override }: FoundRule): SearchRuleType {
   const href = String(given)
   if (!href.includes('/deny_rules/')) return href.includes('/ip_tables_rules/') ? 'ip_tables_rules' : 'sec_rules'

@@ -14,12 +14,13 @@ import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /**
- * A type with this many pending changes may have been truncated; a second request with MAX_PENDING returns all of them.
+ * Number of pending changes of one type from which the answer may have been truncated; a second request with
+ * MAX_PENDING then returns all of them.
  */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000
 
-/** Provisioning, and the questions to ask before it (S9, P13, P27). */
+/** Operations for provisioning, and for questions to ask before it (S9, P13, P27). */
 export interface PolicyOperations {
   /**
    * Makes draft changes active and returns the resulting policy version. An active href stands for its draft, and a
@@ -87,8 +88,8 @@ export function createPolicyOperations({ http, org, post, settings }: Calls): Po
 
 /**
  * Turns the changes grouped by type into one list. If the answer is a plain list, the types are taken from the hrefs.
- * Types that this client does not know are kept, because hiding a pending change would be wrong. So would be to report
- * no changes unless the answer says so, which only `{}` does (D70, P64).
+ * Types that this client does not know are kept, because hiding a pending change would be wrong. Reporting no changes
+ * would also be wrong unless the answer says so, and only `{}` does (D70, P64).
  *
  * @throws {PceError} `invalid_response` for anything that is not a change with an href.
  */
@@ -128,7 +129,7 @@ function refusePending(): never {
   )
 }
 
-/** Reverting draft changes, and going back to an earlier policy (S9, P36, P59). */
+/** Operations that revert draft changes or return to an earlier policy (S9, P36, P59). */
 export interface PolicyDraftOperations {
   /**
    * Discards every pending draft change of the organisation, no matter who made it: created objects disappear, changed

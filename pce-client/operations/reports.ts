@@ -4,7 +4,7 @@ import { KINDS } from '../kinds.js'
 import type { ReferenceLike, RequestOptions } from '../types.js'
 import { createDownload, segment, type Calls, type DownloadOptions } from './create-calls.js'
 
-/** Report files (S9, P60). */
+/** Operations on report files (S9, P60). */
 export interface ReportOperations {
   /**
    * Downloads the file of a finished report: PDF, CSV or JSON, depending on its template. Returns the bytes, or passes

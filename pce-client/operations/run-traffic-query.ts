@@ -9,7 +9,7 @@ import type { StreamTrafficOptions, TrafficQueryProgress } from '../types.js'
 
 const DEFAULT_DEADLINE_SECONDS = 600
 
-/** One running query, with its progress and a signal that combines its deadline and the caller's signal. */
+/** One running query, with its progress and a signal that combines its deadline with the caller's signal. */
 export interface TrafficRun {
   readonly signal: AbortSignal
   readonly request: {
@@ -20,7 +20,9 @@ export interface TrafficRun {
   }
   remainingMs(): number
   report(progress: Omit<TrafficQueryProgress, 'elapsedMs' | 'flows'> & { flows?: number }): void
-  /** Maps an error to what the caller should see, so that the deadline and a cancellation are reported as such. */
+  /**
+   * Maps an error to the one that the caller should see, so that the deadline and a cancellation are reported as such.
+   */
   explain(error: unknown): unknown
   close(): void
 }
@@ -72,11 +74,14 @@ export function beginTrafficRun({ timers }: ClientSettings, options: StreamTraff
   }
 }
 
-/** The first poll waits, because a query may report a temporary `failed` at the very beginning (T6). */
+/**
+ * Milliseconds before the first poll. They are necessary because a query may report a temporary `failed` at the very
+ * beginning (T6).
+ */
 const FIRST_WAIT_MS = 1000
 const WAIT_FACTOR = 1.5
 const LONGEST_WAIT_MS = 10_000
-/** How long a completed query may lack its result, which is a known race at the PCE. */
+/** Milliseconds for which a completed query may have no result yet, because of a known race at the PCE. */
 const RESULT_GRACE_MS = 30_000
 
 /** Polls a submitted query at growing intervals until it is done. @throws {PceApiError} `traffic_query_failed`. */
@@ -115,7 +120,7 @@ export async function pollUntilDone(
   }
 }
 
-/** A usable answer has at least the query's status. */
+/** Returns true for a usable answer, which has at least the query's status. */
 function isQuery(answer: unknown): answer is AsyncTrafficQuery {
   return isRecord(answer) && typeof answer.status === 'string'
 }
@@ -151,12 +156,12 @@ function queryFailed(path: string, status: number, why: string): PceApiError {
 }
 
 /**
- * Downloads the rows of a finished query and passes them on in batches. If the download breaks off, it starts over; the
- * result is a stored file, so rows that were passed on before are skipped.
+ * Downloads the rows of a finished query and passes them on in batches. If the download breaks off, it starts over.
+ * Since the result is a stored file, rows that were passed on before are then skipped.
  *
- * @param bounds the requested size: a download with more rows is ended.
- * @param deliver receives a batch, and the number of rows passed on so far including it.
- * @throws {PceError} as every call; `invalid_response` for a result that is damaged or incomplete.
+ * @param bounds the requested size: a download with more rows is aborted.
+ * @param deliver receives a batch, and the number of rows passed on so far, including the batch.
+ * @throws {PceError} like every call; `invalid_response` for a result that is damaged or incomplete.
  */
 export async function downloadFlows(
   http: Http,
@@ -193,21 +198,24 @@ export async function downloadFlows(
   return { flows, unparseable: taken - flows }
 }
 
-/** A usable row has at least a source, a destination and a service. */
+/** Returns true for a usable row, which has at least a source, a destination and a service. */
 function isFlow(row: unknown): row is TrafficFlow {
   if (typeof row !== 'object' || row === null) return false
   const { src, dst, service } = row as Record<string, unknown>
   return [src, dst, service].every((part) => typeof part === 'object' && part !== null)
 }
 
-/** The PCE takes about 10 s (P39). A lookup that never ends must not cost the caller the rows of the query. */
+/**
+ * Maximum duration of a lookup in milliseconds; the PCE takes about 10 s (P39). A lookup that never ends must not cost
+ * the caller the rows of the query.
+ */
 const LONGEST_LOOKUP_MS = 60_000
 
 /**
- * Lets the PCE compute what the draft policy would decide for a finished query (P11); the next download has it in its
- * rows. Returns null when that is done, or the reason why not: the release does not support it, rights are missing, or
- * the lookup fails or does not end. Since the rows can be downloaded without it, an error is thrown only if the run
- * itself ends, by its deadline or a cancellation.
+ * Lets the PCE compute what the draft policy would decide for a finished query (P11); the next download has the
+ * decisions in its rows. Returns null on success, or the reason for a failure: the release does not support the lookup,
+ * rights are missing, or the lookup fails or does not end. Since the rows can be downloaded without it, an error is
+ * thrown only if the run itself ends, by its deadline or a cancellation.
  */
 export async function addDraftDecisions(
   http: Http,
@@ -236,7 +244,10 @@ export async function addDraftDecisions(
   }
 }
 
-/** The status of the lookup, given as a word or as an object with a status: no source shows the field's shape (P39). */
+/**
+ * Returns the status of the lookup, which may be a word or an object with a status: no source shows the field's shape
+ * (P39).
+ */
 function lookupStatus(rules: unknown): string | undefined {
   const status = typeof rules === 'object' && rules !== null ? (rules as { status?: unknown }).status : rules
   return typeof status === 'string' ? status : undefined

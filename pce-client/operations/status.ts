@@ -3,7 +3,7 @@ import { PceApiError } from '../errors.js'
 import type { RequestOptions } from '../types.js'
 import { below, type Calls } from './create-calls.js'
 
-/** Questions about the PCE itself; their paths have no organisation (P3). */
+/** Operations that ask about the PCE itself; their paths have no organisation (P3). */
 export interface StatusOperations {
   /** Returns the release that the PCE runs. */
   getProductVersion(options?: RequestOptions): Promise<ProductVersion>
@@ -17,7 +17,7 @@ export interface StatusOperations {
 }
 
 export function createStatusOperations({ http, get }: Calls): StatusOperations {
-  /** The PCE answers these questions by status alone (P42). */
+  /** Asks a question that the PCE answers by status alone (P42). */
   async function isSaid(path: string, options: RequestOptions | undefined, denials: readonly number[]) {
     try {
       await http.send('GET', path, below(options))

@@ -17,7 +17,7 @@ import {
 
 const CLEAN_UP_MS = 5000
 
-/** The asynchronous traffic query (S9, P11) from submission to its last row. */
+/** The asynchronous traffic query (S9, P11), from its submission to its last row. */
 export interface TrafficOperations {
   /**
    * Submits a query, waits until it is done, and returns its flows. Without `max_results` it asks for the most that the
@@ -95,7 +95,7 @@ export function createTrafficOperations(http: Http, settings: ClientSettings): T
   }
 }
 
-/** Submits the query. Not repeated after a lost answer, because the PCE may have started the query. */
+/** Submits the query. The request is not repeated after a lost answer, because the PCE may have started the query. */
 async function submit(
   http: Http,
   settings: ClientSettings,
@@ -130,15 +130,15 @@ async function deliver(
 }
 
 /**
- * Deletes a query at the PCE that nobody waits for any more. Errors are ignored, because the caller must see the error
- * that made the query useless.
+ * Deletes a query that is no longer needed at the PCE. Errors are ignored, because the caller must see the error that
+ * made the query useless.
  */
 async function deleteQuery(http: Http, href: string, { requestId, headers }: StreamTrafficOptions): Promise<void> {
   const options = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }
   await http.send('DELETE', href, options).catch(() => undefined)
 }
 
-/** The queries that the PCE keeps, and the older synchronous query (S9, P11, P25). */
+/** Operations on the queries that the PCE keeps, and the older synchronous query (S9, P11, P25). */
 export interface TrafficQueryOperations {
   /**
    * Returns the flows of a query in one answer, at most 100,000 of them. A long-running query times out at the PCE. If

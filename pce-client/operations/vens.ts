@@ -19,9 +19,9 @@ import { errorsOf, segment, type Calls } from './create-calls.js'
 const MOST_UNPAIRED = 1000
 const MOST_UPGRADED = 25_000
 const MOST_RECOVERED = 1000
-/** The PCE takes only one VEN at a time. */
+/** Maximum number of VENs in one request for a remote action. */
 const MOST_ACTED_ON = 1
-/** One day, which is long enough for machines that are off at night. */
+/** Seconds for which recovery is possible: one day, which is long enough for machines that are off at night. */
 const RECOVERY_SECONDS = 86_400
 
 /**
@@ -112,7 +112,7 @@ function checkSeconds({ json }: RequestOptions = {}, name: string, least: number
   if (seconds !== undefined) integerIn(name, seconds, least, most)
 }
 
-/** VEN software that the PCE holds (S9, P57). Releases have names like `22.2.0-166`. */
+/** Operations on the VEN software that the PCE holds (S9, P57). Releases have names like `22.2.0-166`. */
 export interface VenReleaseOperations {
   /** Lists the releases of VEN software. */
   getVenSoftwareReleases(options?: RequestOptions): Promise<VenRelease[]>

@@ -26,7 +26,7 @@ export interface WorkloadOperations {
   /** Explains what puts a workload at risk. */
   getWorkloadRiskDetails(workloadHref: ReferenceLike, options?: RequestOptions): Promise<RiskDetails>
   /**
-   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Returns the errors, an empty list if all went well.
+   * Unpairs the VENs of workloads; `unpairVens` is the newer way. Returns the errors, an empty list if there are none.
    * Lists of more than 1,000 are split into several requests, of which the PCE allows 10 a minute; if a later one
    * fails, the error's `completed` lists the workloads of the earlier ones.
    *
@@ -70,7 +70,7 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
         calls.hrefs(KINDS.workloads, workloadHrefs),
         MOST_UNPAIRED,
         async (workloads: Reference[]) => {
-          // The PCE's name for this field differs from that in vens/unpair (P44).
+          // The PCE's name for this field differs from its name in vens/unpair (P44).
           const body = { workloads, ip_table_restore: firewallRestore }
           return errorsOf(await calls.put(path, body, options), 'workloads/unpair')
         },
@@ -87,7 +87,7 @@ export function createWorkloadOperations(calls: Calls): WorkloadOperations {
 
 /**
  * Formats objects as CSV (RFC 4180): a header line with every field that occurs in any of them, in order of first
- * appearance, then a line for each object. Missing and null fields are left empty. It is written here because none of
+ * appearance, then a line for each object. Missing and null fields are left empty. The function exists because none of
  * this package's dependencies writes CSV.
  *
  * @throws {PceError} `invalid_argument` for a value that a cell cannot hold, and for objects without any field.
