@@ -29,14 +29,14 @@ export function labelExists(label: Label): ToolError {
 }
 
 /**
- * Returns a sentence about labels, other than `own`, that differ only in case from the wanted one; undefined if there
+ * Returns a sentence about labels, other than `own`, that differ only in case or spaces from the wanted one; undefined if there
  * are none.
  */
-export function warnOfCaseVariants(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
-  const variants = index.caseVariants(key, value).filter(({ href }) => href !== own)
+export function warnOfLookAlikes(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
+  const variants = index.lookAlikes(key, value).filter(({ href }) => href !== own)
   if (variants.length === 0) return undefined
   const list = variants.map(({ key, value, href }) => `${key}=${value} (${href})`).join(', ')
-  return `${key}=${value} differs only in case from ${list}; policy treats them as different labels.`
+  return `${key}=${value} differs only in case or spaces from ${list}; policy treats them as different labels.`
 }
 
 /** Creates one label. If somebody else created it after our lookup, throws already_exists with its href. */
@@ -106,7 +106,7 @@ export function planWorkloadLabels(index: LabelIndex, references: readonly Label
         },
       )
     }
-    const warning = 'missing' in entry && same === undefined ? warnOfCaseVariants(index, key, value) : undefined
+    const warning = 'missing' in entry && same === undefined ? warnOfLookAlikes(index, key, value) : undefined
     if (warning !== undefined) warnings.push(warning)
     byKey.set(key, { value, entry })
   }

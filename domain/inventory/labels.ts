@@ -11,8 +11,8 @@ export interface LabelIndex {
   get(href: string): Label | undefined
   /** Finds a label by key and value; both are compared exactly, including case. */
   find(key: string, value: string): Label | undefined
-  /** Lists the labels that differ from (key, value) only in case. */
-  caseVariants(key: string, value: string): Label[]
+  /** Lists the labels that differ from (key, value) only in case or spaces. */
+  lookAlikes(key: string, value: string): Label[]
   /** Lists the values of a key in the PCE's order; empty for an unknown key. */
   values(key: string): string[]
   keys(): string[]
@@ -85,17 +85,20 @@ export function indexLabels(labels: readonly Label[]): LabelIndex {
   return {
     get: (href) => byHref.get(href),
     find: (key, value) => byKey.get(key)?.get(value),
-    caseVariants: (key, value) =>
-      live.filter((label) => (label.key !== key || label.value !== value) && sameButForCase(label, key, value)),
+    lookAlikes: (key, value) =>
+      live.filter((label) => (label.key !== key || label.value !== value) && looksTheSame(label, key, value)),
     values: (key) => [...(byKey.get(key)?.keys() ?? [])],
     keys: () => [...byKey.keys()].sort(),
     keysOf: (value) => [...byKey].filter(([, values]) => values.has(value)).map(([key]) => key),
   }
 }
 
-function sameButForCase(label: Label, key: string, value: string): boolean {
-  return label.key.toLowerCase() === key.toLowerCase() && label.value.toLowerCase() === value.toLowerCase()
+function looksTheSame(label: Label, key: string, value: string): boolean {
+  return fold(label.key) === fold(key) && fold(label.value) === fold(value)
 }
+
+/** Returns the text without what people overlook: case and spaces, wherever they are. */
+const fold = (text: string): string => text.replace(/\s+/gu, '').toLowerCase()
 
 /**
  * The ways to write a label (T3): `"key=value"`, an href, `{key, value}`, `{href}`, or all three fields as in answers.

@@ -435,7 +435,7 @@ t.test('create-label', async (t) => {
     await bench.ok('create-label', { key: 'app', value: 'paymen' })
   })
 
-  await t.test('creates a label that differs only in case and warns', async (t) => {
+  await t.test('creates a label that differs only in case or spaces and warns', async (t) => {
     partial(t, await bench.ok('create-label', { key: 'app', value: 'PAYMENTS' }), { warnings: [/app=payments/] })
   })
 
@@ -889,9 +889,13 @@ t.test('create-workload', async (t) => {
     t.same(bench.writes(), [])
   })
 
-  await t.test('warns about a taken name and a label that differs only in case', async (t) => {
+  await t.test('warns about a taken name and a label that differs only in case or spaces', async (t) => {
     const answer = await bench.ok('create-workload', { name: 'bare', ip_addresses: addresses, labels: ['app=Pay'] })
-    partial(t, answer.warnings, [/already used/, /differs only in case/])
+    partial(t, answer.warnings, [
+      /already used/,
+      /^The address 10\.77\.0\.1 is already that of labelled /,
+      /differs only in case or spaces/,
+    ])
   })
 
   await t.test('a dry run shows every request and sends nothing', async (t) => {
@@ -970,7 +974,7 @@ t.test('create-workload', async (t) => {
 
   await t.test('failing to read the result back is a warning', async (t) => {
     simulator.faults.add({ kind: 'status', path: /\/workloads\/[^/]+$/, method: 'GET', times: 10, status: 404 })
-    partial(t, await bench.ok('create-workload', { name: 'unseen', ip_addresses: addresses }), {
+    partial(t, await bench.ok('create-workload', { name: 'unseen', ip_addresses: ['10.77.0.2'] }), {
       workload: { name: 'unseen' },
       warnings: [/read back/],
     })

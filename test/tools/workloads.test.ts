@@ -224,8 +224,10 @@ t.test('update-workload', async (t) => {
     await refused(t, bench, 'update-workload', { ...args, labels: ['app=a', 'app=b'] }, 'invalid_argument')
   })
 
-  await t.test('creates a label that differs only in case and warns', async (t) => {
-    partial(t, await bench.ok('update-workload', { href, labels: ['app=Pay'] }), { warnings: [/differs only in case/] })
+  await t.test('creates a label that differs only in case or spaces and warns', async (t) => {
+    partial(t, await bench.ok('update-workload', { href, labels: ['app=Pay'] }), {
+      warnings: [/differs only in case or spaces/],
+    })
   })
 
   await t.test('deletes the labels it created if the change is refused', async (t) => {

@@ -9,6 +9,7 @@ import { TextOrObject } from '../../schemas/label-reference.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { EFFECT_MEANINGS, NO_EFFECT, PolicyChangeOut } from '../../schemas/policy-changes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
+import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { updateObject, withoutStored } from '../../domain/drafts/change-object.js'
@@ -126,12 +127,19 @@ export default defineTool({
       judged = await judge(ctx, current, planned)
       changes[0] = 'Somebody else changed the list during this call: the edit was planned again on what it is now.'
     }
+    const entries = { ip_ranges: current.ip_ranges, fqdns: current.fqdns, ...planned.body }
     const plan = {
       what: describeObject('ip_lists', current),
       current,
       body: planned.body,
       read: (changed: string) => pce.ipLists.getByReference(changed),
-      warnings: [...changes, ...warnOfBuiltIn(current), ...planned.warnings, ...warnOfEffect(judged)],
+      warnings: [
+        ...changes,
+        ...warnOfBuiltIn(current),
+        ...planned.warnings,
+        ...warnOfEffect(judged),
+        ...(hasChange(planned) ? await warnOfTwinList(pce, entries, signal, current.href) : []),
+      ],
     }
     const answer = await updateObject(ctx, plan, dryRun)
     const { previous: _before, message, ...shown } = withoutStored(answer)

@@ -11,6 +11,7 @@ import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
 const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListWrittenOut).properties })
@@ -52,12 +53,14 @@ export default defineTool({
     requireFields(body, ['new_name', 'description', 'ip_ranges', 'fqdn', 'fqdns'])
     if (body.ip_ranges !== undefined || body.fqdns !== undefined) refuseEmptyList(body.ip_ranges, body.fqdns, current)
     if (newName !== undefined) await refuseTakenName(pce, 'ip_lists', newName, signal, current)
+    const isNew = body.ip_ranges !== undefined || body.fqdns !== undefined
+    const entries = { ip_ranges: body.ip_ranges ?? current.ip_ranges, fqdns: body.fqdns ?? current.fqdns }
     const plan = {
       what: describeObject('ip_lists', current),
       current,
       body,
       read: (changed: string) => pce.ipLists.getByReference(changed),
-      warnings: warnOfBuiltIn(current),
+      warnings: [...warnOfBuiltIn(current), ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : [])],
     }
     const answer = await updateObject(ctx, plan, dryRun)
     return fitAnswer({ ...withoutStored(answer), ...showWrittenIpList(answer.stored) }, ctx.limits)

@@ -3,14 +3,14 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 import { NewLabelKey, NewName } from '../../schemas/new-name.js'
 import { defineTool } from '../define.js'
-import { createLabel, labelExists, warnOfCaseVariants } from '../../domain/drafts/create-labels.js'
+import { createLabel, labelExists, warnOfLookAlikes } from '../../domain/drafts/create-labels.js'
 import { loadLabels, showLabel } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
   label: Type.Optional(LabelOut),
-  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Labels that differ in case only' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'Labels that look the same' })),
   ...DryRunOutput,
 })
 
@@ -37,7 +37,7 @@ export default defineTool({
     const index = await loadLabels(ctx.pce, ctx, 'fresh')
     const existing = index.find(key, value)
     if (existing !== undefined) throw labelExists(existing)
-    const warning = warnOfCaseVariants(index, key, value)
+    const warning = warnOfLookAlikes(index, key, value)
     const warnings = warning === undefined ? {} : { warnings: [warning] }
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${ctx.pce.orgId}/labels`, body: { key, value } }

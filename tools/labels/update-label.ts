@@ -5,7 +5,7 @@ import { LabelOut } from '../../schemas/label-reference.js'
 import { NewName } from '../../schemas/new-name.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
-import { labelExists, warnOfCaseVariants } from '../../domain/drafts/create-labels.js'
+import { labelExists, warnOfLookAlikes } from '../../domain/drafts/create-labels.js'
 import { findLabel } from '../../domain/inventory/find-labels.js'
 import { forgetLabels, loadLabels, showLabel } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
@@ -52,7 +52,7 @@ export default defineTool({
     const next = asked ?? current.value
     const taken = index.find(current.key, next)
     if (taken !== undefined && taken.href !== current.href) throw labelExists(taken)
-    const warning = asked === undefined ? undefined : warnOfCaseVariants(index, current.key, asked, current.href)
+    const warning = asked === undefined ? undefined : warnOfLookAlikes(index, current.key, asked, current.href)
     const plan = {
       what: `the label ${current.key}=${current.value}`,
       current,

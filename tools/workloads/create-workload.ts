@@ -3,7 +3,6 @@ import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
-import type { ToolContext } from '../../domain/call.js'
 import { checkAddresses } from '../../domain/inventory/parse-addresses.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import {
@@ -12,10 +11,10 @@ import {
   plannedLabels,
   writePlannedLabels,
 } from '../../domain/drafts/create-labels.js'
-import { fetchEvery } from '../../domain/inventory/fetch-every.js'
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { findCreated, refuseHidden } from '../../domain/drafts/create-named.js'
+import { warnOfNamesakes } from '../../domain/drafts/warn-of-namesakes.js'
 import { showCreatedWorkload } from '../answers/show-workload.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
@@ -61,7 +60,8 @@ export default defineTool({
     refuseHidden({ name })
     checkAddresses(addresses)
     const plan = planWorkloadLabels(await loadLabels(ctx.pce, ctx, 'fresh'), asked)
-    const warnings = [...(await warnOfNamesakes(ctx, name)), ...plan.warnings]
+    const wanted = { names: [name], addresses }
+    const warnings = [...(await warnOfNamesakes(ctx.pce, wanted, ctx.signal)), ...plan.warnings]
     const interfaces = addresses.map((address, index) => ({ name: `eth${index}`, address }))
     const toBody = (hrefs: string[]) => ({ name, hostname: name, interfaces, labels: hrefs.map((href) => ({ href })) })
     const shownWarnings = warnings.length > 0 ? { warnings } : {}
@@ -96,12 +96,3 @@ export default defineTool({
     }
   },
 })
-
-/** Warns if the name is already used. The PCE permits that, but it makes every later lookup by this name ambiguous. */
-async function warnOfNamesakes({ pce, signal }: ToolContext<true>, name: string): Promise<string[]> {
-  const { items } = await fetchEvery({ api: pce.workloads, params: { name }, signal })
-  const hrefs = items.filter((workload) => workload.name === name).map(({ href }) => href)
-  return hrefs.length === 0
-    ? []
-    : [`The PCE allows it, but the name ${name} is already used by ${hrefs.slice(0, 5).join(', ')}.`]
-}

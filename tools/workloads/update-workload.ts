@@ -11,7 +11,7 @@ import { CompleteInput } from '../../schemas/traffic-input.js'
 import { EffectOut, UpdateOutput } from '../../schemas/update-output.js'
 import { WorkloadLabelsInput, WorkloadOut } from '../../schemas/workload-shapes.js'
 import { defineTool } from '../define.js'
-import { checkAddresses } from '../../domain/inventory/parse-addresses.js'
+import { checkAddresses, sameAddress } from '../../domain/inventory/parse-addresses.js'
 import {
   labelRequests,
   planWorkloadLabels,
@@ -21,6 +21,7 @@ import {
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { warnOfNamesakes, type WantedIdentity } from '../../domain/drafts/warn-of-namesakes.js'
 import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { showWrittenWorkload, writeWorkloadLabels } from '../answers/show-workload.js'
 import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
@@ -96,7 +97,11 @@ export default defineTool({
       what: describeObject('workloads', current),
       current,
       read: (changed: string) => pce.workloads.getByReference(changed),
-      warnings: [...(labels?.warnings ?? []), ...warnOfMode(current, mode)],
+      warnings: [
+        ...(await warnOfNamesakes(pce, changedIdentity(current, args), signal, current.href)),
+        ...(labels?.warnings ?? []),
+        ...warnOfMode(current, mode),
+      ],
     }
     const known = (current.labels ?? []).flatMap((label) => index.get(label.href) ?? [])
     const was = ({ previous }: { previous?: Record<string, unknown> }) =>
@@ -145,6 +150,19 @@ export default defineTool({
     }
   },
 })
+
+/** Returns the names and addresses that the workload would have and does not have yet. */
+function changedIdentity(
+  { name, hostname, interfaces }: Workload,
+  asked: { new_name?: string; hostname?: string; ip_addresses?: string[] },
+): WantedIdentity {
+  const known = new Set([name, hostname])
+  const own = (interfaces ?? []).flatMap(({ address }) => address ?? [])
+  return {
+    names: [asked.new_name, asked.hostname].filter((text) => text !== undefined && !known.has(text)),
+    addresses: (asked.ip_addresses ?? []).filter((address) => !own.some((one) => sameAddress(one, address))),
+  }
+}
 
 /** Warns that a mode has no effect without a VEN. The PCE may store or refuse it. */
 function warnOfMode(workload: Workload, mode: string | undefined): string[] {

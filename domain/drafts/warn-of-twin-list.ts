@@ -1,0 +1,61 @@
+import { PceError, type PceClient } from '../../pce-client/index.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import { fetchEvery } from '../inventory/fetch-every.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { holdAddresses, unreadableOf } from '../policy/hold-addresses.js'
+import { countOf } from '../text/describe-numbers.js'
+import { type Steps, workInTurns } from '../text/pace-work.js'
+
+type Entries = Pick<IpList, 'ip_ranges' | 'fqdns'>
+
+/** The most lists that a warning names. */
+const MOST_NAMED = 5
+
+/**
+ * Warns of IP lists of the draft that have the same addresses and domain names, however they are written, because one
+ * of the two will be forgotten when the other changes. `own` is the href of the list that changes.
+ */
+export async function warnOfTwinList(
+  pce: PceClient,
+  entries: Entries,
+  signal: AbortSignal,
+  own?: string,
+): Promise<string[]> {
+  if (unreadableOf(entries).length > 0) return []
+  signal.throwIfAborted()
+  let lists: readonly IpList[]
+  try {
+    lists = (await fetchEvery({ api: pce.ipLists, params: {}, signal })).items
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return [`Whether another list has these addresses is not known: ${error.message}`]
+  }
+  const others = lists.filter(
+    ({ href, update_type: pending }) =>
+      pending !== 'delete' && (own === undefined || toDraftHref(href) !== toDraftHref(own)),
+  )
+  const twins = await workInTurns(findTwins(entries, others), signal)
+  if (twins.length === 0) return []
+  const shown = twins.slice(0, MOST_NAMED).map(({ name, href }) => `${name} (${toDraftHref(href)})`)
+  const more = twins.length > shown.length ? ` and ${countOf(twins.length - shown.length, 'more list')}` : ''
+  return [`${shown.join(', ')}${more} already has exactly these addresses and domain names: use it instead.`]
+}
+
+function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]> {
+  const wanted = contentOf(entries)
+  const found: IpList[] = []
+  for (const list of lists) {
+    yield
+    if (unreadableOf(list).length === 0 && contentOf(list) === wanted) found.push(list)
+  }
+  return found
+}
+
+/** Writes what a list has in one way, whatever the order and the form of its entries. */
+function contentOf({ ip_ranges: ranges, fqdns }: Entries): string {
+  const held = (['ipv4', 'ipv6'] as const).map((family) =>
+    holdAddresses({ ip_ranges: ranges }, family).held.map(({ from, to }) => `${from}-${to}`),
+  )
+  const names = (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()).sort()
+  return [...held.map((intervals) => intervals.join()), ...new Set(names)].join(' ')
+}

@@ -1,0 +1,77 @@
+/** Creating what is there already is warned of before the write: in the dry run, and in the real answer. */
+import t from 'tap'
+import { handMade } from './hand-made.js'
+import { startBench, type Bench } from './harness.js'
+
+const made = handMade({
+  hosts: {
+    'db-1': { ip: '10.1.0.1', labels: ['app=pay', 'env=prod'] },
+    other: { ip: '10.1.0.2', managed: false, labels: ['app=pay day'] },
+  },
+  ipLists: {
+    Branches: ['10.2.0.0/16', '10.3.0.0-10.3.0.255', '!10.2.5.0/24'],
+    Half: ['10.2.0.0/17'],
+  },
+  ruleSets: [{ name: 'Pay', scope: 'app=pay env=prod', allow: [{ from: 'ams', to: 'ams' }] }],
+})
+/** The managed host has no name of its own. */
+const estate = {
+  ...made,
+  workloads: made.workloads.map((one) => (one.hostname === 'db-1' ? { ...one, name: null } : one)),
+}
+const WORKLOAD = '/orgs/1/workloads/00000000-0000-4000-8000-00000000000'
+
+/** The warnings of the dry run, which are those of the write as well. */
+async function warned(bench: Bench, tool: string, args: object): Promise<string[]> {
+  const dry = await bench.ok(tool, { ...args, dry_run: true })
+  const real = await bench.ok(tool, args)
+  t.same(real.warnings, dry.warnings, `${tool} warns of the same in the dry run and after the write`)
+  return dry.warnings ?? []
+}
+
+t.test('a workload whose name, host name or address another one has', async (t) => {
+  const bench = await startBench(t, { estate })
+  t.same(await warned(bench, 'create-workload', { name: 'db-1', ip_addresses: ['10.7.0.1', '10.1.0.2'] }), [
+    `The PCE allows it, but the name db-1 is already used by db-1 (${WORKLOAD}1): from then on it names neither.`,
+    `The address 10.1.0.2 is already that of other (${WORKLOAD}2): traffic and rules cannot tell them apart.`,
+  ])
+  t.same(await warned(bench, 'create-workload', { name: 'new', ip_addresses: ['10.7.0.2', '2001:DB8::1'] }), [])
+  const [again] = await warned(bench, 'create-workload', { name: 'newer', ip_addresses: ['2001:db8:0::1'] })
+  t.match(again, /^The address 2001:db8:0::1 is already that of new \(/u)
+  const change = { href: `${WORKLOAD}2`, new_name: 'newer', ip_addresses: ['10.1.0.2', '10.1.0.1'] }
+  t.same(
+    (await warned(bench, 'update-workload', change)).map((text) => text.replace(/ is already .*/u, '')),
+    ['The PCE allows it, but the name newer', 'The address 10.1.0.1'],
+    'what it has itself is no clash',
+  )
+})
+
+t.test('an IP list with the same addresses, however they are written', async (t) => {
+  const bench = await startBench(t, { estate })
+  const same = ['10.3.0.0/24', '10.2.0.0/22', '10.2.4.0/24', '10.2.6.0/23', '10.2.8.0-10.2.255.255'].map((text) => {
+    const [from = '', to] = text.split('-')
+    return { from_ip: from, ...(to !== undefined && { to_ip: to }) }
+  })
+  const twin =
+    'Branches (/orgs/1/sec_policy/draft/ip_lists/2) already has exactly these addresses and domain names: use it instead.'
+  t.same(await warned(bench, 'create-iplist', { name: 'Twin', ip_ranges: same }), [twin])
+  t.same(await warned(bench, 'create-iplist', { name: 'With a name', ip_ranges: same, fqdn: 'a.test' }), [])
+  t.same(await warned(bench, 'update-iplist', { name: 'Half', description: 'x' }), [], 'nothing new')
+  await bench.ok('delete-iplist', { name: 'Twin' })
+  t.same(await warned(bench, 'update-iplist', { name: 'Half', ip_ranges: same }), [twin])
+  await bench.ok('update-iplist', { name: 'Half', ip_ranges: same.slice(1) })
+  const { warnings } = await bench.ok('edit-ip-list-ranges', {
+    name: 'Half',
+    add_ranges: ['10.3.0.0/24'],
+    dry_run: true,
+  })
+  t.same(warnings, [twin])
+})
+
+t.test('a label that differs in case or spaces', async (t) => {
+  const bench = await startBench(t, { estate })
+  const [label] = (await bench.ok('get-labels', { key: 'app', value: 'pay day' })).labels
+  t.same(await warned(bench, 'create-label', { key: 'app', value: 'PayDay' }), [
+    `app=PayDay differs only in case or spaces from app=pay day (${label.href}); policy treats them as different labels.`,
+  ])
+})
