@@ -19,7 +19,7 @@ export interface ToolLog {
 }
 
 /**
- * Everything a tool is given. It consists of ports only, so that the same tool runs over stdio, over HTTP and in a
+ * Everything a tool receives. It consists of ports only, so that the same tool runs over stdio, over HTTP and in a
  * test.
  */
 export interface ToolContext<RequiresPce extends boolean = boolean> {
@@ -33,9 +33,9 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    */
   readonly signal: AbortSignal
   /**
-   * Aborted together with `signal`; for a mutating tool also when the call is cancelled or its client is gone. Such a
-   * tool uses it for the reads before its first write, which may take minutes. Once writing has begun, the tool ignores
-   * it, because a write in progress is always completed.
+   * Aborted together with `signal`; for a mutating tool it is also aborted when the call is cancelled or its client is
+   * gone. Such a tool uses it for the reads before its first write, which may take minutes. Once writing has begun, the
+   * tool ignores it, because a write in progress is always completed.
    */
   readonly beforeWriting: AbortSignal
   readonly log: ToolLog
@@ -52,8 +52,8 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The PCE credentials that belong to the caller, for the tools that manage them. */
   readonly credentials: CredentialsPort
   /**
-   * What the person who confirmed the call was shown, if a confirm token carried it. The tool compares it with what it
-   * is about to do. Undefined when nothing was confirmed.
+   * What was shown to the person who confirmed the call, if a confirm token carried it. The tool compares it with what
+   * it is about to do. Undefined when nothing was confirmed.
    */
   readonly approved?: Approval
   readonly server: {

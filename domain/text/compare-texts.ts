@@ -58,8 +58,8 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
 }
 
 /**
- * Like `nearNames` for people. Mail addresses of one organisation always look similar, so the part before the `@` has to
- * be similar by itself.
+ * Like `nearNames`, but for people. Mail addresses of one organisation always look similar, so the part before the `@`
+ * has to be similar by itself.
  */
 export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
   const ownPart = (name: string) => name.toLowerCase().replace(/@.*$/s, '')

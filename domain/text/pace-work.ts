@@ -35,9 +35,9 @@ export type Steps<T> = Generator<void, T, void>
 const TURN_MS = 10
 
 /**
- * Runs a calculation in short turns, so that other calls, progress reports and cancellation get through meanwhile: on a
- * large estate it may take seconds. When the signal is aborted, the promise rejects with the signal's reason at the end
- * of the current turn.
+ * Runs a calculation in short turns, because on a large estate it may take seconds: between two turns, other calls,
+ * progress reports and cancellation get through. When the signal is aborted, the promise rejects with the signal's
+ * reason at the end of the current turn.
  */
 export async function workInTurns<T>(steps: Steps<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
