@@ -27,7 +27,7 @@ import { createTupleTable } from '../traffic/group-tables.js'
 
 /** What the evaluators know about one end of a flow. Ends that look the same to every evaluator share one EndClass. */
 export interface EndClass {
-  /** True if the end carries the assessed labels. When the whole estate is assessed, true for every workload. */
+  /** True if the end carries the assessed labels; true for every workload when the whole estate is assessed. */
   isAssessed: boolean
   /** `application`: the end has both an app and an env label. `half`: it has only one of them. */
   identity: 'application' | 'half' | 'none'
@@ -37,7 +37,7 @@ export interface EndClass {
   /** True if the end is in an IP list that names specific addresses. Lists as broad as the internet do not count. */
   isListed: boolean
   managed: boolean
-  /** Enforcement mode of a managed workload; null for any other end, or if the mode is unknown. */
+  /** The enforcement mode of a managed workload; null for any other end, or if the mode is unknown. */
   mode: string | null
 }
 
@@ -47,8 +47,8 @@ export interface EndFacts {
   /** Names of IP lists so broad that being in one identifies nobody. */
   broadLists: ReadonlySet<string>
   /**
-   * Current mode of an assessed workload in the PCE; null for any other workload, whose mode is then taken from the
-   * flow row.
+   * Returns the current mode of an assessed workload in the PCE. For any other workload it returns null, and the mode
+   * is then taken from the flow row.
    */
   modeOf(workload: string): string | null
 }
@@ -68,7 +68,7 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
   }
 }
 
-/** True if nothing says who the end is: it has no app or env label and is in no specific IP list. */
+/** Returns true if nothing says who the end is: it has no app or env label and is in no specific IP list. */
 export const isUnidentified = ({ identity, isListed }: EndClass): boolean => identity === 'none' && !isListed
 
 /** Env label values that mean production, in lower case. */
@@ -83,7 +83,9 @@ const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
 /** Shortest prefix length that still identifies a network: 10.0.0.0/8 counts as specific, anything wider does not. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
-/** Names of the IP lists that cover all or most of the internet. Membership in one is not an approval. */
+/**
+ * Returns the names of the IP lists that cover all or most of the internet. Being in such a list is not an approval.
+ */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
   return new Set([...ANY_IP_LIST_NAMES, ...lists.filter(isBroad).map(({ name }) => name)])
 }
@@ -112,7 +114,8 @@ export interface Cell {
   source: EndClass
   destination: EndClass
   /**
-   * `inbound`: the traffic enters the assessed part; `outbound`: it leaves it. Both are true between two parts of it.
+   * `inbound` means that the traffic enters the assessed part of the estate, `outbound` that it leaves it. Both are
+   * true if both ends belong to it.
    */
   inbound: boolean
   outbound: boolean
@@ -120,21 +123,26 @@ export interface Cell {
   port: number | null
   decision: string
   /**
-   * Whether an allow rule permits traffic whose decision is `allowed`. At an end in selective mode this can be
-   * uncertain, because there everything passes that no deny rule matches.
+   * Whether an allow rule permits traffic whose decision is `allowed`. This can be uncertain at an end in selective
+   * mode, because all traffic that no deny rule matches passes there.
    */
   byRule: Answer
 }
 
-/** True if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judged the flow. */
+/**
+ * Returns true if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judged the
+ * flow.
+ */
 export const isUnenforced = ({ decision }: Cell): boolean => passesUnenforced(decision)
 
-/** True if the traffic may be allowed only because no deny rule matched, not because an allow rule permits it (P52). */
+/**
+ * Returns true if the traffic is possibly allowed only because no deny rule matched, and not by an allow rule (P52).
+ */
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
 
 /**
- * Describes in a sentence how many of the matching allowed rows may not be allowed by a rule. Empty if rules allow all
- * of them.
+ * Describes in a sentence how many of the matching allowed rows are possibly not allowed by a rule. Returns an empty
+ * text if rules allow all of them.
  */
 export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => boolean): string {
   const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell)
@@ -165,32 +173,34 @@ export interface TrafficCount {
 }
 
 /**
- * Traffic of the assessed part of the estate. Traffic inside one application is left out, because it is not a risk
+ * The traffic of the assessed part of the estate. Traffic inside one application is left out, because it is not a risk
  * (T19).
  */
 export interface TrafficExposure {
-  /** All rows that were read, including those inside applications. */
+  /** Number of all rows that were read, including those inside applications. */
   rows: number
-  /** Rows whose two ends belong to the same application. */
+  /** Number of rows whose two ends belong to the same application. */
   inside: number
   /** True if the row limit was reached, so that traffic is missing. */
   truncated: boolean
   count(test: (cell: Cell) => boolean): TrafficCount
-  /** The facts about the PCE that no source settles and on which the answers to "does a rule allow this?" hang. */
+  /** The facts about the PCE that no source settles and on which the answers to "does a rule allow this?" depend. */
   assumes: readonly string[]
-  /** The distinct answers to "does a rule allow this?" among the matching cells. */
+  /** Returns the distinct answers to "does a rule allow this?" among the matching cells. */
   answers(test: (cell: Cell) => boolean): Answer[]
-  /** The matching flows with the most connections, at most `limit`. */
+  /** Returns the matching flows with the most connections, at most `limit`. */
   busiest(test: (cell: Cell) => boolean, limit: number): ShownFlow[]
 }
 
-/** The mode for judging by rules: null without a VEN, `unknown` where the PCE does not tell it. */
+/**
+ * Returns the mode by which rules are judged: null for an end without a VEN, `unknown` if the PCE does not report it.
+ */
 const judgedMode = ({ managed, mode }: EndClass): string | null => (managed ? (mode ?? 'unknown') : null)
 
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
 interface ExposureMeter {
-  /** Adds a row. Without `way`, the direction follows from which ends are assessed. */
+  /** Adds a row. Without `way`, the direction is derived from the ends that are assessed. */
   add(row: FlowRow, way?: Way): void
   finish(truncated: boolean): TrafficExposure
 }

@@ -20,11 +20,14 @@ export interface AssessedWorkload {
   managed: boolean
   /** True for a Kubernetes workload, which has no VEN that could be offline. */
   isKubernetes: boolean
-  /** Null if the PCE does not tell. */
+  /** Whether the VEN is online; null if the PCE does not say. */
   online: boolean | null
-  /** Enforcement mode, `unknown` if the PCE does not tell; null for unmanaged workloads, where the field means nothing. */
+  /**
+   * The enforcement mode; `unknown` if the PCE does not say; null for unmanaged workloads, where the field means
+   * nothing.
+   */
   mode: string | null
-  /** Null if the PCE does not tell. */
+  /** Whether the workload reports its flows; null if the PCE does not say. */
   reportsFlows: boolean | null
   labels: Readonly<Record<string, string>>
   /** The app and env labels of the workload; null unless it has both. */
@@ -33,7 +36,7 @@ export interface AssessedWorkload {
 }
 
 export interface EventLog {
-  /** Events inside the window, newest first, at most MOST_EVENTS. */
+  /** The events inside the window, newest first, at most MOST_EVENTS. */
   events: readonly PceEvent[]
   /** True if the PCE has more events than were read. */
   more: boolean
@@ -45,9 +48,9 @@ export interface EventLog {
 
 export interface Loaded {
   workloads: readonly AssessedWorkload[]
-  /** Active policy, including the deny rules of every rule set. */
+  /** The active policy, including the deny rules of every rule set. */
   policy: PolicySnapshot
-  /** Draft rule sets, which are prepared but not in force. */
+  /** The draft rule sets, which are prepared but not in force. */
   drafts: readonly RuleSet[]
   ipLists: readonly IpList[]
   events: EventLog
@@ -56,14 +59,14 @@ export interface Loaded {
 }
 export type SourceName = keyof Loaded
 
-/** A fact that was read, or the reason why it could not be. `partly` says what of it could not be read. */
+/** A fact that was read, or the reason why it could not be read. `partly` says which part of it could not be read. */
 export type Source<T> = { value: T; partly?: string } | { unavailable: string }
 export interface ComplianceFacts {
   assessment: Assessment
   sources: { readonly [K in SourceName]?: Source<Loaded[K]> }
 }
 
-/** Upper bound for the number of events that are read. */
+/** Maximum number of events that are read. */
 export const MOST_EVENTS = 1_000
 
 /**

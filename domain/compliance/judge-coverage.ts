@@ -3,7 +3,7 @@ import { countOf, percentOf } from '../text/describe-numbers.js'
 import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type TrafficExposure } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
 
-/** Percentage of rows that policy must allow: GOOD for a PASS, FAIR for a WARNING. */
+/** Minimum percentages of rows that policy allows: GOOD for a PASS, FAIR for a WARNING. */
 const GOOD = 90
 const FAIR = 50
 
@@ -32,9 +32,9 @@ export const internalCoverage: Evaluator = evaluator(
 )
 
 /**
- * Share of passing traffic that policy allows: allowed / (allowed + potentially blocked). Blocked traffic is left out
- * of both numbers, because policy has already decided about it. Some "allowed" rows may pass only because no deny rule
- * matched, so a PASS requires that the threshold is reached without them too.
+ * Judges the share of passing traffic that policy allows: allowed / (allowed + potentially blocked). Blocked traffic is
+ * left out of both numbers, because policy has already decided about it. Some "allowed" rows may pass only because no
+ * deny rule matched, so a PASS requires that the threshold is reached even without these rows.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean): CheckOutcome {
   const decided = (decision: PolicyDecision) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
@@ -71,7 +71,7 @@ function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean
   return { status, detail: `${text}${doubt}`.trim(), evidence }
 }
 
-/** Percentage of rows whose other end must be known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */
+/** Minimum percentages of rows whose other end is known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
 

@@ -27,7 +27,7 @@ import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluato
 /**
  * Checks that the application's ringfence is in force: an active, enabled rule set named exactly RF-<app>-<env>, scoped
  * to exactly these two labels, with at least one enabled rule. If only an app is given, each of its environments needs
- * one. Without an app there is no single ringfence to look for, so the check only counts ringfences.
+ * a ringfence. Without an app there is no single ringfence to look for, so the check only counts ringfences.
  */
 export const ringfence: Evaluator = evaluator(
   {
@@ -80,7 +80,8 @@ function applicationsOf(workloads: readonly AssessedWorkload[]): (readonly [Labe
 }
 
 /**
- * State of a ringfence that has no allow rule and whose deny rules could not be read, so it may or may not be empty.
+ * The state of a ringfence that has no allow rule and whose deny rules could not be read. It is unknown whether such a
+ * ringfence is empty.
  */
 const UNREAD = 'undecided, because its deny rules could not be read'
 
@@ -106,10 +107,10 @@ const isFilled = (ruleSet: RuleSet) => RULE_TYPES.some((type) => rulesOf(ruleSet
 const EMERGENCY = 'EMERGENCY-ISOLATE'
 
 /**
- * Checks that the assessed part can be isolated at once. PASS if every managed workload enforces policy, so that any
- * provisioned rule takes effect. Also PASS if the isolation of an application is prepared (by an emergency rule set,
- * provisioned or not, or an active override deny rule) and at least one workload enforces it. Only one of the two,
- * preparation or enforcement, is a WARNING; neither is a FAIL.
+ * Checks that the assessed part can be isolated at once. It is a PASS if every managed workload enforces policy, so
+ * that any provisioned rule takes effect. It is also a PASS if the isolation of an application is prepared (by an
+ * emergency rule set, provisioned or not, or an active override deny rule) and at least one workload enforces it. If
+ * there is only preparation or only enforcement, it is a WARNING; if there is neither, it is a FAIL.
  */
 export const isolation: Evaluator = evaluator(
   {
@@ -165,7 +166,9 @@ export const isolation: Evaluator = evaluator(
   },
 )
 
-/** True if the name is that of an emergency rule set for the assessed labels; a missing label matches any value. */
+/**
+ * Returns true if the name is that of an emergency rule set for the assessed labels; a missing label matches any value.
+ */
 function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
   if (app !== null && env !== null) return name === `${EMERGENCY}-${app.value}-${env.value}`
   return (
@@ -176,9 +179,9 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 
 /**
  * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
- * rule that opens some services to any address, or every service to all workloads, is a WARNING, and so is one that is
- * as open, but for certain users, machines or networks only. All services inside the application are fine, because a
- * ringfence allows exactly that.
+ * rule that opens some services to any address, or every service to all workloads, is a WARNING. So is an equally open
+ * rule that applies only to certain users, machines or networks. All services inside the application are fine, because
+ * a ringfence allows exactly that.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {
@@ -238,7 +241,7 @@ export const leastPrivilege: Evaluator = evaluator(
 /** A rule that applies, or may apply, to the assessed part of the estate. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** Answers to whether the rule applies and to any further questions asked about it. */
+  /** The answers to whether the rule applies and to any further questions asked about it. */
   answers: readonly Answer[]
 }
 
@@ -262,7 +265,8 @@ function rulesAbout(
 const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
- * Doubts that are not reported: a rule that applies to only some of the assessed workloads still counts as applying.
+ * The reasons for doubt that are not reported: a rule that applies to only some of the assessed workloads still counts
+ * as applying.
  */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 
@@ -278,11 +282,14 @@ const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.f
 
 const LAST_PORT = 65_535
 
-/** True if the services cover every port of TCP or of UDP. That is not literally every service, but just as open. */
+/**
+ * Returns true if the services cover every port of TCP or of UDP. This is not literally every service, but just as
+ * open.
+ */
 const coversEveryPort = (services: readonly IngressService[], policy: PolicySnapshot): boolean =>
   [TCP, UDP].some((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
-/** How broad the consumers of a rule are: anybody (any address), all workloads, or something narrower. */
+/** Returns how broad the consumers of a rule are: anybody (any address), all workloads, or something narrower. */
 function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => boolean) {
   const { consumers } = rule
   if (

@@ -4,9 +4,9 @@ import { MOST_EVENTS, type Assessment } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator } from './verdict.js'
 
 /**
- * Checks that activity is recorded: the PCE holds audit events from the window. No event at all is a WARNING, because
- * either nothing happened or nothing is recorded. The detail says where events are sent and how long they are kept.
- * Events concern the PCE as a whole, not single applications.
+ * Checks that activity is recorded, which means that the PCE holds audit events from the window. If there is no event
+ * at all, it is a WARNING, because either nothing happened or nothing is recorded. The detail says where events are
+ * sent and how long they are kept. Events concern the PCE as a whole, not single applications.
  */
 export const auditTrail: Evaluator = evaluator(
   {
@@ -40,9 +40,9 @@ const LOOKED_AT = 'vulnerability reports uploaded to the PCE'
 const NONE = 'The PCE holds no vulnerability report, and scans made elsewhere cannot be seen from it.'
 
 /**
- * Checks that every workload was scanned for vulnerabilities within the window. A WARNING if some were not, or if all
- * reports are older; a FAIL if recent reports cover none of the workloads. Reports that do not name the scanned
- * addresses prove nothing about these workloads.
+ * Checks that every workload was scanned for vulnerabilities within the window. It is a WARNING if some workloads were
+ * not scanned, or if all reports are older; it is a FAIL if recent reports cover none of the workloads. Reports that do
+ * not name the scanned addresses prove nothing about these workloads.
  */
 export const scannedWorkloads: Evaluator = evaluator(
   { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },

@@ -10,8 +10,9 @@ import {
 import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
 
 /**
- * Checks that only known parties have access: labelled ends and those in a specific IP list. A FAIL if policy allows an
- * unknown source in. Half-labelled sources, unknown destinations and traffic that passes unenforced are WARNINGs.
+ * Checks that only known parties have access: labelled ends and those in a specific IP list. It is a FAIL if policy
+ * allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that passes unenforced
+ * are WARNINGs.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
@@ -79,8 +80,8 @@ export const segregation = (ports: readonly number[]): Evaluator =>
   )
 
 /**
- * Checks that connections with the internet are controlled. A FAIL if policy allows traffic, in either direction, with
- * a public address that is in no IP list. With `approved`, an IP list counts as an approval of its addresses; with
+ * Checks that connections with the internet are controlled. It is a FAIL if policy allows traffic, in either direction,
+ * with a public address that is in no IP list. With `approved`, an IP list counts as an approval of its addresses; with
  * `refused`, internet access is unwanted altogether, so listed addresses are WARNINGs.
  */
 export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
@@ -115,8 +116,8 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
 const MAIL_AND_WEB = [25, 53, 80, 110, 143, 443, 465, 587, 853, 993, 995] as const
 
 /**
- * Reports DNS, mail and web traffic that goes straight to the internet. At most a WARNING, because a gateway that the
- * PCE does not see may still filter it.
+ * Reports DNS, mail and web traffic that goes straight to the internet. It is at most a WARNING, because a gateway that
+ * the PCE does not see may still filter the traffic.
  */
 export const directMailAndWeb: Evaluator = evaluator(
   {
@@ -140,20 +141,20 @@ export const directMailAndWeb: Evaluator = evaluator(
   },
 )
 
-/** The ends of a cell that are on the internet; the assessed end is never one of them. */
+/** Returns the ends of a cell that are on the internet; the assessed end is never one of them. */
 const internetEnds = ({ source, destination, inbound, outbound }: Cell) =>
   [...(inbound ? [source] : []), ...(outbound ? [destination] : [])].filter(({ network }) => network === 'public')
 
 /**
- * Ports of services that send everything unencrypted, passwords included, unless something else encrypts the
+ * Ports of services that send everything unencrypted, including passwords, unless something else encrypts the
  * connection.
  */
 const CLEAR_TEXT = [21, 23, 69, 80, 512, 513, 514] as const
 
 /**
- * Checks for high-risk ports (TCP and UDP) that are reachable from outside the application. A FAIL if policy allows a
- * source with neither an app nor an env label. Access from another application or a half-labelled source, or access
- * while nothing is enforced, is a WARNING. Blocked traffic shows that the control works.
+ * Checks for high-risk ports (TCP and UDP) that are reachable from outside the application. It is a FAIL if policy
+ * allows traffic from a source with neither an app nor an env label. Access from another application or a half-labelled
+ * source, or access while nothing is enforced, is a WARNING. Blocked traffic shows that the control works.
  */
 export const highRiskPorts = (ports: readonly number[]): Evaluator => {
   const watched = new Set<number | null>(ports)
@@ -240,8 +241,8 @@ const BY_DEFAULT = 'allowed_by_default_possible'
 type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 
 /**
- * Counts the rows that violate a control. Rows in `fail` make it a FAIL, else rows in `warn` a WARNING; `note` is only
- * reported.
+ * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
+ * it a WARNING. Rows that match `note` are only reported.
  */
 export function judgeViolations(
   traffic: TrafficExposure,

@@ -23,8 +23,8 @@ export const enforcementStage: Evaluator = evaluator(
 )
 
 /**
- * Judges enforcement in any environment: a workload that only reports controls no flow. A FAIL if a workload is idle or
- * if none enforces policy; a WARNING if some do not.
+ * Judges enforcement in any environment: a workload that only reports controls no flow. It is a FAIL if any workload is
+ * idle or if none enforces policy, and a WARNING if some do not enforce it.
  */
 export const flowEnforcement: Evaluator = evaluator(
   { name: 'flow enforcement', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -68,8 +68,8 @@ const tellUntold = (untold: readonly AssessedWorkload[]): string =>
   found(untold.length, 'workload', 'in a mode that the PCE does not tell')
 
 /**
- * Checks that managed workloads are online and report their flows. A WARNING if some do not, a FAIL if none does.
- * Kubernetes workloads have no VEN to be online, and are counted as left out.
+ * Checks that managed workloads are online and report their flows. It is a WARNING if some do not, and a FAIL if none
+ * does. Kubernetes workloads have no VEN that could be online; they are left out, and the evidence counts them.
  */
 export const watchedWorkloads: Evaluator = evaluator(
   {

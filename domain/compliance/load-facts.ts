@@ -28,8 +28,8 @@ const DAY_SECONDS = 86_400
 type Context = ToolContext<true>
 
 /**
- * Loads all facts except traffic, and only those that the checks need. If the PCE refuses or fails to send one, that is
- * noted and only the checks that need it are lost. Rejects only when the call is cancelled.
+ * Loads the facts that the checks need, except traffic. If the PCE refuses or fails to send one of them, this is noted
+ * and only the checks that need it are lost. The promise rejects only when the call is cancelled.
  */
 export async function loadFacts(
   ctx: Context,

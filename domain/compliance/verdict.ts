@@ -2,7 +2,7 @@ import { countOf, percentOf } from '../text/describe-numbers.js'
 import type { TrafficExposure, ShownFlow } from './exposure.js'
 import type { ComplianceFacts, Loaded, SourceName } from './facts.js'
 
-/** NOT_ASSESSED: the PCE cannot show it either way. INFO: worth knowing, but no measure of the control. */
+/** NOT_ASSESSED: the PCE cannot show whether the control is met. INFO: worth knowing, but no measure of the control. */
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
 export type Status = (typeof STATUSES)[number]
 
@@ -47,13 +47,13 @@ interface Spec<N extends SourceName> {
   ports?: readonly number[]
 }
 
-/** Upper bound for the workloads, rules or flows that one piece of evidence names. */
+/** Maximum number of workloads, rules or flows named in one piece of evidence. */
 export const MOST_EVIDENCE = 10
 
 /**
  * Creates an evaluator that judges only if all required facts were read; otherwise the check is NOT_ASSESSED and says
- * what is missing. A PASS on traffic that was cut at the row limit, or on workloads of which some could not be read, is
- * unproven, so it becomes INFO.
+ * what is missing. If traffic was cut at the row limit, or some workloads could not be read, a PASS is unproven and
+ * becomes INFO.
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
@@ -96,7 +96,8 @@ export function evaluator<N extends SourceName>(
 const WORST_FIRST: readonly Status[] = ['FAIL', 'WARNING', 'NOT_ASSESSED', 'INFO', 'PASS']
 
 /**
- * Combines several requirements into one control. The worst verdict wins, and a PASS requires that all could be judged.
+ * Combines several requirements into one control. The worst verdict wins, and a PASS requires that all of them could be
+ * judged.
  */
 export function allOf(...parts: readonly Evaluator[]): Evaluator {
   const lookedAt = parts.map((part) => part.lookedAt).join('; ')
@@ -129,7 +130,7 @@ function mergeEvidence(parts: readonly Evidence[]): Evidence {
   return merged
 }
 
-/** Outcome of a check that has nothing to judge. */
+/** Creates the outcome of a check that has nothing to judge. */
 export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome => ({
   status: 'NOT_ASSESSED',
   detail,
@@ -137,13 +138,14 @@ export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome =
 })
 
 /**
- * Status of a check that found nothing wrong: a PASS, unless the PCE does not tell enough about some of the objects. Then
- * it is unproven, and without any object that is known nothing was judged.
+ * Returns the status of a check that found nothing wrong. `unknown` is the number of objects about which the PCE does
+ * not say enough: if there are none, the check is a PASS; if there are some, it is unproven; if all objects are
+ * unknown, nothing was judged.
  */
 export const unprovenBy = (unknown: number, all: number): Status =>
   unknown === 0 ? 'PASS' : unknown < all ? 'INFO' : 'NOT_ASSESSED'
 
-/** Verdict for an evaluator that was not run, with the reason. */
+/** Creates the verdict for an evaluator that was not run; `detail` gives the reason. */
 export const unassessed = ({ lookedAt }: Evaluator, detail: string): CheckVerdict => ({
   ...notAssessed(detail),
   looked_at: lookedAt,
@@ -199,7 +201,8 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
 }
 
 /**
- * Recommends what to do next. Gives no advice if most checks could not be judged, because a score of a few says little.
+ * Recommends what to do next. If most checks could not be judged, it gives no advice, because a score based on a few
+ * checks says little.
  */
 function recommend(score: number | null, judged: number, all: number): string {
   const seeWhy = 'widen the window or assess more, or see the findings for the reasons.'
