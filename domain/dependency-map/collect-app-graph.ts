@@ -89,7 +89,7 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
 export const HIGH_RISK_PORTS: readonly number[] = [22, 23, 135, 139, 445, 3389, 5985, 5986]
 
 interface EdgePorts {
-  /** Ports as in `443/tcp`, the busiest first; protocols without ports appear by name. */
+  /** The ports, written like `443/tcp`, busiest first; protocols without ports appear by name. */
   ports: string[]
   ports_total: number
   high_risk_ports: number[]
@@ -215,7 +215,7 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
 /** Counts sources that belong to no application. Their traffic is not an edge of the application graph. */
 export interface UnlabelledCollector {
   readonly add: (row: FlowRow) => void
-  /** Number of distinct such addresses that reach any application for which `isWanted` holds. */
+  /** Returns the number of distinct such addresses that reach at least one application for which `isWanted` holds. */
   count(isWanted: (application: Application) => boolean): number
 }
 

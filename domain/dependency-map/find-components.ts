@@ -14,8 +14,8 @@ interface StrongComponents {
 }
 
 /**
- * Finds the strong components: groups of nodes that all reach each other along directed edges. Depth-first search with
- * an explicit stack (R. Tarjan, "Depth-first search and linear graph algorithms", 1972).
+ * Finds the strong components: groups of nodes that all reach each other along directed edges. It is a depth-first
+ * search with an explicit stack (R. Tarjan, "Depth-first search and linear graph algorithms", 1972).
  */
 export function* findStrongComponents({ starts, targets }: Adjacency): Steps<StrongComponents> {
   const count = starts.length - 1
@@ -76,9 +76,9 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 }
 
 /**
- * Returns 1 for every node whose removal splits its component, else 0 (T18). Depth-first search with an explicit stack,
- * because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan, "Efficient
- * algorithms for graph manipulation", 1973).
+ * Returns 1 for every node whose removal splits its component, else 0 (T18). It is a depth-first search with an
+ * explicit stack, because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan,
+ * "Efficient algorithms for graph manipulation", 1973).
  */
 export function* findArticulationPoints({ starts, targets }: Adjacency): Steps<Uint8Array> {
   const count = starts.length - 1

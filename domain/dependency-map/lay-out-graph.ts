@@ -67,7 +67,7 @@ export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   return { nodes: Array.from(given, (place) => nodes[place]!), given, placed, outgoing, incoming, neighbours }
 }
 
-/** Number of neighbours of a node. */
+/** Returns the number of neighbours of a node. */
 export const degreeOf = ({ starts }: Adjacency, node: number): number => starts[node + 1]! - starts[node]!
 
 /**
@@ -81,7 +81,7 @@ export interface Adjacency {
 
 /** Builds the adjacency lists of the edges `from[i]` to `to[i]`. No edge may occur twice. */
 export function buildAdjacency(count: number, from: Uint32Array, to: Uint32Array): Adjacency {
-  // Gathering by target and then reversing yields ascending lists without sorting.
+  // Grouping by target and then reversing yields ascending lists without sorting.
   return reverseAdjacency(gather(count, to, from))
 }
 

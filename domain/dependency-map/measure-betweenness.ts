@@ -12,7 +12,8 @@ const TRACE_OF_PATHS = 2 ** -900
 /** Working memory of one search, with one entry per node. It is reused for the next search. */
 interface Scratch {
   /**
-   * Nodes level by level as the search reaches them, ascending within a level. Has one entry more than there are nodes.
+   * Nodes level by level as the search reaches them, ascending within a level. The array has one entry more than there
+   * are nodes.
    */
   order: Uint32Array
   /** Where each level begins in `order`; the last entry marks the end of the last level. */
@@ -68,7 +69,7 @@ export function* measureBetweenness(neighbours: Adjacency): Steps<Float64Array> 
   return sums.map((sum) => sum / pairs)
 }
 
-/** Breadth-first search from the source. Fills `order`, `levels`, `edges`, `arriving` and `leaving`. */
+/** Runs a breadth-first search from the source. It fills `order`, `levels`, `edges`, `arriving` and `leaving`. */
 function countPaths(source: number, neighbours: Adjacency, scratch: Scratch): void {
   const { order, levels, edges, unreached, gathered, leaving } = scratch
   unreached.fill(1)
@@ -175,7 +176,7 @@ function pullPaths(to: number, neighbours: Adjacency, { order, unreached, gather
   return end
 }
 
-/** Sums a figure over the neighbours of a node. */
+/** Returns the sum of a figure over the neighbours of a node. */
 function sumOver({ starts, targets }: Adjacency, node: number, figures: Float64Array): number {
   let sum = 0
   for (let edge = starts[node]!, last = starts[node + 1]!; edge < last; edge++) sum += figures[targets[edge]!]!

@@ -19,7 +19,7 @@ export interface InfrastructureRow {
   app: string
   env: string
   is_production: boolean
-  /** 0..100, one decimal. The provider and consumer scores are before deductions. */
+  /** A score from 0 to 100 with one decimal. The provider and consumer scores are those before deductions. */
   infrastructure_score: number
   provider_score: number
   consumer_score: number
@@ -27,9 +27,9 @@ export interface InfrastructureRow {
   dominant_pattern: 'provider' | 'consumer'
   in_degree: number
   out_degree: number
-  /** 0..1, four decimals. */
+  /** A value from 0 to 1 with four decimals. */
   betweenness_centrality: number
-  /** Share of incoming edges among all edges: 0..1, two decimals. */
+  /** Share of incoming edges among all edges, from 0 to 1 with two decimals. */
   consumer_ratio: number
   inbound_connections: number
   outbound_connections: number
@@ -140,16 +140,16 @@ export type Tier = 'Core Infrastructure' | 'Shared Service' | 'Standard Applicat
 interface NodeMeasures {
   inDegree: number
   outDegree: number
-  /** 0..1. */
+  /** A value from 0 to 1. */
   betweenness: number
   /** Sum of inbound and outbound connections. */
   totalConnections: number
 }
 
 interface InfrastructureScore {
-  /** 0..100, one decimal: the greater of the provider and consumer scores, after deductions. */
+  /** The greater of the provider and consumer scores after deductions, from 0 to 100 with one decimal. */
   score: number
-  /** 0..100, one decimal, before deductions. */
+  /** A score from 0 to 100 with one decimal, before deductions. */
   provider: number
   consumer: number
   pattern: 'provider' | 'consumer'
@@ -195,7 +195,7 @@ export function scoreInfrastructure(
   }
 }
 
-/** Share of incoming edges among all edges of a node, 0..1. The node must have an edge. */
+/** Returns the share of incoming edges among all edges of a node, from 0 to 1. The node must have an edge. */
 const consumerRatio = ({ inDegree, outDegree }: NodeMeasures): number => inDegree / (inDegree + outDegree)
 
 export function round(value: number, decimals: number): number {

@@ -10,7 +10,7 @@ export interface ReachRow {
   is_articulation_point: boolean
   /** Number of other nodes that can be reached along directed edges. */
   reachable_apps: number
-  /** Number of nodes one hop away; these are not connection counts. */
+  /** Number of nodes one hop away, not of connections. */
   direct_connections_out: number
   direct_connections_in: number
 }

@@ -31,7 +31,10 @@ export interface Movement {
   blockedEdges: number
   /** Reach of every node of the graph, largest first. */
   reach: ReachRow[]
-  /** Null if neither start nor target was given; `starts` or `targets` alone is null if that one was not given. */
+  /**
+   * Null if neither a start nor a target was given. If only one of them was given, `starts` or `targets` is null for
+   * the other.
+   */
   paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
   /**
    * For each node, the number of hops to the nearest target: 0 for a target itself, `FAR` if none is reachable. Null
@@ -43,7 +46,7 @@ export interface Movement {
 /** Marks a node from which the destination cannot be reached. */
 export const FAR = -1
 
-/** Finds out what can be reached over edges that are not blocked. Rejects with the signal's reason when cancelled. */
+/** Finds what can be reached over edges that are not blocked. Rejects with the signal's reason when cancelled. */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
   { start, target, maxHops }: MovementQuestion,
@@ -87,9 +90,9 @@ interface View {
 }
 
 /**
- * Chooses the part of the graph to show. With a target, it is everything that leads there within the allowed hops. With
- * only an env, it is the applications of that env and the edges that start or end there. With an app as the start,
- * everything is shown, because what it leads to lies elsewhere.
+ * Chooses the part of the graph to show. With a target, this is everything that leads to it within the allowed hops.
+ * With only an env, it is the applications of that env and the edges that start or end there. With an app as the start,
+ * it is everything, because the applications that the start leads to lie outside it.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -224,7 +227,7 @@ export function* findPathsTo(graph: GraphLayout, targets: readonly number[], max
 }
 
 /**
- * Upper bound for the edges that a search for all paths examines before it gives up counting; this takes some tens of
+ * Maximum number of edges that a search for all paths examines before it gives up counting; this takes some tens of
  * milliseconds.
  */
 const MOST_LOOKS = 5_000_000
@@ -232,9 +235,9 @@ const LOOKS_AT_ONCE = 10_000
 
 /**
  * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice and
- * passes through no other start or target, because the rest of such a path is found on its own. The number of paths can
- * grow exponentially with the hops, so the search stops after `looks` edges. `starts` and `targets` are indices in the
- * caller's list of nodes.
+ * passes through no other start or target, because the rest of such a path is found as a path of its own. The number of
+ * paths can grow exponentially with the hops, so the search stops after examining `looks` edges. `starts` and `targets`
+ * are indices in the caller's list of nodes.
  */
 export function* findPathsBetween(
   graph: GraphLayout,
@@ -261,7 +264,7 @@ export function* findPathsBetween(
   /** For each hop, the next edge to examine. */
   const next = new Uint32Array(maxHops + 1)
   const isOnPath = new Uint8Array(given.length)
-  // One length after the other, so that the paths found first are the ones that are shown.
+  // Paths are searched one length after the other, so that the paths found first are the ones that are shown.
   for (let length = 1; length <= maxHops; length++) {
     for (const start of placesInOrder(graph, starts)) {
       path[0] = start
@@ -309,7 +312,8 @@ export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: r
 }
 
 /**
- * Returns the number of hops of every node from the nearest origin, passing only through nodes that `mayPass` permits.
+ * Returns, for every node, the number of hops from the nearest origin. Only nodes that `mayPass` permits are passed
+ * through.
  */
 function countHops(
   { starts, targets }: Adjacency,
