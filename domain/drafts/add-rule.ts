@@ -21,8 +21,8 @@ const LOOK_MS = 10_000
  * before.
  *
  * @throws {ToolError} `outcome_unknown` if the PCE left open whether the rule was added, with `read_back {state,
- *   hrefs?}`. New rules with the same content are most likely the one that was sent (D71); repeating the call then
- *   would add a duplicate (P76).
+ *   hrefs?}`. New rules with the same content are most likely the one that was sent (D71); repeating the call would
+ *   then add a duplicate (P76).
  */
 export async function addRule(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -50,7 +50,7 @@ const UNREADABLE = 'The rules could not be read back. Check what the rule set ha
 const ABSENT = 'Read back, the rule set has no such rule: nothing was added so far.'
 const AS_SENT = 'Read back, the rule set has a new rule that says the same, `hrefs`: the rule was added.'
 
-/** Finds new rules with the content that was sent; null if that cannot be determined. */
+/** Finds new rules with the content that was sent; returns null if this cannot be determined. */
 async function findNew(
   pce: PceClient,
   parent: string,

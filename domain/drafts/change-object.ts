@@ -10,11 +10,11 @@ import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
 /** An update of one object after all references in it have been resolved. */
 interface UpdatePlan<T extends PceObject> {
-  /** The object as messages call it: `IP list "Branch offices"`. */
+  /** The object as messages name it, such as `IP list "Branch offices"`. */
   what: string
   /** The current object; for versioned kinds, its draft. */
   current: T
-  /** PCE fields to send; undefined fields are left out. */
+  /** The PCE fields to send; undefined fields are left out. */
   body: Record<string, unknown>
   /** Reads the object again after the write. */
   read: (href: string) => Promise<T>
@@ -32,7 +32,7 @@ interface UpdateAnswer<T> {
   warnings?: string[]
   dry_run?: boolean
   requests?: PlannedRequest[]
-  /** The object read back after a write, or as a dry run predicts it. Tools show it in a form of their own. */
+  /** The object that was read back after a write, or that a dry run predicts. Each tool shows it in its own form. */
   stored: T
 }
 
@@ -58,8 +58,8 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
 
 /**
  * Sends the fields that differ from the stored ones and reads the object back. The answer tells which fields were sent,
- * their previous values and what the PCE made of them. Nothing is sent if all values are already stored, which also
- * keeps the draft state as it is. With `dryRun`, returns the request and the predicted object instead.
+ * their previous values and what the PCE made of them. If all values are already stored, nothing is sent, which also
+ * leaves the draft state as it is. With `dryRun`, the function returns the request and the predicted object instead.
  */
 export async function updateObject<T extends PceObject>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -108,25 +108,25 @@ export async function updateObject<T extends PceObject>(
 }
 
 /**
- * Tells when an update takes effect. Versioned objects change only in the draft, and if they are marked for deletion
- * the change never takes effect.
+ * Returns a note that says when an update takes effect. Versioned objects change only in the draft; if they are marked
+ * for deletion, the change never takes effect.
  */
 function draftNote({ href, update_type: updateType }: PceObject): string {
   return href.includes('/sec_policy/') && updateType !== 'delete' ? ' It takes effect when provisioned.' : ''
 }
 
-/** Warns of a pending deletion, because changing an object does not undo it (P4). */
+/** Returns a warning if a deletion is pending, because changing an object does not undo its deletion (P4). */
 function pendingDeletion({ update_type: updateType }: PceObject): string[] {
   return updateType === 'delete' ? ['Its deletion is still pending: provisioning will delete it.'] : []
 }
 
 interface DeletePlan {
-  /** The object as messages call it: `IP list "Branch offices"`. */
+  /** The object as messages name it, such as `IP list "Branch offices"`. */
   what: string
   current: PceObject
   /**
-   * Called if the PCE refuses (406): finds out what uses the object and adds that to the error. If this fails, it is
-   * ignored.
+   * Finds out what uses the object, for the details of the error. It is called if the PCE refuses the deletion (406);
+   * if it fails itself, its failure is ignored.
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
@@ -141,7 +141,8 @@ interface DeleteAnswer {
 }
 
 /**
- * Deletes exactly this object, or shows the request. The message says whether it is gone or must still be provisioned.
+ * Deletes exactly this object, or shows the request. The message says whether the object is gone or its deletion must
+ * still be provisioned.
  */
 export async function deleteObject(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -172,7 +173,10 @@ export async function deleteObject(
   return { message: `Deleted ${what}.${deletionNote(current)}`, ...shown }
 }
 
-/** Tells when a deletion takes effect. A provisioned object stays active until its deletion is provisioned too (P4). */
+/**
+ * Returns a note that says when a deletion takes effect. A provisioned object stays active until its deletion is
+ * provisioned too (P4).
+ */
 function deletionNote({ href, update_type: updateType }: PceObject): string {
   if (!href.includes('/sec_policy/')) return ''
   return updateType === 'create'
@@ -181,7 +185,7 @@ function deletionNote({ href, update_type: updateType }: PceObject): string {
 }
 
 /**
- * Reads an object back that was just created. If reading fails, that is a warning, not an error, because the object
+ * Reads back an object that was just created. If reading fails, this is a warning, not an error, because the object
  * exists. The returned `warnings` can be spread into an answer.
  */
 export async function readBack<T extends { href: string }>(
@@ -197,8 +201,8 @@ export async function readBack<T extends { href: string }>(
 }
 
 /**
- * Checks that a PCE object was read. A proxy in front of the PCE may answer with any JSON, which cannot be used in an
- * answer.
+ * Checks that what was read is a PCE object. A proxy in front of the PCE may answer with any JSON, which cannot be used
+ * in an answer.
  */
 export function requireObject<T extends { href: string }>(read: T): T {
   if (typeof (read as Partial<T> | null)?.href === 'string') return read

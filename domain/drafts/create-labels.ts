@@ -48,8 +48,8 @@ export async function createLabel(pce: PceClient, key: string, value: string, co
 
 /**
  * Creates the label, or returns the existing one if another call was faster, because concurrent calls often want the
- * same new label; `created` tells which. Always drops the label cache. If it cannot be determined whether the label
- * exists, the PCE's refusal is thrown unchanged.
+ * same new label; `created` tells which of the two happened. The label cache is always dropped. If it cannot be
+ * determined whether the label exists, the PCE's refusal is thrown unchanged.
  */
 async function ensureLabel(
   pce: PceClient,
@@ -61,7 +61,7 @@ async function ensureLabel(
   try {
     return { label: await pce.labels.create({ key, value }), created: true }
   } catch (error) {
-    // The PCE accepted the request, but its answer cannot be read. The label exists and is found by key and value
+    // If the PCE accepted the request but its answer cannot be read, the label exists and is found by key and value
     // (D72).
     const isAccepted = error instanceof PceError && error.isAccepted
     if (isAccepted || (error instanceof PceApiError && error.status === 406)) {
@@ -75,7 +75,7 @@ async function ensureLabel(
   }
 }
 
-/** The labels that a workload will have, one per key. Each exists or is to be created. */
+/** The labels that a workload will have, one per key. Each of them exists or is to be created. */
 interface LabelPlan {
   entries: ({ existing: Label } | { missing: { key: string; value: string } })[]
   warnings: string[]
@@ -84,7 +84,7 @@ interface LabelPlan {
 /**
  * Resolves all labels of a workload before anything is written. A key and value without an existing label are planned
  * as a new label. Throws label_not_found if an href belongs to no label, and invalid_argument for anything that is not
- * a label or for two values with the same key.
+ * a label and for two values with the same key.
  */
 export function planWorkloadLabels(index: LabelIndex, references: readonly LabelReference[]): LabelPlan {
   const byKey = new Map<string, { value: string; entry: LabelPlan['entries'][number] }>()

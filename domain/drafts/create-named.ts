@@ -5,8 +5,8 @@ import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '
 import { hidesCharacters } from '../text/escape-text.js'
 
 /**
- * Kinds whose names users expect to be unique. `detail` is the error detail with the existing object; `token` is the
- * PCE's own error token.
+ * Kinds whose names users expect to be unique. `detail` is the name of the error detail that holds the existing object;
+ * `token` is the PCE's own error token.
  */
 const UNIQUE = {
   ip_lists: { detail: 'existing_iplist', token: 'ip_list_name_not_unique' },
@@ -39,9 +39,9 @@ export async function refuseTakenName(
 }
 
 /**
- * Finds the object that a POST created although the PCE's answer could not be read, by its exact name. Failing the call
- * would be wrong, because the object exists (D72), but no other object must be mistaken for it. Throws `error` if no
- * object or several have that name, if they cannot be read, or if the error is of another kind.
+ * Finds, by its exact name, the object that a POST created although the PCE's answer could not be read. Failing the
+ * call would be wrong, because the object exists (D72), but no other object must be mistaken for it. Throws `error` if
+ * no object or more than one has that name, if the objects cannot be read, or if the error is of another kind.
  */
 export async function findCreated<K extends NamedKind>(
   error: unknown,
@@ -59,9 +59,9 @@ export async function findCreated<K extends NamedKind>(
 }
 
 /**
- * Creates a draft object. If somebody else took the name after our lookup, throws already_exists with the href, or the
- * PCE's refusal if that object cannot be found. If the object was created but the PCE's answer does not show it, it is
- * found by name.
+ * Creates a draft object. If somebody else took the name after our lookup, it throws already_exists with the href of
+ * that object, or the PCE's refusal if that object cannot be found. If the object was created but the PCE's answer does
+ * not show it, it is found by name.
  */
 export async function createNamed<K extends UniqueKind>(
   pce: PceClient,
@@ -83,8 +83,8 @@ export async function createNamed<K extends UniqueKind>(
 }
 
 /**
- * Throws invalid_argument if a new name, given by argument, contains hidden characters: other user interfaces would
- * show it like a different name.
+ * Throws invalid_argument if a new name contains hidden characters, because other user interfaces would show it like a
+ * different name. `names` holds the new names by argument.
  */
 export function refuseHidden(names: Readonly<Record<string, string>>): void {
   for (const [argument, name] of Object.entries(names)) {

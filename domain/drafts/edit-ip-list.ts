@@ -30,14 +30,14 @@ export interface ListEdit {
 
 /** The effect of an edit on a list. */
 export interface PlannedEdit {
-  /** Fields to send; a field that does not change is left out. */
+  /** The fields to send; a field that does not change is left out. */
   body: { ip_ranges?: IpRange[]; fqdns?: Fqdn[] }
-  /** Entries as text; exclusions start with `!`. */
+  /** The entries as text; exclusions start with `!`. */
   added: string[]
   removed: string[]
   /** Entries to add that the list already contains. */
   alreadyThere: string[]
-  /** Addresses that the list gains and loses, computed from those ranges that can be parsed. */
+  /** The addresses that the list gains and loses, computed from the ranges that can be parsed. */
   gained: Moved
   lost: Moved
   /** Number of entries after the edit. */
@@ -47,14 +47,14 @@ export interface PlannedEdit {
 }
 
 export interface Moved {
-  /** Addresses as networks or `first-last`. */
+  /** The addresses, written as networks or `first-last`. */
   ranges: string[]
   addresses: bigint
 }
 
 const RANGE_FIELDS = ['from_ip', 'to_ip', 'description', 'exclusion']
 const FAMILIES: readonly Family[] = ['ipv4', 'ipv6']
-/** Upper bound for the entries that an error or a warning names. */
+/** Maximum number of entries named in an error or a warning. */
 const MOST_NAMED = 5
 
 /**
@@ -159,7 +159,7 @@ export function planEdit(current: IpList, { add, remove }: ListEdit): PlannedEdi
   }
 }
 
-/** Prepares an entry for sending: the PCE answers null for absent fields, which must be left out. */
+/** Prepares an entry for sending. The PCE returns null for absent fields, which must be left out when sending. */
 const toWire = <T extends object>(entry: T): T =>
   Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)) as T
 
@@ -215,7 +215,9 @@ function nearRanges({ ip_ranges: ranges }: IpList, wanted: IpRange): string[] {
 
 const shares = (a: Range, b: Range) => a.family === b.family && a.from <= b.to && b.from <= a.to
 
-/** Suggests what was probably meant if the range is part of a wider one or exists with the opposite exclusion flag. */
+/**
+ * Suggests what was probably meant if the range is part of a wider range or exists with the opposite exclusion flag.
+ */
 function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | undefined {
   const opposite = idOfRange({ ...wanted, exclusion: wanted.exclusion !== true })
   if ((ranges ?? []).some((range) => idOfRange(range) === opposite)) {
@@ -260,7 +262,7 @@ interface MovedFamily extends HeldAddresses {
   lost: Interval[]
 }
 
-/** True if two readings of a list have the same entries with the same descriptions, in any order. */
+/** Returns true if two versions of a list have the same entries with the same descriptions, in any order. */
 export function hasSameEntries(a: IpList, b: IpList): boolean {
   const textOf = ({ ip_ranges: ranges, fqdns }: IpList) =>
     JSON.stringify([

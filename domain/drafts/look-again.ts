@@ -13,7 +13,7 @@ const LOOK_MS = 10_000
 /** The state of an object at the PCE after a write with an unknown outcome. */
 interface Look {
   state: 'as_sent' | 'unchanged' | 'differs' | 'gone' | 'deletion_pending' | 'still_there' | 'unreadable'
-  /** Fields whose values are not the ones that were sent. */
+  /** The fields whose values are not the ones that were sent. */
   differences?: Difference[]
 }
 
@@ -27,9 +27,9 @@ const MEANINGS: Record<Look['state'], string> = {
   unreadable: 'It could not be read back. Check its current state before repeating the call.',
 }
 
-/** A write to one object. `body` holds the fields sent, or is null for a deletion. */
+/** A write to one object. `body` holds the fields that were sent; it is null for a deletion. */
 interface Write {
-  /** The object as messages call it. */
+  /** The object as messages name it. */
   what: string
   href: string
   current: PceObject
@@ -37,9 +37,9 @@ interface Write {
 }
 
 /**
- * Adds to the error of a failed PUT or DELETE what is certain: `not_found` if somebody else had deleted the object,
- * `outcome_unknown` with `read_back {state, differences}` if the PCE left open whether the write was done (D71). Any
- * other error is returned unchanged.
+ * Adds what is certain to the error of a failed PUT or DELETE. The error becomes `not_found` if somebody else had
+ * deleted the object; it is `outcome_unknown` with `read_back {state, differences}` if the PCE left open whether the
+ * write was done (D71). Any other error is returned unchanged.
  */
 export async function explainFailedWrite(pce: PceClient, error: unknown, write: Write): Promise<unknown> {
   const { what, href } = write

@@ -2,15 +2,15 @@ import type { ErrorDetails } from '../../schemas/errors.js'
 import { describeObject, type NamedKind, type NamedObject } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 
-/** What is wrong with a reference to an object that the draft deletes, in words and for error details. */
+/** The reason why nothing may refer to an object that the draft deletes, in words and as error details. */
 export interface PendingDeletion {
   why: string
   details: ErrorDetails
 }
 
 /**
- * Says why nothing new may refer to an object: its deletion is pending, and the PCE refuses such a reference with 406
- * `invalid_uri` (P4). Undefined if it may.
+ * Returns the reason why nothing new may refer to an object: its deletion is pending, and the PCE refuses such a
+ * reference with 406 `invalid_uri` (P4). Returns undefined if the object may be referred to.
  */
 export function explainPending(kind: NamedKind, found: NamedObject): PendingDeletion | undefined {
   if (found.update_type !== 'delete') return undefined

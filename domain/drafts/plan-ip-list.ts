@@ -11,8 +11,8 @@ const FQDN_OBJECT = ['fqdn', 'description']
 const MAX_FQDN = 255
 
 /**
- * Converts ranges to the form that the PCE accepts. Throws invalid_argument with the first invalid range and the
- * reason.
+ * Converts ranges to the form that the PCE accepts. Throws invalid_argument with the first invalid range and the reason
+ * why it is invalid.
  */
 export function planRanges(ranges: readonly IpRangeInput[], argument = 'ip_ranges'): IpRangeInput[] {
   return ranges.map(({ from_ip: from, to_ip: to, description, exclusion = false }, index) => {
@@ -63,7 +63,7 @@ export function planFqdns(
   }))
 }
 
-/** Checks the form of an entry, which the input schema leaves open for objects. `name` is null if the form is wrong. */
+/** Checks the form of an entry, because the input schema accepts any object. `name` is null if the form is wrong. */
 function readName(entry: FqdnReference): { name: string | null; description?: string } {
   if (typeof entry === 'string') return { name: entry.trim() }
   const { fqdn, description } = entry as Record<string, unknown>
@@ -73,7 +73,7 @@ function readName(entry: FqdnReference): { name: string | null; description?: st
   return typeof description === 'string' ? { name: fqdn.trim(), description } : { name: null }
 }
 
-/** Throws invalid_argument if the list would be empty. Fields that are not given keep their values from `current`. */
+/** Throws invalid_argument if the list would be empty. Fields that are not given keep the values of `current`. */
 export function refuseEmptyList(
   ranges: readonly object[] | undefined,
   fqdns: readonly object[] | undefined,

@@ -24,8 +24,7 @@ export interface RuleArguments {
 }
 
 /**
- * A rule after its references have been resolved, with the body that creates it and the collection to which it is
- * posted.
+ * A rule whose references have been resolved, with the body that creates it and the collection to which it is posted.
  */
 export interface PlannedRule {
   type: RuleType
@@ -50,7 +49,7 @@ interface RulePayload {
   resolve_labels_as?: { providers: string[]; consumers: string[] }
 }
 
-/** Resolves all rules before anything is written. Throws what the resolvers throw, with the rule's index. */
+/** Resolves all rules before anything is written. Throws the errors of the resolvers, with the index of the rule. */
 export async function planRules(lookups: PolicyLookups, rules: readonly RuleArguments[]): Promise<PlannedRule[]> {
   const planned = []
   for (const [index, rule] of rules.entries()) planned.push(await planRule(lookups, rule, index))
@@ -93,7 +92,7 @@ interface RuleChange {
   unscoped_consumers?: boolean
 }
 
-/** A change to a rule after its references have been resolved. Only the given fields are present. */
+/** A change to a rule whose references have been resolved. Only the given fields are present. */
 export interface PlannedChange {
   body: Record<string, unknown>
   consumers?: Actor[]
@@ -101,7 +100,7 @@ export interface PlannedChange {
   egress?: Service[]
 }
 
-/** Resolves all references of a change. Throws what the resolvers throw. */
+/** Resolves all references of a change. Throws the errors of the resolvers. */
 export async function planRuleChange(
   lookups: PolicyLookups,
   change: RuleChange,

@@ -7,7 +7,7 @@ import type { Difference } from '../policy/compare-stored.js'
 type Entry = Record<string, unknown>
 type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
 
-/** Fields that an entry of each list may have. */
+/** The fields that an entry of each list may have. */
 const FIELDS: Record<ServiceList, readonly string[]> = {
   service_ports: ['port', 'to_port', 'proto', 'icmp_type', 'icmp_code'],
   windows_services: ['process_name', 'service_name', 'port', 'to_port', 'proto'],
@@ -22,9 +22,10 @@ const ICMP = new Set([1, 58])
 const PORTED = new Set([6, 17])
 
 /**
- * Returns the one list of a service in the form that the PCE accepts; undefined if none was given. Only one is allowed,
- * because the PCE would keep one of several and drop the others silently (P18). Throws conflicting_service_definition,
- * empty_service if a list has no entries, and invalid_service_definition with the wrong entry.
+ * Returns the list of entries that was given, in the form that the PCE accepts; undefined if none was given. Only one
+ * list is allowed, because the PCE would keep one of several and drop the others silently (P18). Throws
+ * conflicting_service_definition, empty_service if a list has no entries, and invalid_service_definition with the wrong
+ * entry.
  */
 export function planService(given: ServiceArguments): { list: ServiceList; entries: Entry[] } | undefined {
   const supplied = SERVICE_LISTS.filter((list) => given[list] !== undefined)
@@ -106,7 +107,8 @@ function invalid(at: string, why: string): ToolError {
 }
 
 /**
- * Reports lists that were sent but are missing in the stored service. The PCE reports success in that case too (P18).
+ * Reports lists that were sent but are missing in the stored service. The PCE reports success even if it drops them
+ * (P18).
  */
 export function showDiscarded(differences: readonly Difference[]): { discarded_fields?: string[] } {
   const lists: readonly string[] = SERVICE_LISTS
@@ -118,7 +120,7 @@ function isEmpty(stored: unknown): boolean {
   return stored === null || (Array.isArray(stored) && stored.length === 0)
 }
 
-/** Notes for services that name a connecting program that only the port is checked outside Windows. */
+/** Returns a note for services that name a connecting program: outside Windows, only the port is checked. */
 export function noteEgress(list: string | undefined): { note?: string } {
   if (list !== 'windows_egress_services') return {}
   return {

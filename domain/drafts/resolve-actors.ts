@@ -27,11 +27,11 @@ import { trimBlanks } from '../text/escape-text.js'
 export type ActorReference =
   string | { key?: string; value?: string; href?: string; exclusion?: boolean; type?: string; name?: string }
 
-/** The end of a rule and the type of the rule; together they determine which actors are allowed (P20, P21). */
+/** The end and the type of the rule; together they determine which actors are allowed (P20, P21). */
 interface ActorPlace {
-  /** Index of the rule if a call has several; absent if it has only one. */
+  /** Index of the rule if the call has several rules; absent if it has only one. */
   ruleIndex?: number
-  /** `actor` stands for either end, in a search. */
+  /** `actor` stands for either end of a rule, in a search. */
   side: 'providers' | 'consumers' | 'actor' | 'provider' | 'consumer'
   deny: boolean
 }
@@ -51,8 +51,8 @@ const BY_NAME: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'la
 
 /**
  * Resolves the actors at one end of a rule. Each href comes with a key, value or name for display, which `toWire`
- * removes again. Throws invalid_actor for anything that is not an actor or not allowed at that end, label_not_found,
- * not_found and ambiguous_name, each with {rule_index, side}.
+ * removes again. Throws invalid_actor for anything that is not an actor or is not allowed at that end, and
+ * label_not_found, not_found and ambiguous_name. All of them carry {rule_index, side}.
  */
 export async function resolveActors(
   lookups: PolicyLookups,
@@ -116,7 +116,7 @@ async function identify(lookups: PolicyLookups, reference: LabelReference, place
 
 const FORMS = 'Use "ams", "key=value", "iplist:<name>", "labelgroup:<name>", "workload:<name>" or an href.'
 
-/** Suggests how to write a text that has no valid form, by naming the labels or objects with exactly that name. */
+/** Suggests how to write a text that has no valid form, using the labels or objects that have exactly that name. */
 async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<string> {
   const byKey = adviseKey(lookups, text)
   if (byKey !== undefined) return byKey
@@ -135,19 +135,23 @@ function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
   return new ToolError('label_not_found', text, { label: unresolved.ref, valid_values: unresolved.valid })
 }
 
-/** Suggests how to write a text that looks like the bare value of a label; undefined if no label has that value. */
+/**
+ * Suggests how to write a text that looks like the value of a label without its key; returns undefined if no label has
+ * that value.
+ */
 function adviseKey(lookups: PolicyLookups, text: string): string | undefined {
   const keys = lookups.labels.keysOf(trimBlanks(text))
   const found = keys.length === 0 ? undefined : resolveLabel(lookups.labels, text)
   return found !== undefined && isUnresolved(found) ? adviseOn(found) : undefined
 }
 
-/** The allowed forms of an object, for messages about one that `splitExclusion` rejects. */
+/** The allowed forms of a reference that is an object, for messages about one that `splitExclusion` rejects. */
 export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally with exclusion: true or false.'
 
 /**
  * Splits a reference into the object it names, its `exclusion`, and the name that answers show beside an href (D101).
- * `named` is null if the form is wrong, which the input schemas do not check. The caller has to compare the name.
+ * `named` is null if the form is wrong, because the input schemas do not check the form. The caller has to compare the
+ * name.
  */
 export function splitExclusion(reference: ActorReference): {
   named: LabelReference | null
@@ -171,7 +175,10 @@ function nameOf(actor: Actor): string {
   return named?.name ?? ''
 }
 
-/** Returns the actor for an object. Throws invalid_actor if it is to be written into a rule and its deletion is pending. */
+/**
+ * Returns the actor for an object. Throws invalid_actor if the actor is to be written into a rule and the object's
+ * deletion is pending.
+ */
 function refer(kind: NamedKind, found: NamedObject, reference: ActorReference, place: ActorPlace): Actor {
   const isWritten = place.side === 'providers' || place.side === 'consumers'
   const pending = isWritten ? explainPending(kind, found) : undefined
@@ -194,7 +201,7 @@ function invalid(reference: ActorReference, place: ActorPlace, why: string, more
 
 /**
  * Converts resolved actors to the form that is sent: one selector with an href and no display fields, because the PCE
- * accepts no additional ones.
+ * accepts no additional fields.
  */
 export function toWire(actors: readonly Actor[]): Actor[] {
   return actors.map(({ exclusion, ...actor }) => {
@@ -216,8 +223,8 @@ export function ruleIndexOf({ ruleIndex }: { ruleIndex?: number }): { rule_index
 /**
  * Resolves the scopes of a rule set: entries of an inner list are ANDed, inner lists are ORed. No scope at all means
  * one empty scope, which covers everything. Throws invalid_scope_label {received} for anything that is not a label or
- * label group, or for two entries with the same key in one scope; label_not_found and not_found if a label or label
- * group does not exist.
+ * label group, and for two entries with the same key in one scope. Throws label_not_found or not_found if a label or
+ * label group does not exist.
  */
 export async function resolveScopes(
   lookups: PolicyLookups,
@@ -271,8 +278,8 @@ function toGroup(group: NamedObject & { key?: string }, reference: ActorReferenc
 }
 
 /**
- * Throws if a scope has two entries with the same key. A workload has only one label per key, so the scope would match
- * nothing, and the PCE refuses it (P19).
+ * Throws if a scope has two entries with the same key. A workload has only one label per key, so such a scope would
+ * match nothing, and the PCE refuses it (P19).
  */
 function requireOneConditionPerKey(references: readonly ActorReference[], entries: readonly ScopeEntry[]): void {
   const keys = entries.map(({ label, label_group: group }) => label?.key ?? group?.key)

@@ -8,7 +8,7 @@ import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** A service in the form in which callers name it (T5): a name, or an object of exactly one of three forms. */
+/** A service in the form in which callers name it (T5): a name, or an object that has exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
 interface ServiceEntry {
   port?: number
@@ -23,7 +23,7 @@ export type ServiceReferences = ServiceReference | readonly ServiceReference[]
 /** A service in a rule: a PCE service object, or ports written directly into the rule. */
 export type ResolvedService = { service: Service } | { ports: PortRange }
 
-/** Allowed fields of an entry and their types, which the input schemas do not check. */
+/** The allowed fields of an entry and their types, because the input schemas do not check them. */
 const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
   port: ['number'],
   to_port: ['number'],
@@ -34,14 +34,14 @@ const FIELD_TYPES: Partial<Record<string, readonly string[]>> = {
 const ONE_FORM = 'Each service is exactly one of {port, proto, to_port?}, {href} and {service: "exact name"}.'
 
 export interface RuleContext {
-  /** Index of the rule if a call has several; absent if it has only one. */
+  /** Index of the rule if the call has several rules; absent if it has only one. */
   ruleIndex?: number
   deny: boolean
 }
 
 /**
  * Resolves the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything
- * malformed, unknown or ambiguous; egress_service_in_ingress and process_qualified_deny_unsupported for Windows
+ * malformed, unknown or ambiguous, and egress_service_in_ingress or process_qualified_deny_unsupported for Windows
  * services that cannot be used there.
  */
 export async function resolveIngressServices(
@@ -60,7 +60,7 @@ export async function resolveIngressServices(
 
 /**
  * Resolves the egress services of a rule, which name the Windows process that opens the connection. Throws
- * invalid_egress_services, or process_qualified_deny_unsupported in a deny rule.
+ * invalid_egress_services, and process_qualified_deny_unsupported in a deny rule.
  */
 export async function resolveEgressServices(
   lookups: PolicyLookups,
@@ -96,7 +96,7 @@ export function resolveService(
   )
 }
 
-/** Returns what a rule may name; throws if it is a service whose deletion is pending. */
+/** Returns the given service or ports unchanged; throws if it is a service whose deletion is pending. */
 function refusePending(resolved: ResolvedService, fail: Fail): ResolvedService {
   const pending = 'service' in resolved ? explainPending('services', resolved.service) : undefined
   if (pending !== undefined) throw fail(pending.why, pending.details)
@@ -223,13 +223,17 @@ function checkPortRange(entry: { port?: number; to_port?: number; proto?: string
   return { port, ...(toPort === undefined || toPort === port ? {} : { to_port: toPort }), proto: number }
 }
 
-/** True for a service that names the Windows process or service which opens a connection, as egress_services need. */
+/**
+ * Returns true for a service that names the Windows process or service that opens a connection, as egress_services
+ * require.
+ */
 function isEgressService(service: Service): boolean {
   return (service.windows_egress_services?.length ?? 0) > 0
 }
 
 /**
- * True for a service that matches by Windows process or service name on either side. Deny rules cannot use it (P21).
+ * Returns true for a service that matches by Windows process or service name on either side. Deny rules cannot use such
+ * a service (P21).
  */
 function hasWindowsQualifier(service: Service): boolean {
   return (

@@ -7,7 +7,7 @@ type Scope = readonly ScopeEntry[]
 
 /**
  * Warns if the labels at an end of a rule contradict every scope of its rule set. A workload has only one label per
- * key, so such a rule would apply to nobody. Only ends that consist of labels alone are checked; this needs no
+ * key, so such a rule would apply to nobody. Only ends that consist of labels alone are checked, because this needs no
  * requests.
  */
 export function warnOfNobody(labels: LabelIndex, scopes: readonly Scope[], rule: Rule): string[] {

@@ -8,15 +8,15 @@ import type { PlannedRule } from './plan-rules.js'
 type Collection = PlannedRule['collection']
 
 /**
- * Fields that do not count when rules are compared: those that do not affect traffic, and `enabled`, which the warning
- * mentions.
+ * Fields that are ignored when rules are compared: those that do not affect traffic, and `enabled`, because the warning
+ * mentions it.
  */
 const UNCOMPARED = new Set(['description', 'enabled', 'external_data_set', 'external_data_reference'])
 
-/** Values that the PCE stores for fields that a rule leaves out. */
+/** Values that the PCE stores for fields that were left out of a rule. */
 const DEFAULTS: readonly unknown[] = [null, false, 'brn']
 
-/** True if two rules, planned or stored, have the same effect on traffic when both are enabled. */
+/** Returns true if two rules, planned or stored, have the same effect on traffic when both are enabled. */
 export function saysTheSame(a: object, b: object): boolean {
   return diffFields(a, b).every(
     ({ field, draft, active }) => UNCOMPARED.has(field) || (DEFAULTS.includes(draft) && DEFAULTS.includes(active)),
@@ -47,8 +47,8 @@ export function warnOfRepetition(
 }
 
 /**
- * Warns if a changed rule would become a duplicate of another one. `change` holds the fields to replace; undefined ones
- * are left out.
+ * Warns if a changed rule would become a duplicate of another one. `change` holds the fields to replace; undefined
+ * fields stay as they are.
  */
 export async function warnOfBecoming(
   pce: PceClient,

@@ -9,12 +9,13 @@ import { readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-wor
 import { isManaged, osType } from '../inventory/workloads.js'
 
 /**
- * Warns of a rule that permits more than its text suggests: where the process cannot be checked, only the port counts.
+ * The warning about a rule that permits more than its text suggests, because only the port counts where the process
+ * cannot be checked.
  */
 export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
-  /** Absent if Kubernetes workloads could not be read, which may be consumers too. */
+  /** Absent if Kubernetes workloads could not be read, because they may be consumers too. */
   non_windows_consumer_count?: number
   examples: string[]
   message: string
@@ -24,8 +25,9 @@ const MAX_EXAMPLES = 5
 
 /**
  * Returns a warning if a rule's egress services name Windows processes but some consumers have no Windows VEN to check
- * them, such as Linux hosts, Kubernetes workloads, unmanaged workloads or addresses in an IP list, or if that is not known
- * because Kubernetes workloads could not be read. Undefined if all consumers have one.
+ * them, such as Linux hosts, Kubernetes workloads, unmanaged workloads or addresses in an IP list. It also warns if
+ * this is not known because Kubernetes workloads could not be read. Returns undefined if all consumers have a Windows
+ * VEN.
  */
 export async function warnOfWidening(
   pce: PceClient,
@@ -72,7 +74,7 @@ export async function warnOfWidening(
   }
 }
 
-/** Reads the Kubernetes workloads that one of these lists of labels selects. */
+/** Reads the Kubernetes workloads that at least one of these lists of labels selects. */
 function readPods(source: { pce: PceClient; signal: AbortSignal }, labelGroups: readonly (readonly string[])[]) {
   const [only, ...others] = labelGroups
   const labels = others.length === 0 ? (only ?? []) : []
@@ -103,7 +105,7 @@ type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
 type Conditions = Map<string, Set<string>>
 
 /**
- * Determines the workloads that a rule's consumers stand for. Labels with the same key are alternatives, different keys
+ * Determines which workloads a rule's consumers stand for. Labels with the same key are alternatives, different keys
  * are ANDed; an intra-scope rule is further limited by each scope of its rule set.
  */
 async function selectConsumers(
@@ -116,8 +118,8 @@ async function selectConsumers(
   const own = everyone ? [] : selectors.filter(({ exclusion }) => exclusion !== true)
   const excluded = selectors.filter(({ exclusion }) => exclusion === true)
   const bounds: (readonly ScopeEntry[])[] = rule.unscoped ? [[]] : [...scopes]
-  // With several scopes an exclusion applies only within its own scope. It is ignored then, which at worst causes a
-  // needless warning.
+  // With several scopes, an exclusion applies only within its own scope. It is then ignored here, which at worst causes
+  // a needless warning.
   if (bounds.length === 1) excluded.push(...(bounds[0] ?? []).filter(({ exclusion }) => exclusion === true))
 
   const labelGroups: string[][] = []
@@ -165,7 +167,7 @@ async function expandGroup(lookups: PolicyLookups, href: string, seen: Set<strin
   return [...(group.labels ?? []).map((label) => label.href), ...inner]
 }
 
-/** Combines two conditions. A key in both keeps only the labels that they share, possibly none. */
+/** Combines two conditions. A key that both have keeps only the labels that they share, possibly none. */
 function intersect(a: Conditions, b: Conditions): Conditions {
   const both: Conditions = new Map(a)
   for (const [key, hrefs] of b) {

@@ -15,7 +15,7 @@ export interface RuleSetBody {
 }
 
 /**
- * Creates a draft rule set and its rules in order and returns their hrefs. If a rule fails, the rule set is deleted
+ * Creates a draft rule set and its rules in order, and returns their hrefs. If a rule fails, the rule set is deleted
  * again together with all its rules, including any whose creation was not confirmed.
  */
 export function writeRuleSet(
@@ -32,7 +32,8 @@ export function writeRuleSet(
       const ruleHrefs: string[] = []
       for (const rule of rules) {
         const api = (rule.collection === 'sec_rules' ? pce.rules : pce.denyRules) as ObjectApi<PceObject>
-        // A server that is about to stop has time to delete one rule set, but not to create many more rules.
+        // Checked before each rule: a server that is about to stop has time to delete one rule set, but not to create
+        // many more rules.
         signal.throwIfAborted()
         const created = await api.create(rule.body, ruleSet.href)
         written.hrefs.push(created.href)
@@ -43,17 +44,17 @@ export function writeRuleSet(
   })
 }
 
-/** How the PCE stored a new rule set. */
+/** The differences between a new rule set as it was sent and as the PCE stored it. */
 export interface StoredRuleSet {
   differences: Difference[]
-  /** Differences per rule, in the order of the plan. */
+  /** The differences of each rule, in the order of the plan. */
   ruleDifferences: Difference[][]
-  /** Why the comparison was not possible. */
+  /** The reason why the comparison was not possible. */
   warning?: string
 }
 
 /**
- * Reads a new rule set back and compares it with what was sent. If reading fails, that is a warning, not an error,
+ * Reads a new rule set back and compares it with what was sent. If reading fails, this is a warning, not an error,
  * because the rule set exists.
  */
 export async function verifyRuleSet(

@@ -3,18 +3,18 @@ import type { ErrorDetails } from '../../schemas/errors.js'
 import { forgetLabels } from '../inventory/labels.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 
-/** Hrefs of what a call has created so far, in order. */
+/** Hrefs of the objects that a call has created so far, in order. */
 export interface Written {
   readonly hrefs: string[]
 }
 
 interface WritePlan<T> {
-  /** Performs the writes. It must push the href of each created object to `written` as soon as it is known. */
+  /** Performs the writes. It must push the href of each created object to `written` as soon as the href is known. */
   write(written: Written): Promise<T>
   /** Returns error details about what was written; `left` are the hrefs that still exist. */
   describe?: (left: readonly string[]) => ErrorDetails
   /**
-   * True if everything is created inside the first object, as rules are in their rule set. Deleting that object then
+   * True if everything is created inside the first object, like rules inside their rule set. Deleting that object then
    * also undoes a write with an unknown outcome. Otherwise such a write may depend on objects that a rollback would
    * delete.
    */
@@ -23,7 +23,7 @@ interface WritePlan<T> {
 
 /**
  * Runs writes that belong together. If one fails after the first, the created objects are deleted again, newest first,
- * and the error carries `rolled_back: true`; if that is not possible, it carries `partial: true` and `written:
+ * and the error carries `rolled_back: true`. If they cannot be deleted, the error carries `partial: true` and `written:
  * [{href}]` (D3). A failure before anything was written is thrown unchanged.
  */
 export async function writeWithRollback<T>(pce: PceClient, plan: WritePlan<T>): Promise<T> {
