@@ -3,8 +3,8 @@ import type { PersonMethod } from './config.js'
 import type { ChangeEffect } from './policy-changes.js'
 
 /**
- * How a change affects the permitted traffic. `mixed`: some traffic is added and other traffic removed; `undecided`: it
- * cannot be determined.
+ * The effect of a change on the permitted traffic. `mixed` means that some traffic is added and other traffic removed;
+ * `undecided` means that the effect cannot be determined.
  */
 export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
 
@@ -19,7 +19,7 @@ export interface ShownField {
   after?: unknown
 }
 
-/** One object that the call changes, or a part of one, such as a rule. */
+/** One object that the call changes, or a part of such an object, such as a rule. */
 export interface ShownObject {
   /** The kind in words: `rule set`, `IP list`, `allow rule`, `application`, `request`. */
   kind: string
@@ -31,18 +31,18 @@ export interface ShownObject {
   effect_note?: string
   /** Sentences about what the person should look at. */
   warnings?: string[]
-  /** Time of the draft's last edit (UTC); `updated_by` is the editor, by name if one is known. */
+  /** Time of the draft's last edit (UTC). `updated_by` is the person who made it, by name if the name is known. */
   updated_at?: string
   updated_by?: string
   fields: ShownField[]
   /** The rules of a rule set; those that widen the policy come first. */
   parts?: ShownObject[]
-  /** A sentence on why there are no differences, or which were left out to save space. */
+  /** A sentence that explains why there are no differences, or which differences were left out to save space. */
   note?: string
 }
 
 /**
- * What a person is shown of a call before deciding. Hidden characters in its texts have already been replaced by
+ * The view of a call that a person sees before deciding. Hidden characters in its texts have already been replaced by
  * visible escapes (D27). The texts must never be interpreted as markup, because anyone who may create objects in the
  * PCE can choose them.
  */
@@ -58,13 +58,13 @@ export interface ShownCall {
   /** Total number of changed objects, of which `objects` may hold only some. */
   objects_total: number
   /**
-   * Workloads with a VEN that are affected, as counted by the PCE; null if it gives no number. Absent if the call
+   * Number of affected workloads with a VEN, as counted by the PCE; null if it gives no number. Absent if the call
    * enforces nothing.
    */
   workloads_affected?: number | null
-  /** Whether the number is only an estimate by the PCE. */
+  /** True if the number is only an estimate by the PCE. */
   is_rough?: boolean
-  /** Objects that the call did not name but that the named objects depend on. */
+  /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
   /** Other pending changes that this call leaves pending; only the first ones are listed. */
   not_included?: { total: number; objects: Pick<ShownObject, 'kind' | 'name' | 'href' | 'change'>[] }
@@ -76,12 +76,12 @@ export interface ShownCall {
   truncated?: true
 }
 
-/** Largest JSON of one `ShownCall`, in bytes. */
+/** Maximum size of the JSON of one `ShownCall`, in bytes. */
 export const MOST_SHOWN_BYTES = 256 * 1024
 
 /**
  * A call that waits, or waited, for a person's decision. It is made from the preview of the call and stored, so that
- * the page shows exactly this and reads nothing anew.
+ * the page shows exactly this preview and does not read the PCE again.
  */
 export interface ApprovalRequest {
   /** 256 random bits in base64url. Identifies the request in its URL, in the audit log and in answers. */
@@ -96,7 +96,8 @@ export interface ApprovalRequest {
   /** `origin org N` of the PCE that the call would run on; absent if the tool uses no PCE. */
   pce?: string
   /**
-   * `client_id` or `azp` of the asker's access token, or else the cleaned user agent, which the client chooses itself.
+   * `client_id` or `azp` of the asker's access token, or else the cleaned user agent, whose text is chosen by the
+   * client.
    */
   client?: string
   /** Request id of the call that asked. */
@@ -122,12 +123,12 @@ export interface ApprovalDecision {
 export const LONGEST_NOTE = 500
 
 /**
- * `used`: the call has been allowed to run, once. `void`: the call would now do something else, or the person who
- * decided may no longer do so.
+ * The state of an approval. `used` means that the call has been allowed to run, which happens only once. `void` means
+ * that the call would now do something else, or that the person who decided may no longer do so.
  */
 export type ApprovalState = 'pending' | 'approved' | 'denied' | 'used' | 'void' | 'expired'
 
-/** Events about approvals in the audit log and the metrics. `lost`: a decision that came after another one. */
+/** Events about approvals in the audit log and the metrics. `lost` is a decision that came after another one. */
 export const APPROVAL_EVENTS = ['asked', 'shown', 'approved', 'denied', 'used', 'void', 'expired', 'lost'] as const
 export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 
@@ -135,14 +136,14 @@ export type ApprovalEvent = (typeof APPROVAL_EVENTS)[number]
 export interface AskedApproval {
   request: ApprovalRequest
   state: ApprovalState
-  /** The decision, kept in every state after it; null if nobody has decided. */
+  /** The decision, which is kept in all later states; null if nobody has decided. */
   decision: ApprovalDecision | null
 }
 
 /**
- * A person's relation to a request. `asker` and `admin` may decide. `watching` is the asker when somebody else must
- * decide (two-person), or when their role no longer allows the tool. `nobody` sees nothing, as if the request did not
- * exist.
+ * A person's relation to a request. `asker` and `admin` may decide. `watching` is the asker if somebody else must
+ * decide (two-person), or if the asker's role no longer allows the tool. `nobody` sees nothing, as if the request did
+ * not exist.
  */
 export type ApprovalPart = 'asker' | 'admin' | 'watching' | 'nobody'
 
@@ -154,14 +155,16 @@ export interface ApprovalDesk {
   readonly method: PersonMethod
   /** Finds a request; null if it does not exist, is older than requests are kept, or was not written by this server. */
   find(id: string): Promise<AskedApproval | null>
-  /** Records in the audit log that this person was shown the request, once per person and request in each process. */
+  /**
+   * Records in the audit log that this person was shown the request, only once per person and request in each process.
+   */
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
-  /** The open requests that this person made or may decide: the newest 100, and their total number. */
+  /** Returns the open requests that this person made or may decide: the newest 100, and their total number. */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**
-   * Records a decision. If there are several, in any tabs and replicas, the first wins and stays. Resolves with the
-   * decision that stands, once the audit log is on disk. Rejects with ToolError `not_found` if the request does not
+   * Records a decision. If there are several, in any tabs and replicas, only the first one counts. Resolves with the
+   * decision that counts, when the audit log is on disk. Rejects with ToolError `not_found` if the request does not
    * exist for this person, `forbidden` if they may see it but not decide, `approval_expired`, `audit_unavailable` and
    * `confirm_unavailable`.
    */
@@ -183,35 +186,33 @@ export interface DecisionOrigin {
 /** Waits for people to decide. */
 export interface DecisionWatch {
   /**
-   * Resolves once the approval is no longer pending as far as this process can tell, or when `signal` aborts. The
-   * repeated call then finds out the new state. Never rejects.
+   * Resolves when this process knows that the approval is no longer pending, or when `signal` aborts. The repeated call
+   * then finds out the new state. Never rejects.
    */
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }
 
-/**
- * A refusal that the person gave in their MCP client: the call it is about, and the approval if there is a page for it.
- */
+/** A refusal that the person gave in their MCP client: the refused call, and its approval if there is a page for it. */
 export interface DeclinedCall {
   /** Lowercase hex SHA-256 of the canonical arguments (D19). */
   paramsHash: string
   approvalId?: string
 }
 
-/** What the state of a request that asks the client back is bound to (MCP 2026-07-28). */
+/** The facts to which the state of a request is bound when the server asks the client a question (MCP 2026-07-28). */
 export interface RequestFacts {
   /** Null if callers are not authenticated. */
   owner: Owner | null
   /** The MCP method, such as `tools/call`. */
   method: string
-  /** Name of the tool. */
+  /** The name of the tool. */
   name: string
   /** Hash of the tool's arguments. */
   paramsHash: string
 }
 
 export interface RequestState extends RequestFacts {
-  /** Number of times that the request has asked before. */
+  /** Number of times that the request has already asked the client. */
   round: number
   /** Digest of what the person was shown (`Consent.boundTo`). */
   boundTo?: string
@@ -220,14 +221,14 @@ export interface RequestState extends RequestFacts {
 }
 
 /**
- * State that clients receive and send back with their answer. They can read it, but can neither change it nor use it
- * twice or for another request.
+ * State that clients receive and send back with their answer. They can read it, but they cannot change it, use it
+ * twice, or use it for another request.
  */
 export interface RequestStates {
-  /** Seals a state for 15 minutes. */
+  /** Seals a state, which can be opened for 15 minutes. */
   seal(state: RequestState): string
   /**
-   * Opens a sealed state once, if it was sealed for these facts; null otherwise. Rejects with ToolError
+   * Opens a sealed state, at most once, if it was sealed for these facts; null otherwise. Rejects with ToolError
    * `confirm_unavailable`.
    */
   open(sealed: string, facts: RequestFacts): Promise<RequestState | null>

@@ -7,10 +7,16 @@ export const AssumesOut = {
   ),
 }
 
-/** Lists the facts about the PCE that no source settles, but on which an answer depends; nothing if there are none. */
+/**
+ * Returns the property with the facts about the PCE that no source settles and on which an answer depends; without such
+ * facts, no property.
+ */
 export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
   facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }
 
-/** Lists the facts on which these judgements hang, once for all of them; nothing if there are none. */
+/**
+ * Returns the property with the facts on which these judgements depend, each only once; without such facts, no
+ * property.
+ */
 export const showAssumedBy = (judged: readonly { assumes?: readonly string[] }[]): { assumes?: string[] } =>
   showAssumed(judged.flatMap(({ assumes = [] }) => assumes))

@@ -8,7 +8,7 @@ export interface AuditFacts {
   params_hash?: string
   /** The id inside the confirm token. It is not a secret, since the token itself is signed. */
   confirm_jti?: string
-  /** The approval by a person that the entry is about, and what has happened to it. */
+  /** The approval by a person that the entry is about. `approval` is what has happened to it. */
   approval_id?: string
   approval?: ApprovalEvent
   /** The caller who asked, in entries about another person. */
@@ -17,13 +17,13 @@ export interface AuditFacts {
   approved_by?: Owner
   /** The person's note: on one line, without hidden characters. */
   note?: string
-  /** The request ids that the PCE gave its answers to this call; only the first ones. */
+  /** The request ids in the PCE's answers to this call; only the first ones. */
   upstream_request_ids?: string[]
 }
 
 /**
- * One line of the audit log. Every tool call has one `decision`, written before its handler runs, and one `outcome`
- * after it (D25). Arguments and secrets are never recorded.
+ * One line of the audit log. Every tool call has one `decision` line, written before its handler runs, and one
+ * `outcome` line after it (D25). Arguments and secrets are never recorded.
  */
 export interface AuditEntry extends AuditFacts {
   /** The time of the entry, as RFC 3339 in UTC. */
@@ -35,8 +35,8 @@ export interface AuditEntry extends AuditFacts {
   tool?: string
   route?: string
   /**
-   * The svc-mcp-http command that an operator ran. `iss` and `sub` are then the person it is about, and `os_user` is
-   * who ran it.
+   * The svc-mcp-http command that an operator ran. In this case, `iss` and `sub` are the person whom the command
+   * concerns, and `os_user` is the operator.
    */
   command?: string
   os_user?: string
@@ -46,11 +46,11 @@ export interface AuditEntry extends AuditFacts {
   iss: string | null
   sub: string | null
   request_id: string
-  /** Connects an outcome with its decision; absent if there is no tool call. */
+  /** Connects an outcome with its decision; absent if the line is not about a tool call. */
   call_id?: string
   mode: string
   transport: 'stdio' | 'http' | 'command'
-  /** `name/version` of the MCP client, if it has given them. */
+  /** `name/version` of the MCP client, if the client has given them. */
   client?: string
   /**
    * Address of the client, from the socket or a trusted proxy; absent over stdio, and on a Unix socket whose peer is
@@ -59,7 +59,10 @@ export interface AuditEntry extends AuditFacts {
   client_address?: string
   pce_host?: string
   duration_ms?: number
-  /** The client disconnected or cancelled before the outcome. Whatever was written to the PCE stays written. */
+  /**
+   * True if the client disconnected or cancelled before the outcome. Everything that was written to the PCE remains
+   * written.
+   */
   client_gone?: true
   /**
    * The process that wrote the line (MCP_REPLICA_ID). The audit log adds it to every line, including lines that report

@@ -2,7 +2,7 @@
 export const ROLES = ['reader', 'operator', 'admin'] as const
 export type Role = (typeof ROLES)[number]
 
-/** How the process was set up. It decides which gates exist, never what a gate does. */
+/** The way in which the process was set up. It decides which gates exist, never what a gate does. */
 export type Mode = 'stdio' | 'insecure' | 'shared' | 'per_user'
 
 /** The caller of a tool. `iss` and `sub` are null if callers are not authenticated (stdio, dev-insecure). */
@@ -27,12 +27,15 @@ export interface Identity extends Owner {
   /** The combined values of the groups claim and the roles claim: strings only, exactly as in the token. */
   readonly groups: readonly string[]
   /**
-   * The identity provider left the groups out because there are too many (Entra ID: `_claim_names.groups`,
+   * True if the identity provider left the groups out because there are too many (Entra ID: `_claim_names.groups`,
    * `hasgroups`).
    */
   readonly hasGroupsOverage: boolean
-  /** The name according to the identity provider, if it gives one. Shown beside `sub`; never used for decisions. */
+  /**
+   * The name according to the identity provider, if it gives one. It is only shown beside `sub` and never used for
+   * decisions.
+   */
   readonly name?: string
-  /** The client that the access token was issued to. Shown only; never used for decisions. */
+  /** The client to which the access token was issued. It is only shown and never used for decisions. */
   readonly clientId?: string
 }

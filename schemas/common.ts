@@ -4,21 +4,21 @@ import { Type, type TSchema } from '@sinclair/typebox'
 export const Href = (description: string) => Type.String({ description, maxLength: 1024 })
 
 /**
- * `T | null`: the PCE sends null where other APIs would leave a field out (P43). The description of `schema` is moved
- * to the union.
+ * Creates the schema `T | null`, because the PCE sends null where other APIs would leave a field out (P43). The
+ * description of `schema` is moved to the union.
  */
 export const Nullable = <T extends TSchema>(schema: T) => {
   const { description, ...bare } = schema
   return Type.Union([bare as unknown as T, Type.Null()], description === undefined ? {} : { description })
 }
 
-/** A string enumeration as JSON Schema `enum`, which is shorter in transit than `anyOf` of constants. */
+/** Creates a string enumeration as JSON Schema `enum`, which is shorter in transit than `anyOf` of constants. */
 export const StringEnum = <const T extends readonly string[]>(
   values: T,
   options: { description?: string; default?: T[number] } = {},
 ) => Type.Unsafe<T[number]>({ type: 'string', enum: [...values], ...options })
 
-/** How much an answer shows; `description` says what `full` adds. */
+/** Creates the argument for the amount of detail in an answer; `description` says what `full` adds. */
 export const DetailLevel = (description: string) =>
   Type.Optional(StringEnum(['standard', 'full'] as const, { default: 'standard', description }))
 
@@ -27,7 +27,7 @@ export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })
 export const Flag = (description: string) => Type.Boolean({ description })
 export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
-/** The total of a list that an answer may show only in part. */
+/** The total of a list of which an answer may show only a part. */
 export const Total = Count('All there are, shown or not')
 
 export type PolicyVersionSelector = 'draft' | 'active' | number

@@ -21,16 +21,16 @@ export interface PceFromEnvironment {
 
 /** Limits for the size of a PCE's answers and the time they may take (D74). */
 export interface PceBounds {
-  /** Largest single answer, in MiB of uncompressed data. */
+  /** Maximum size of a single answer, in MiB of uncompressed data. */
   answerMib: number
-  /** Largest list that is collected from a job, and largest file, in MiB. */
+  /** Maximum size of a list that is collected from a job, and of a file, in MiB. */
   listMib: number
-  /** Time-out of one request with its retries and waits. */
+  /** Time-out of one request, including its retries and waits. */
   timeoutSeconds: number
 }
 
 export interface Limits {
-  /** Largest JSON text of one answer, in bytes. */
+  /** Maximum size of the JSON text of one answer, in bytes. */
   responseBudgetBytes: number
   trafficQueryTimeoutSeconds: number
   /** Maximum number of parts into which a query is split when all traffic is analysed. */
@@ -39,41 +39,41 @@ export interface Limits {
 
 /** Limits for calls of heavy tools, which run in worker threads (D61). */
 export interface HeavyConfig {
-  /** Calls that run at the same time, each in a thread of its own. */
+  /** Maximum number of calls that run at the same time, each in its own thread. */
   max: number
-  /** Running calls of one caller. */
+  /** Maximum number of running calls of one caller. */
   perCaller: number
-  /** Calls that may wait for a free place. */
+  /** Maximum number of calls that may wait for a free place. */
   queue: number
-  /** Waiting calls of one caller. */
+  /** Maximum number of waiting calls of one caller. */
   queuePerCaller: number
-  /** Heap of one thread, in MiB. */
+  /** Maximum heap of one thread, in MiB. */
   memoryMb: number
 }
 
 /**
- * Which tools are offered (D121). An absent setting excludes nothing. Names are checked against the existing tools at
- * start-up.
+ * The settings that decide which tools are offered (D121). An absent setting excludes nothing. Names are checked
+ * against the existing tools at start-up.
  */
 export interface OfferConfig {
-  /** Offer only tools that read. */
+  /** If true, only tools that read are offered. */
   readOnly?: boolean
   /** Names of toolsets, including `default` and `all`. If absent: `default`, or `all` if `tools` is given. */
   toolsets?: readonly string[]
-  /** Offer only these of the tools in the toolsets. */
+  /** Names of tools. If present, only these of the tools in the toolsets are offered. */
   tools?: readonly string[]
-  /** Tools that are not offered. */
+  /** Names of tools that are not offered. */
   excluded?: readonly string[]
-  /** Show callers only the tools that their role may call. */
+  /** If true, callers see only the tools that their role may call. */
   hideForbidden?: boolean
 }
 
 interface CommonConfig {
   logLevel: string
   auditLogPath?: string
-  /** Name of this process; the host name if absent. */
+  /** Name of this process; the default is the host name. */
   replicaId?: string
-  /** Set if traces are recorded. They are sent to OTEL_EXPORTER_OTLP_ENDPOINT. */
+  /** True if traces are recorded. They are sent to OTEL_EXPORTER_OTLP_ENDPOINT. */
   tracing?: true
   limits: Limits
   /** If absent, the default tools are offered. */
@@ -101,36 +101,34 @@ export interface InsecureHttpConfig extends CommonConfig {
   pce?: PceFromEnvironment
 }
 
-/** How access tokens are verified (S10). */
+/** The settings for the verification of access tokens (S10). */
 export interface OAuthConfig {
   issuer: string
-  /**
-   * The `iss` of access tokens, if the provider uses another name there (AD FS). It is only compared, never fetched.
-   */
+  /** The `iss` of access tokens, if it differs from the issuer (AD FS). It is only compared, never fetched. */
   tokenIssuer?: string
   jwksUrl: string
   audience: string
   requiredScope: string
   /**
-   * The scope that clients must request to get it, if the provider names it differently (Entra ID: prefixed with the
-   * App ID URI).
+   * The scope that clients must request in order to get `scope`, if the provider gives it a different name (Entra ID:
+   * prefixed with the App ID URI).
    */
   requestedScope?: string
-  /** Claims that contain groups; the values of all of them count. */
+  /** Names of the claims that contain groups; the values of all of them count. */
   groupsClaims: readonly string[]
 }
 
-/** Group identifiers by role, compared exactly (S13). */
+/** The group identifiers of each role, compared exactly (S13). */
 export interface RoleMapping {
   groups: Readonly<Record<Role, readonly string[]>>
-  /** Role of callers whose groups are not listed; null refuses them. */
+  /** Role of callers whose groups are not listed; with null, such callers are refused. */
   otherwise: Role | null
 }
 
 export interface ConfirmConfig {
-  /** 32 bytes. */
+  /** The signing key of 32 bytes. */
   hmacKey: Buffer
-  /** The previous key: its signatures are still accepted, but it no longer signs. */
+  /** The previous key: its signatures are still accepted, but no new ones are made with it. */
   previousHmacKey?: Buffer
   ttlSeconds: number
   /**
@@ -143,8 +141,8 @@ export interface ConfirmConfig {
 }
 
 /**
- * What releases a call that needs confirmation: a token that the client fetches, a page on which the asker decides, or
- * a page on which another admin decides.
+ * The ways to release a call that needs confirmation: a token that the client fetches, a page on which the asker
+ * decides, or a page on which another admin decides.
  */
 export const APPROVAL_METHODS = ['token', 'page', 'two-person'] as const
 /** The methods with which a person decides on a page. */
@@ -161,7 +159,7 @@ export interface ApprovalConfig {
 
 /** Limits per minute, unless a field says otherwise; 0 means no limit. */
 export interface RateLimits {
-  /** Simultaneous requests of one caller. */
+  /** Maximum number of simultaneous requests of one caller. */
   inFlightPerCaller: number
   perCaller: number
   confirmPerCaller: number
@@ -174,13 +172,11 @@ export interface BrowserLoginConfig {
   clientSecret?: string
 }
 
-/** Which PCEs users may register, and how they are reached. */
+/** The settings that decide which PCEs users may register, and how these are reached. */
 export interface UserPceConfig {
-  /**
-   * Permitted hosts, with or without a port. If empty, every host is permitted that the address check does not refuse.
-   */
+  /** Permitted hosts, with or without a port. If empty, every host is permitted unless the address check refuses it. */
   allowedHosts: readonly string[]
-  /** Whether users may turn off the verification of their PCE's certificate. */
+  /** True if users may turn off the verification of their PCE's certificate. */
   allowInsecureTls: boolean
   tls: { verify: boolean; caFile?: string; clientCertFile?: string; clientKeyFile?: string }
   proxyUrl?: string
@@ -198,16 +194,16 @@ export interface DatabaseConfig {
   tls?: { rootCertFile?: string; certFile?: string; keyFile?: string }
   /** Host, port and database name, for messages. */
   where: string
-  /** How long a start waits for a database that does not respond. */
+  /** Seconds that the program waits at start-up for a database that does not respond. */
   connectTimeoutSeconds: number
   /** Maximum number of connections of one process. */
   poolSize: number
-  /** Whether limits per caller apply to all replicas together or to each one separately. */
+  /** `shared` if limits per caller apply to all replicas together, `replica` if they apply to each one separately. */
   limits: 'shared' | 'replica'
 }
 
 interface AuthenticatedConfig extends CommonConfig {
-  /** If absent, the state is kept in the file of the mode. */
+  /** If absent, the state is kept in the file that belongs to the mode. */
   database?: DatabaseConfig
   http: HttpListen & { publicUrl: string }
   oauth: OAuthConfig
@@ -215,7 +211,7 @@ interface AuthenticatedConfig extends CommonConfig {
   confirm: ConfirmConfig
   rates: RateLimits
   /**
-   * Absent without MCP_OAUTH_CLIENT_ID: /setup then accepts bearer tokens only. In shared mode, only approvals need it.
+   * Absent without MCP_OAUTH_CLIENT_ID; then /setup accepts bearer tokens only. In shared mode, only approvals need it.
    */
   login?: BrowserLoginConfig
 }
@@ -225,7 +221,7 @@ export interface PerUserConfig extends AuthenticatedConfig {
   mode: 'per_user'
   keystore: {
     path: string
-    /** 32 bytes. */
+    /** The key-encryption key of 32 bytes. */
     kek: Buffer
     previousKek?: Buffer
   }
@@ -243,15 +239,15 @@ export interface SharedConfig extends AuthenticatedConfig {
 export type PceMode = (PerUserConfig | SharedConfig)['mode']
 
 /**
- * What a command needs to work on the state while servers may be running. It contains no secret except a password in
- * the database URL.
+ * The settings that a command needs to work on the state while servers may be running. They contain no secret except a
+ * password in the database URL.
  */
 export interface StateFileConfig {
   mode: PceMode
   path: string
-  /** The environment variable that names the path. */
+  /** Name of the environment variable that contains the path. */
   variable: string
-  /** The database that holds the state instead, if there is one. */
+  /** The database that holds the state instead of the file, if there is one. */
   database?: DatabaseConfig
   auditLogPath?: string
   replicaId?: string
@@ -261,9 +257,9 @@ export interface StateFileConfig {
 
 /** The peers whose X-Forwarded-For header is trusted (MCP_TRUSTED_PROXIES). */
 export interface TrustedProxies {
-  /** Addresses without a zone, and the length of their prefix in bits: 32 or 128 for a single address. */
+  /** Addresses without a zone, and the length of their prefix in bits. A single address has 32 or 128 bits. */
   networks: readonly { address: string; prefix: number }[]
-  /** Whether the peer of a Unix socket is trusted. */
+  /** True if the peer of a Unix socket is trusted. */
   unix: boolean
 }
 
@@ -277,8 +273,8 @@ export interface HttpListen {
   trustedProxies?: TrustedProxies
   maxInFlight: number
   /**
-   * If absent, there are no metrics. They are served on this port of `host`, or of 127.0.0.1 if the server listens on a
-   * Unix socket.
+   * Port of the metrics; if absent, there are none. They are served on this port of `host`, or of 127.0.0.1 if the
+   * server listens on a Unix socket.
    */
   metricsPort?: number
 }
@@ -294,16 +290,16 @@ export type Config = StdioConfig | HttpConfig
 /** One problem that keeps a program from starting. */
 export interface Fault {
   /**
-   * States in one line what is wrong, and with which setting. If the specification gives a wording, it is used exactly.
+   * One line that says what is wrong, and with which setting. If the specification gives a wording, it is used exactly.
    */
   problem: string
-  /** What to do, or what to write instead, in one line. */
+  /** One line that says what to do, or what to write instead. */
   remedy: string
 }
 
 /**
- * Thrown at start-up; the process exits with 1. `message` is the text for standard error: each fault that was found on
- * a line of its own, with its remedy indented below it.
+ * The error thrown at start-up; the process then exits with 1. `message` is the text for standard error: one line for
+ * each fault, with its remedy indented below it.
  */
 export class StartupError extends Error {
   override readonly name = 'StartupError'
@@ -316,7 +312,7 @@ export class StartupError extends Error {
     this.faults = faults
   }
 
-  /** A copy of this error with these warnings. */
+  /** Sets the warnings of this error and returns the error. */
   with(warnings: readonly string[]): this {
     this.warnings = warnings
     return this
@@ -348,8 +344,8 @@ const SYSTEM_WORDS: Readonly<Record<string, string>> = {
 }
 
 /**
- * Describes a system error for people, with its code: `permission denied (EACCES)`. Its own message is not used, since
- * it may reveal more.
+ * Describes a system error for people, with its code: `permission denied (EACCES)`. The error's own message is not
+ * used, since it may reveal more.
  */
 export function inWords(error: unknown): string {
   const { code } = error as NodeJS.ErrnoException

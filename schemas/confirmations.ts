@@ -4,11 +4,12 @@ import type { Owner } from './caller.js'
 import type { ErrorDetails } from './errors.js'
 
 /**
- * Why a confirmation is required (D20): nobody was asked yet, or the token or the earlier question no longer applies.
+ * The reason why a confirmation is required (D20): nobody was asked yet, or the token or the earlier question no longer
+ * applies.
  */
 export type ConfirmReason = 'missing' | 'malformed' | 'mismatch' | 'expired' | 'stale'
 
-/** What is confirmed: one call of one tool by one caller. */
+/** The subject of a confirmation: one call of one tool by one caller. */
 export interface ConfirmedCall {
   owner: Owner
   tool: string
@@ -18,7 +19,7 @@ export interface ConfirmedCall {
   pce?: string
 }
 
-/** Who confirms, and on which PCE. */
+/** The caller who confirms, and the caller's PCE. */
 export interface ConfirmingContext {
   caller: { iss: string | null; sub: string | null }
   pce: { origin: string; orgId: string } | null
@@ -31,10 +32,10 @@ export interface Approval {
   paramsHash: string
 }
 
-/** What a call would do. */
+/** The result of previewing a call. */
 export type Outlook =
   | { boundTo: string; summary: string; details: ErrorDetails; page?: Omit<ShownCall, 'summary'> }
-  /** The preview failed, so there is nothing to agree to; `details` say why. */
+  /** The result if the preview failed, so that there is nothing to agree to; `details` say why. */
   | { boundTo: null; summary: string; details: ErrorDetails }
 
 /** A call that has reached the gate and must be confirmed before it runs. */
@@ -44,14 +45,14 @@ export interface CallToConfirm {
     /** The arguments as the client sent them, without a `_meta`. */
     arguments: Record<string, unknown>
     requestId: string
-    /** What the client sent as the confirm token, unchecked. */
+    /** The value that the client sent as the confirm token, unchecked. */
     confirmToken?: unknown
     /**
      * The consent of the person at the client, with the digest of what they were shown, if the transport has asked
      * them.
      */
     consent?: { boundTo: string }
-    /** Whether the transport can ask the person at the client with a form. */
+    /** True if the transport can ask the person at the client with a form. */
     canAsk?: boolean
   }
   callerContext: ConfirmingContext & { client?: string; tokenSays?: { name?: string; clientId?: string } }
@@ -61,14 +62,14 @@ export interface CallToConfirm {
   note: (facts: AuditFacts) => void
   /** Previews the call. Rejects only if the client has disconnected. */
   look: () => Promise<Outlook>
-  /** Finds the digest of what the call would do now. */
+  /** Computes the digest of what the call would do now. */
   findBinding: () => Promise<string>
 }
 
 /** The dispatcher's port to the confirmation. */
 export interface ConfirmPort {
   /**
-   * Resolves if the call was confirmed, so that this run, and no other, may begin. Otherwise rejects with the ToolError
+   * Resolves if the call was confirmed; then this run may begin, and no other. Otherwise rejects with the ToolError
    * that says what must happen first: `confirm_required`, `approval_pending`, `approval_denied`,
    * `confirm_token_replay`, `confirmation_unsupported`, `confirm_unavailable` if the store does not answer, and
    * `invalid_argument` for arguments that have no hash.

@@ -1,7 +1,7 @@
 import type { Owner } from './caller.js'
 import type { SealedCredentials } from './state.js'
 
-/** One user's PCE key, and the PCE that it is for. In decrypted form it exists in memory only. */
+/** One user's PCE key, and the PCE to which it belongs. In decrypted form it exists in memory only. */
 export interface PceCredentials {
   /** Host name or IP address, without scheme, port or brackets. */
   host: string
@@ -15,13 +15,13 @@ export interface PceCredentials {
 }
 
 /**
- * The part of credentials that may be shown. `tlsVerify` tells whether the certificate is actually verified, regardless
+ * The part of credentials that may be shown. `tlsVerify` says whether the certificate is actually verified, regardless
  * of what was registered.
  */
 export type CredentialFacts = Omit<PceCredentials, 'apiKey' | 'apiSecret'>
 
 /**
- * The result of trying the PCE with new credentials. `error` is one of this server's error codes, with a message for
+ * The result of testing new credentials at the PCE. `error` is one of this server's error codes, with a message for
  * people.
  */
 export interface ConnectionReport {
@@ -34,32 +34,33 @@ export interface LastCheck {
   /** Milliseconds since the epoch. */
   at: number
   ok: boolean
-  /** Why it failed, in this server's own words, without text from the PCE. */
+  /** The reason of a failure, in this server's own words, without text from the PCE. */
   message?: string
 }
 
 /** The PCE credentials of one caller, for the tools that manage them. */
 export interface CredentialsPort {
   /**
-   * What the caller has registered. `facts` is present only if the caller has credentials of their own, `lastCheck`
-   * only if these have been tried. Rejects with ToolError `credentials_unreadable` or `keystore_unavailable`.
+   * Returns what the caller has registered. `facts` is present only if the caller has their own credentials,
+   * `lastCheck` only if these have been tried. Rejects with ToolError `credentials_unreadable` or
+   * `keystore_unavailable`.
    */
   status(): Promise<{ registered: boolean; message: string; facts?: CredentialFacts; lastCheck?: LastCheck }>
   /**
    * Registers credentials. The caller's first credentials are stored and then tried at the PCE (D18). If others are
-   * already stored, the PCE is tried first, and only credentials that it accepts replace them (D110); `replaceAnyway`
-   * stores them as if they were the first. Nothing is stored when it rejects: with ToolError `pce_error` or
-   * `pce_unreachable` with `kept: true` if the PCE does not accept them, `invalid_argument` with `problems` for a host
-   * that is not permitted, `shared_mode`, or `keystore_unavailable`.
+   * already stored, the new ones are tried first and replace them only if the PCE accepts them (D110); with
+   * `replaceAnyway`, they are stored as if they were the first. Nothing is stored when it rejects: with ToolError
+   * `pce_error` or `pce_unreachable` with `kept: true` if the PCE does not accept them, `invalid_argument` with
+   * `problems` for a host that is not permitted, `shared_mode`, or `keystore_unavailable`.
    */
   register(
     credentials: PceCredentials,
     options?: { replaceAnyway?: boolean },
   ): Promise<{ facts: CredentialFacts; connection: ConnectionReport }>
-  /** Records how an attempt to use the caller's PCE went; `problem` says why it failed. Never rejects. */
+  /** Records the result of an attempt to use the caller's PCE; `problem` says why it failed. Never rejects. */
   noteCheck(problem?: string): Promise<void>
   /**
-   * Removes the credentials, and resolves with whether there were any. Rejects with ToolError `shared_mode` or
+   * Removes the credentials. Resolves with true if there were any. Rejects with ToolError `shared_mode` or
    * `keystore_unavailable`.
    */
   remove(): Promise<boolean>
@@ -67,18 +68,18 @@ export interface CredentialsPort {
 
 /** The stored credentials of an owner. */
 export interface StoredCredentials {
-  /** Changes with every registration. It identifies this registration, and also a client that was created from it. */
+  /** Changes with every registration. It identifies this registration and every client that was created from it. */
   version: string
-  /** Decrypts the credentials, anew for every call. Throws ToolError `credentials_unreadable`. */
+  /** Decrypts the credentials anew for every call. Throws ToolError `credentials_unreadable`. */
   readonly open: () => PceCredentials
 }
 
 /** The last check of each user's credentials, stored beside them. Every method rejects if the store cannot be used. */
 export interface LastChecks {
-  /** Null if the credentials of this version have not been tried yet. */
+  /** Finds the last check; null if the credentials of this version have not been tried yet. */
   readonly find: (owner: Owner, version: string) => Promise<LastCheck | null>
   readonly put: (owner: Owner, version: string, check: LastCheck) => Promise<void>
-  /** Resolves with whether there was one. */
+  /** Removes the last check. Resolves with true if there was one. */
   readonly remove: (owner: Owner) => Promise<boolean>
 }
 
@@ -88,12 +89,15 @@ export interface LastChecks {
  */
 export interface Keystore {
   /**
-   * Reads only; null if the owner has no credentials. `fetched` passes the owner's record if the caller has just read
-   * it together with something else.
+   * Finds the owner's credentials without changing anything; null if there are none. `fetched` is the owner's record,
+   * if the caller has already read it together with something else.
    */
   readonly find: (owner: Owner, fetched?: SealedCredentials | null) => Promise<StoredCredentials | null>
-  /** Replaces earlier credentials. Resolves with the new version, once they are on disk. */
+  /** Stores credentials in place of earlier ones. Resolves with the new version when they are on disk. */
   readonly write: (owner: Owner, credentials: PceCredentials) => Promise<string>
-  /** Resolves with whether there was something to remove, once the removal is on disk and known to every process. */
+  /**
+   * Removes the credentials. Resolves when the removal is on disk and known to every process, with true if there was
+   * something to remove.
+   */
   readonly remove: (owner: Owner) => Promise<boolean>
 }

@@ -6,14 +6,14 @@ export const DryRunInput = {
 }
 
 /**
- * The binding of a confirmed dry run. It is constant because a dry run writes nothing, so changes in the meantime do
- * not invalidate its confirmation (D75).
+ * The binding of a confirmed dry run. It is constant: since a dry run writes nothing, changes in the meantime do not
+ * invalidate its confirmation (D75).
  */
 export const DRY_RUN_BINDING = 'dry run'
 
 /**
- * A request as it would be sent: the path below /api/v2, and the JSON body. Braces stand for parts that the PCE has yet
- * to assign.
+ * A request as it would be sent: the path below /api/v2, and the JSON body. Braces stand for parts that the PCE would
+ * assign only when the call runs.
  */
 export const PlannedRequest = Type.Object({
   method: Type.String(),
@@ -22,7 +22,10 @@ export const PlannedRequest = Type.Object({
 })
 export type PlannedRequest = Static<typeof PlannedRequest>
 
-/** What a dry run adds to an answer. The fields are optional, so that one output schema covers both outcomes. */
+/**
+ * The fields that a dry run adds to an answer. They are optional, so that one output schema covers real runs and dry
+ * runs.
+ */
 export const DryRunOutput = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Nothing was written' })),
   requests: Type.Optional(Type.Array(PlannedRequest, { description: 'What a real call would send' })),

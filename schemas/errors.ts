@@ -1,6 +1,6 @@
 /**
- * The error codes of this server. The first six are the specification's (S20); the others belong to the tools and the
- * transport. The table in `plugins/errors/table.ts` says what each means for HTTP, for people and for the log.
+ * The error codes of this server. The first six come from the specification (S20); the others belong to the tools and
+ * the transport. The table in `plugins/errors/table.ts` says what each means for HTTP, for people and for the log.
  */
 export const ERROR_CODES = [
   'forbidden_no_role',
@@ -102,8 +102,8 @@ const CONNECTION_HINTS: Readonly<Record<string, string>> = {
 }
 
 /**
- * What a person can do about a failed connection to a PCE, derived from the client's error; undefined if that is not
- * known.
+ * Returns what a person can do about a failed connection to a PCE, derived from the client's error; undefined if that
+ * is not known.
  */
 export function connectionHint({ reason = '', message }: { reason?: string; message: string }): string | undefined {
   if (reason === 'ECONNREFUSED' && message.includes(' through the proxy '))
@@ -132,13 +132,12 @@ export class ToolError extends Error {
   }
   readonly hint: string | undefined
   /**
-   * The question for the person at the client, for transports that can ask one. It is not part of the error that is
-   * sent.
+   * The question for the person at the client, for transports that can ask one. It is not sent as part of the error.
    */
   readonly ask: FormQuestion | undefined
 }
 
-/** A question to be answered with yes or no. */
+/** Digest of what the question shows (`Preview.boundTo`). The answer yes is a consent to exactly that. */
 export interface FormQuestion {
   /** Digest of what the question shows (`Preview.boundTo`). A yes is a consent to exactly that. */
   boundTo: string
@@ -146,7 +145,7 @@ export interface FormQuestion {
   message: string
 }
 
-/** An error as clients see it, over MCP and HTTP alike. Details stand at the top level beside these fields (D3). */
+/** An error as clients see it, the same over MCP and HTTP. Details are at the top level beside these fields (D3). */
 export interface ErrorBody extends ErrorDetails {
   error: ErrorCode
   message: string

@@ -4,8 +4,9 @@ import { Type, type Static } from '@sinclair/typebox'
 export const Liveness = Type.Object({ status: Type.Literal('ok') })
 
 /**
- * Body of `GET /readyz`. Status 200 with `ready`; 503 with `draining` once the process has been told to stop, or with
- * `unavailable` while something it needs does not work. `check` only names what that is, since anyone may ask.
+ * Body of `GET /readyz`. Status 200 with `ready`; 503 with `draining` after the process has been told to stop, or with
+ * `unavailable` while something that it needs does not work. `check` is only the name of what does not work, since
+ * anyone may ask.
  */
 export const HealthStatus = Type.Object({
   status: Type.Union([Type.Literal('ready'), Type.Literal('draining'), Type.Literal('unavailable')]),
@@ -24,8 +25,8 @@ export const ProtectedResource = Type.Object({
 export type ProtectedResource = Static<typeof ProtectedResource>
 
 /**
- * Body of `POST /confirm` (S7), as given in `confirm.body` of the `confirm_required` answer. `challenge` identifies
- * what was shown; it is present if that was more than the arguments.
+ * Body of `POST /confirm` (S7), as given in `confirm.body` of the `confirm_required` answer. `challenge` identifies the
+ * preview that was shown; it is present if more than the arguments was shown.
  */
 export const ConfirmRequest = Type.Object(
   {
@@ -37,7 +38,7 @@ export const ConfirmRequest = Type.Object(
 )
 export type ConfirmRequest = Static<typeof ConfirmRequest>
 
-/** Answer of `POST /confirm`. `expires_in` is in seconds. */
+/** Answer of `POST /confirm`. The unit of `expires_in` is seconds. */
 export const ConfirmResponse = Type.Object(
   { confirm_token: Type.String(), expires_in: Type.Integer({ minimum: 1 }) },
   { additionalProperties: false },

@@ -18,7 +18,7 @@ export type IpRangeInput = Static<typeof IpRangeInput>
 const FqdnReference = TextOrObject<{ fqdn: string; description?: string }>()
 export type FqdnReference = Static<typeof FqdnReference>
 
-/** The domain names of an IP list, either as the specification passes them or as the list that the PCE stores. */
+/** The domain names of an IP list, either a single one as in the specification, or a list as the PCE stores it. */
 export const FqdnInput = {
   fqdn: Type.Optional(Type.String({ minLength: 1, description: 'Or *.example.com' })),
   fqdns: Type.Optional(Type.Array(FqdnReference, { maxItems: 1000, description: 'Texts or {fqdn, description}' })),

@@ -2,8 +2,9 @@ import { Type, type TObject } from '@sinclair/typebox'
 import { OPEN_FIELDS } from './synonyms.js'
 
 /**
- * A reference as text, or as an object that its resolver checks. The resolver can explain what would have been right; a
- * full schema, repeated wherever a reference may stand, would be a third of what a model reads of some tools.
+ * Creates the schema of a reference as text, or as an object that is checked by its resolver. The resolver can explain
+ * what would have been right. A full schema, repeated wherever a reference is possible, would take up a third of what a
+ * model reads of some tools.
  */
 export const TextOrObject = <T extends object>(fields: readonly (keyof T & string)[] = []) =>
   Type.Union([Type.String(), Type.Unsafe<T>({ type: 'object', [OPEN_FIELDS]: fields })])
@@ -11,7 +12,7 @@ export const TextOrObject = <T extends object>(fields: readonly (keyof T & strin
 /** A label in any form: `"key=value"`, an href, `{key, value}` or `{href}`. */
 export const LabelReference = TextOrObject<{ key?: string; value?: string; href?: string }>()
 
-/** A filter for objects that have all of the labels. */
+/** A filter for objects that have all given labels. */
 export const LabelsFilter = Type.Optional(
   Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
     description: 'Has all of these; labelgroup:NAME too',
@@ -29,9 +30,9 @@ export const LabelOut = Type.Object(
   { description: 'Label' },
 )
 
-/** Labels in a list: each as `key=value`, or as an object in full detail. */
+/** Creates the schema of labels in a list: each as `key=value`, or as an object in full detail. */
 export const LabelsOut = <T extends TObject>(full: T, description: string) =>
   Type.Array(Type.Union([Type.String(), full]), { description })
 
-/** Writes a label in the form that references use. */
+/** Formats a label in the form that references use. */
 export const writeLabel = ({ key, value }: { key: string; value: string }): string => `${key}=${value}`

@@ -4,7 +4,9 @@ import type { StatePoolFigures } from './state.js'
 
 /** One finished tool call. */
 export interface MeasuredCall {
-  /** Undefined for a name that the caller is not offered, because clients can make up names. */
+  /**
+   * Name of the tool; undefined if the caller is not offered a tool of this name, because clients can make up names.
+   */
   tool: string | undefined
   outcome: 'success' | 'error' | 'denied'
   /** The gate that refused the call, or `handler`. */
@@ -19,7 +21,7 @@ export interface MeasuredRequest {
   operation: string
   /** Status of the last answer; undefined if there was none. */
   status: number | undefined
-  /** Why it failed; undefined if it succeeded. */
+  /** Error code of a failed request; undefined if it succeeded. */
   failure: string | undefined
   retries: number
   /** Seconds spent waiting between the attempts. */
@@ -37,8 +39,8 @@ export interface MeasuredFigures {
 }
 
 /**
- * Where the parts of the server report what happens, for the metrics. Without metrics, they are not given a meter. All
- * texts come from fixed sets: none is chosen by a client, a person or a host.
+ * The interface through which the parts of the server report events for the metrics. They get no meter if there are no
+ * metrics. All texts come from fixed sets: none is chosen by a client, a person or a host.
  */
 export interface Meter {
   readonly toolCall: (call: MeasuredCall) => void
@@ -49,10 +51,10 @@ export interface Meter {
   readonly auditFailed: (what: 'write' | 'sync' | 'check') => void
   readonly stateUsed: (operation: string, isDone: boolean, seconds: number) => void
   /**
-   * Registers the checks that must pass before the process accepts calls. `findFailed` returns the name of one that
+   * Registers the checks that must pass before the process accepts calls. `findFailed` returns the name of a check that
    * fails, or null.
    */
   readonly readinessFrom: (checks: readonly string[], findFailed: () => Promise<string | null>) => void
-  /** Registers the source of the figures, once it is known. */
+  /** Registers the source of the figures as soon as it exists. */
   readonly readFrom: (figures: () => MeasuredFigures) => void
 }

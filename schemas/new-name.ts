@@ -4,7 +4,7 @@ const NAME = '^\\S(?:.*\\S)?$'
 const LABEL_KEY = '^[^\\s=](?:[^=]*[^\\s=])?$'
 
 /**
- * What the patterns above require, in words, so that nobody has to read a regular expression to correct an argument.
+ * Explanations of the patterns above in words, so that nobody has to read a regular expression to correct an argument.
  */
 export const PATTERN_MEANINGS: ReadonlyMap<string, string> = new Map([
   [NAME, 'must not be blank, nor begin or end with white space'],
@@ -12,10 +12,13 @@ export const PATTERN_MEANINGS: ReadonlyMap<string, string> = new Map([
 ])
 
 /**
- * A name for a new object: not blank, without leading or trailing blanks (nobody could refer to it), at most 255
- * characters.
+ * Creates the schema of a name for a new object: not blank, without leading or trailing blanks (nobody could refer to
+ * such a name), at most 255 characters.
  */
 export const NewName = (description: string) => Type.String({ maxLength: 255, pattern: NAME, description })
 
-/** A key for a new label. It cannot contain `=`, because references split `key=value` at the first one. */
+/**
+ * Creates the schema of a key for a new label. The key cannot contain `=`, because references are split at the first
+ * `=` (`key=value`).
+ */
 export const NewLabelKey = (description: string) => Type.String({ maxLength: 255, pattern: LABEL_KEY, description })

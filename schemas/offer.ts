@@ -1,9 +1,9 @@
-/** The tools that one request is offered (D121). Listed tools may be called, subject to the gates of a call. */
+/** The tools that are offered to one request (D121). A listed tool may be called if the gates of the call allow it. */
 export interface Offer {
   /** The tools that tools/list returns. */
   readonly listed: ReadonlySet<string>
   /**
-   * The tools that a call may name; any other name counts as unknown. In addition to the listed tools, it has those
+   * The tools that a call may name; any other name counts as unknown. In addition to the listed tools, these are tools
    * that are hidden only because of the caller's role, so that the role gate can refuse them in its own words (D124).
    */
   readonly callable: ReadonlySet<string>

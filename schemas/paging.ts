@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 
-/** Maximum number of objects in one answer, regardless of what the caller asks for. */
+/** Maximum number of objects in one answer, regardless of what the caller requests. */
 export const MAX_PAGE = 10_000
 
-/** The `fields` argument of every tool that returns rows: which of their fields to return (D131). */
+/** The `fields` argument of every tool that returns rows; it selects the fields of the rows to return (D131). */
 export const FieldsInput = {
   fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these of each row' })),
 }

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
 import { RuleTypeOut } from './rule-shapes.js'
 
-/** How a change affects the traffic that the policy permits, regardless of other rules. */
+/** The effects of a change on the traffic that the policy permits, regardless of other rules. */
 export const CHANGE_EFFECTS = ['widening', 'narrowing', 'neutral'] as const
 export type ChangeEffect = (typeof CHANGE_EFFECTS)[number]
 
@@ -33,7 +33,7 @@ const EffectOut = Type.Optional(
     description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: effect_note says why`,
   }),
 )
-/** Answered instead of an effect if there is none. */
+/** Texts that are given in place of an effect if there is none. */
 export const NO_EFFECT = {
   mixed: `Mixed: it ${EFFECT_MEANINGS.mixed}.`,
   apart: 'Mixed: its allow rules and its deny rules pull in different directions (effect_by_rule_type).',
@@ -63,7 +63,7 @@ const FieldOut = Type.Object({
 })
 export type FieldChange = Static<typeof FieldOut>
 
-/** Who changed an object, and when. */
+/** The person who changed an object, and the time. */
 const STAMPS = {
   updated_by: Type.Optional(
     Type.Object(
@@ -118,7 +118,10 @@ export const PolicyChangeOut = Type.Object({
   diff_error: Type.Optional(Type.String({ description: 'Why differences are missing' })),
 })
 export type PolicyChange = Static<typeof PolicyChangeOut>
-/** A pending object with the facts about the PCE on which its effects hang. An answer lists these once, for all its rows. */
+/**
+ * A pending object with the facts about the PCE on which its effects depend. An answer lists these facts only once for
+ * all its rows.
+ */
 export type JudgedChange = PolicyChange & { assumes?: readonly string[] }
 
 const BeforeAfterOut = Type.Object({

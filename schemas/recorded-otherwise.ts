@@ -1,11 +1,11 @@
 import { Type } from '@sinclair/typebox'
 import { Count } from './common.js'
 
-/** How much traffic the PCE recorded otherwise than rules decide about it now. */
+/** Numbers of connections for which the PCE recorded a different decision than the rules would give now. */
 export interface RecordedOtherwise {
-  /** Recorded as allowed, though no rule allows it. */
+  /** Number recorded as allowed, although no rule allows them. */
   allowed_without_rule: number
-  /** Recorded as blocked or potentially blocked, though rules allow it. */
+  /** Number recorded as blocked or potentially blocked, although rules allow them. */
   stopped_despite_rule: number
 }
 
@@ -22,7 +22,7 @@ export const RecordedOut = {
   ),
 }
 
-/** Shows the counts; nothing if the record and the rules agree. */
+/** Returns the property with the counts; nothing if the record and the rules agree. */
 export const showRecorded = (counts: RecordedOtherwise): { recorded_otherwise?: RecordedOtherwise } =>
   isAny(counts) ? { recorded_otherwise: { ...counts } } : {}
 

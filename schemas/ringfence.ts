@@ -17,7 +17,8 @@ const PlannedFor = Text('Its allow rule: new, existing, excluded or none')
 
 const application = { app: Plain, env: Plain }
 /**
- * The type of a rule; for an extra-scope rule also its source application (`app`, `env`) and that source's `coverage`.
+ * The type of a rule; for an extra-scope rule also its source application (`app`, `env`) and that application's
+ * `coverage`.
  */
 const standing = {
   type: Text('intra-scope, extra-scope allow (inbound) or deny (block all inbound)'),
@@ -62,13 +63,13 @@ const traffic = {
   ),
 }
 
-/** Which sources of the traffic get an allow rule. */
+/** The arguments that decide which sources of the traffic get an allow rule. */
 export const SourcesInput = {
   exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Keep out: app|env, app=X or env=X' })),
   environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Let in only these env labels' })),
 }
 
-/** The output of create-ringfence for a plan, whether written or not (T15). */
+/** The output of create-ringfence, both for a plan and for a written ringfence (T15). */
 export const RingfenceOutput = {
   message: Plain,
   app: Plain,

@@ -4,7 +4,7 @@ import { TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
-/** One end of a rule in answers, in full. */
+/** One end of a rule in answers with full detail. */
 export const ActorOut = Type.Object({
   type: Type.String({ description: 'ams, label, ip_list …' }),
   href: Type.Optional(Type.String()),
@@ -29,11 +29,13 @@ export const RuleTypeOut = StringEnum(RULE_TYPES)
 
 /**
  * An end of a rule, a scope condition or a service in the form that callers write. It is an object with an href if the
- * text alone would not identify it again.
+ * text alone would not identify it.
  */
 export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
 
-/** A rule that names Windows programs, but permits more than these from consumers that cannot check them. */
+/**
+ * A warning about a rule that names Windows programs but permits more than these from consumers that cannot check them.
+ */
 export const WideningOut = Type.Optional(
   Type.Object(
     {
@@ -48,8 +50,8 @@ export const WideningOut = Type.Optional(
 )
 
 /**
- * A rule in answers; only allow rules have `resolve_labels_as`. In the full form, the fields of its conditions as the
- * PCE has them take the place of `conditions`, and `log_flow` is one of them.
+ * A rule in answers; only allow rules have `resolve_labels_as`. In the full form, `conditions` is replaced by the
+ * fields of its conditions as the PCE has them, such as `log_flow`.
  */
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
@@ -77,7 +79,7 @@ const { resolve_labels_as: _resolution, egress_services: _programs, ...DENY_PART
 /** A deny rule after a write. It has no fields that only allow rules have. */
 export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stored, in the words of callers' })
 
-/** The services that a caller named, after resolving: `{href, name}` or ports. */
+/** The services that a caller named, as they were resolved: `{href, name}` or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
 /** A label or label group in a scope, or one end of a rule, in the form that callers write. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()

@@ -1,6 +1,6 @@
 import { Type } from '@sinclair/typebox'
 
-/** A filter that matches text anywhere in the value, unless `exact` is set. */
+/** Creates a filter that matches text anywhere in the value, unless `exact` is set. */
 export const Part = (of?: string) =>
   Type.Optional(Type.String({ minLength: 1, description: of === undefined ? 'Contains' : `Contains; ${of}` }))
 

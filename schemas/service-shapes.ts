@@ -8,8 +8,8 @@ const Entries = <T extends TProperties>(properties: T, description: string) =>
   Type.Optional(Type.Array(Type.Object(properties), { maxItems: 1000, description }))
 
 /**
- * The three lists of a service, of which only one may be used. Their entries are open objects here, because
- * `planService` reports misplaced fields and can say where they belong.
+ * The three lists of a service, only one of which may be used. Their entries are open objects here, because
+ * `planService` reports fields in the wrong list and can say where they belong.
  */
 export const ServiceListsInput = {
   service_ports: Entries(
@@ -32,7 +32,7 @@ export const ServiceListsInput = {
   ),
 }
 
-/** The stored entries, named as in the input. */
+/** The entries as stored, with the same names as in the input. */
 export const EntriesOut = Type.Optional(
   Type.Array(
     Type.Object({

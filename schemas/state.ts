@@ -1,10 +1,10 @@
 import type { Owner } from './caller.js'
 
-/** Encrypted credentials: a data key that is wrapped by the key-encryption key, and the data that it has sealed. */
+/** Encrypted credentials: the data is sealed with a data key, which in turn is wrapped with the key-encryption key. */
 export interface SealedCredentials {
   /**
-   * A random value, new with every registration. A client that was created for an older registration is never used
-   * again.
+   * A random value that is new for every registration. A client that was created for an older registration is never
+   * used again.
    */
   version: string
   /** Fingerprint of the key-encryption key that wrapped the data key; not the key itself. */
@@ -20,24 +20,28 @@ export interface PutCondition {
 }
 
 /**
- * The records of the keystore. Promises resolve once the data is on disk, and reject with an Error if the store cannot
+ * The records of the keystore. Promises resolve when the data is on disk, and reject with an Error if the store cannot
  * be read or written.
  */
 export interface CredentialRecords {
   get(owner: Owner): Promise<SealedCredentials | null>
   /**
-   * Stores a record. With `only`, it is stored only if the notes meet the condition at that moment. Resolves with
-   * whether it was stored.
+   * Stores a record. With `only`, it is stored only if the notes meet the condition at that moment. Resolves with true
+   * if it was stored.
    */
   put(owner: Owner, record: SealedCredentials, only?: PutCondition): Promise<boolean>
-  /** Stores `record` only if the stored wrapped key is still `wrappedKey`. Resolves with whether it was stored. */
+  /** Stores `record` only if the stored wrapped key is still `wrappedKey`. Resolves with true if it was stored. */
   replace(owner: Owner, wrappedKey: Uint8Array, record: SealedCredentials): Promise<boolean>
   remove(owner: Owner): Promise<boolean>
   /** Returns up to `limit` records that follow `after` in a stable order; null starts from the beginning. */
   page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
 }
 
-/** The confirm tokens that have been used. */
+/**
+ * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, and only when the
+ * claim is on disk. `expiresAt`, in milliseconds since the epoch, is when the token itself expires; some time after
+ * that, the id may be forgotten.
+ */
 export interface UsedTokens {
   /**
    * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, after that is on
@@ -45,21 +49,21 @@ export interface UsedTokens {
    * may be forgotten.
    */
   claim(id: string, expiresAt: number): Promise<boolean>
-  /** Whether any process has claimed the id. Reads only. */
+  /** Resolves with true if any process has claimed the id. Changes nothing. */
   isUsed(id: string): Promise<boolean>
 }
 
-/** The owner of a question and the call it is about: 64 hex digits each. */
+/** The key of a question: its owner and the call that it is about, 64 hex digits each. */
 export interface ChallengeKey {
   owner: string
   call: string
 }
 
-/** What callers have been asked to confirm, kept for as long as a token for it would be valid. */
+/** The questions to confirm that callers have been asked. Each is kept for as long as a token for it would be valid. */
 export interface Challenges {
   /**
-   * Stores a challenge. If an owner, or all owners together, have too many open challenges, those that expire first are
-   * forgotten.
+   * Stores a challenge. If an owner, or all owners together, have too many open challenges, the ones that expire first
+   * are forgotten.
    */
   put(key: ChallengeKey, boundTo: string, expiresAt: number): Promise<void>
   get(key: ChallengeKey): Promise<string | null>
@@ -67,10 +71,10 @@ export interface Challenges {
   removeAll(owner: ChallengeKey['owner']): Promise<number>
 }
 
-/** How an approval ended: its call was allowed to run, the call had changed, or its time ran out. */
+/** The way in which an approval ended: its call was allowed to run, the call had changed, or its time ran out. */
 export type ApprovalEnding = 'used' | 'void' | 'expired'
 
-/** A stored question to a person. Its contents are sealed, so the store cannot read them. */
+/** A stored question to a person. Its contents are sealed, so that the store cannot read them. */
 export interface ApprovalRow {
   id: string
   key: ChallengeKey
@@ -88,34 +92,34 @@ export interface ApprovalRow {
  */
 export interface Approvals {
   /**
-   * Opens a question about a call, unless one is already open. Of several attempts, in any number of processes, one
-   * opens the question, and all resolve with it. An earlier question about the same call is replaced if it has ended or
-   * expired, or if it is `instead`. The number of undecided questions is limited per owner and in total; beyond that,
-   * those that expire first are expired at once.
+   * Opens a question about a call, unless one is already open. Of several attempts, in any number of processes, only
+   * one opens the question, and all resolve with it. An earlier question about the same call is replaced if it has
+   * ended or expired, or if its id is `instead`. The number of undecided questions is limited per owner and in total;
+   * beyond the limit, the ones that expire first are ended immediately.
    */
   open(row: Pick<ApprovalRow, 'id' | 'key' | 'request' | 'expiresAt'>, instead?: string): Promise<ApprovalRow>
   get(id: string): Promise<ApprovalRow | null>
-  /** The latest question about the call. */
+  /** Returns the latest question about the call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
-   * The newest questions that are undecided and have neither ended nor expired, and the number of all of them; of one
-   * owner, or of all if `owner` is null.
+   * Returns the newest questions that are undecided and have neither ended nor expired, and the total number of such
+   * questions. They are those of one owner, or of all if `owner` is null.
    */
   waiting(owner: ChallengeKey['owner'] | null, limit: number): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
-   * Stores the first decision about an open question. Resolves, once it is on disk, with whether this decision was the
-   * first.
+   * Stores a decision about an open question if it is the first one. Resolves, when that is on disk, with true if it
+   * was.
    */
   decide(id: string, decision: string): Promise<boolean>
   /**
-   * Ends an approval. Of all calls for one id, in any number of processes, exactly one resolves with true, after that
-   * is on disk.
+   * Ends an approval. Of all calls for one id, in any number of processes, exactly one resolves with true, and only
+   * when the end is on disk.
    */
   end(id: string, ending: ApprovalEnding): Promise<boolean>
   /**
-   * Ends what has expired: undecided questions at once, decided ones an hour later, because a call that came in time
-   * may still be running. Resolves with the rows it ended, at most a hundred; each row is returned only once across all
-   * processes. Deletes rows that expired a day ago, and undecided ones that expired an hour ago.
+   * Ends approvals that have expired: undecided questions at once, decided ones an hour later, because a call that came
+   * in time may still be running. Resolves with the rows that it ended, at most a hundred; each row is returned only
+   * once across all processes. Deletes rows that expired a day ago, and undecided ones that expired an hour ago.
    */
   expire(): Promise<ApprovalRow[]>
   /** Forgets all approvals of one owner. Resolves with their number. */
@@ -126,23 +130,23 @@ export interface Approvals {
 export interface Notes {
   get(name: string): Promise<string | null>
   set(name: string, value: string): Promise<void>
-  /** Resolves with whether the note existed. */
+  /** Removes a note. Resolves with true if it existed. */
   remove(name: string): Promise<boolean>
   /**
-   * Writes `value` only if there is none yet; of several processes, one succeeds. Resolves with the value that is now
-   * stored.
+   * Writes `value` only if there is none yet; of several processes, only one succeeds. Resolves with the value that is
+   * now stored.
    */
   setOnce(name: string, value: string): Promise<string>
 }
 
-/** The caller of a request, and the limits for each such caller. */
+/** The caller of a request, and the limits that apply to each caller. */
 export interface AdmissionQuestion {
   owner: Owner
   /** Requests per minute; 0 means no limit. */
   perMinute: number
   /** Simultaneous requests; 0 means no limit. */
   atATime: number
-  /** False if the request is counted elsewhere and only needs a place. */
+  /** False if the request has already been counted elsewhere and only needs a place. */
   isCounted?: boolean
 }
 
@@ -168,7 +172,7 @@ export interface Admissions {
   readonly count: (limit: string, owner: Owner, perMinute: number, times: number) => Promise<void>
 }
 
-/** The connections to a database: how many exist, how many are free, and how many queries wait for one. */
+/** The connections to a database: how many exist and how many are free, and how many queries wait for one. */
 export interface StatePoolFigures {
   total: number
   idle: number
@@ -185,13 +189,13 @@ export interface State {
   readonly challenges: Challenges
   readonly approvals: Approvals
   readonly notes: Notes
-  /** Absent if only this process uses the state; it then counts by itself. */
+  /** Absent if only this process uses the state; in this case the process counts by itself. */
   readonly admissions?: Admissions
   /** Rejects if nothing can be written at the moment. */
   checkWritable(): Promise<void>
   /**
-   * Why the store cannot be used now, as far as that is known without a query. Absent for a file, which is simply
-   * queried.
+   * Returns the reason why the store cannot be used now, as far as it is known without a query. Absent for a file,
+   * which is simply queried.
    */
   readonly findProblem?: () => Error | null
   /** Present if the state is in a database with several connections. */

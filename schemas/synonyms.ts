@@ -1,7 +1,7 @@
 /**
- * Other names of arguments, used in answers, in other tools and by the PCE. A tool that has the argument on the left
- * accepts these names for it, unless that argument is given as well. If a name could stand for several of the tool's
- * arguments, it remains unknown.
+ * Other names of arguments that occur in answers, in other tools and in the PCE. A tool that has the argument on the
+ * left accepts these names for it, unless that argument is given as well. If a name could stand for several arguments
+ * of the tool, it remains unknown.
  */
 export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   app: ['app_name'],

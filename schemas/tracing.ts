@@ -1,6 +1,6 @@
 type Facts = Readonly<Record<string, string | number>>
 
-/** The trace that a message says it belongs to. */
+/** The trace to which a message says it belongs. */
 export interface TraceOrigin {
   traceparent: string
   tracestate?: string
@@ -27,14 +27,14 @@ export interface ServedRequest {
 }
 
 /**
- * Where the parts of the server create spans without knowing who collects them. Without tracing, they are not given
- * this object. Names and facts come from fixed sets: no arguments, people or hosts.
+ * The interface through which the parts of the server create spans without knowing who collects them. They do not get
+ * this object if there is no tracing. Names and facts come from fixed sets and contain no arguments, people or hosts.
  */
 export interface Tracing {
   /**
-   * Runs `work` in its own span, which ends with it, as an error if it rejects. `from` is the trace that the span
-   * belongs to if that is not the current one; the span is then linked with the current one (W3C Trace Context). An
-   * unreadable `from` counts as absent.
+   * Runs `work` in its own span, which ends when the work ends; if the work rejects, the span is marked as failed.
+   * `from` is the trace to which the span belongs if this is not the current one; the span is then linked with the
+   * current one (W3C Trace Context). An unreadable `from` counts as absent.
    */
   readonly span: <T>(name: string, facts: Facts, work: (span: OpenSpan) => Promise<T>, from?: TraceOrigin) => Promise<T>
   /** Opens a span for a request to a PCE, as part of the current trace. */
@@ -48,7 +48,7 @@ export interface Tracing {
     method: string,
     route: string | undefined,
   ) => ServedRequest
-  /** Sends the remaining spans, but does not wait long for that. Never rejects. */
+  /** Sends the remaining spans, but does not wait long for this. Never rejects. */
   readonly close: () => Promise<void>
 }
 

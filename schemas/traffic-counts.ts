@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { Count } from './common.js'
 
-/** How complete an answer about traffic is, in the same words in every tool (D4). */
+/** The facts about how complete an answer about traffic is, in the same words in every tool (D4). */
 export const TrafficCounts = {
   window: Type.Object(
     { start: Type.String(), end: Type.String() },
@@ -32,7 +32,7 @@ export const TrafficCounts = {
   }),
 }
 
-/** The sums in a row, wherever rows are shown. */
+/** The sums in a row, which are the same for all kinds of rows. */
 export const TrafficSums = {
   connections: Count('Sum of the connections of its rows'),
   bytes_in: Count('Into the destination'),

@@ -15,7 +15,10 @@ const include = (description: string) =>
   )
 const exclude = (description: string) =>
   Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description }))
-/** Port ranges and empty names are checked when the entries are read (parseTrafficServices). */
+/**
+ * Creates a filter by services. Port ranges and empty names are checked when the entries are read
+ * (parseTrafficServices).
+ */
 const services = (description: string) =>
   Type.Optional(
     Type.Array(
@@ -33,25 +36,25 @@ const services = (description: string) =>
     ),
   )
 
-/** A filter by what reported a flow; empty means all. */
+/** Creates a filter by the reporters of flows; an empty list means all. */
 const reporter = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
 
 /** The policy decisions to query. */
 export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIONS), { description: '[] means all' }))
 
-/** Lets queries that reach the PCE's row limit be split (D136). */
+/** The argument that allows queries which reach the PCE's row limit to be split (D136). */
 export const CompleteInput = {
   complete: Type.Optional(Type.Boolean({ description: 'Past the row limit' })),
 }
 
-/** How ends of flows can be named; the tool that describes it in full is the one that the others refer to. */
+/** The ways to name ends of flows. Only one tool contains this full description, and the others refer to it. */
 export const FILTER_FORMS =
   'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists are ORed blocks'
 
 /**
- * Arguments of every tool that runs a traffic query defined by its caller (T6, T7). `forms` describes the forms of
- * references.
+ * Returns the arguments of every tool that runs a traffic query defined by its caller (T6, T7). `forms` describes the
+ * forms of references.
  */
 export const trafficInput = (forms: string) => ({
   include_sources: include(forms),

@@ -1,7 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { DryRunOutput } from './dry-run.js'
 
-/** Fields that the PCE dropped or changed, found by reading the object back. */
+/** Fields that the PCE dropped or changed, which are found by reading the object back. */
 export const DifferencesOut = Type.Optional(
   Type.Array(
     Type.Object({
@@ -14,8 +14,8 @@ export const DifferencesOut = Type.Optional(
 )
 
 /**
- * What every tool that changes one object returns, in addition to the object with its href, in its current state or the
- * state after the dry run's change.
+ * The output of every tool that changes one object. In addition, such a tool returns the object with its href, in its
+ * current state or the state after the dry run's change.
  */
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),
@@ -26,7 +26,7 @@ export const UpdateOutput = {
   ...DryRunOutput,
 }
 
-/** What a dry run says about a change of enforcement mode (D78). */
+/** The information in a dry run about a change of enforcement mode (D78). */
 export const EffectOut = Type.Optional(
   Type.Unsafe<object>({
     type: 'object',
@@ -34,7 +34,7 @@ export const EffectOut = Type.Optional(
   }),
 )
 
-/** What every tool that deletes one object returns. */
+/** The output of every tool that deletes one object. */
 export const DeleteOutput = {
   message: UpdateOutput.message,
   href: Type.Optional(Type.String()),

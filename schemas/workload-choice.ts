@@ -1,9 +1,9 @@
 import { Type } from '@sinclair/typebox'
 
-/** Maximum number of workloads that can be named one by one, since each is looked up. */
+/** Maximum number of workloads that can be named individually, since each is looked up. */
 export const MOST_NAMED_WORKLOADS = 100
 
-/** Selects workloads: those of an application, or a list. */
+/** Arguments that select workloads: those of an application, or a list. */
 export const WorkloadChoiceInput = {
   app_name: Type.Optional(Type.String({ minLength: 1, description: 'app label; with env_name, all its workloads' })),
   env_name: Type.Optional(Type.String({ minLength: 1, description: 'env label' })),

@@ -4,7 +4,9 @@ import { LabelsFilter } from './label-reference.js'
 import { ENFORCEMENT_MODES } from './pce/enforcement-modes.js'
 import { ExactInput, Part } from './search-filters.js'
 
-/** Selects workloads by filters, for get-workloads and for the tools that change or assess a selection. */
+/**
+ * Arguments that select workloads by filters, for get-workloads and for the tools that change or assess a selection.
+ */
 export const WorkloadSelection = {
   name: Part(),
   hostname: Part(),
@@ -18,6 +20,6 @@ export const WorkloadSelection = {
 }
 export type WorkloadSelection = Static<TObject<typeof WorkloadSelection>>
 
-/** A list of label keys. */
+/** Creates the schema of a list of label keys. */
 export const LabelKeys = (description: string) =>
   Type.Optional(Type.Array(Type.String({ minLength: 1 }), { maxItems: 20, description }))

@@ -32,6 +32,6 @@ const LabelObject = Type.Object(
   { additionalProperties: false },
 )
 
-/** Labels to assign to a workload, or to the workloads of a profile. */
+/** Creates the schema of labels to assign to a workload, or to the workloads of a profile. */
 export const WorkloadLabelsInput = (description: string) =>
   Type.Optional(Type.Array(Type.Union([Type.String(), LabelObject]), { maxItems: 50, description }))

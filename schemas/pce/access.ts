@@ -28,7 +28,7 @@ export const AccessRestriction = Type.Object({
 })
 export type AccessRestriction = Read<typeof AccessRestriction>
 
-/** A user or group that permissions can be given to. */
+/** A user or group to which permissions can be given. */
 export const AuthSecurityPrincipal = Type.Object({
   ...OBJECT_FIELDS,
   type: OneOf('user', 'group', 'service_account'),
@@ -39,12 +39,12 @@ export const AuthSecurityPrincipal = Type.Object({
 })
 export type AuthSecurityPrincipal = Read<typeof AuthSecurityPrincipal>
 
-/** What a permission is limited to; an empty list means everything. */
+/** The limits of a permission; an empty list means that it is not limited. */
 export const PermissionScope = Type.Array(
   Type.Object({ label: Type.Optional(LabelRef), label_group: Type.Optional(LabelGroupRef) }),
 )
 
-/** Gives one principal a role within a scope. */
+/** A permission, which gives one principal a role within a scope. */
 export const Permission = Type.Object({
   ...OBJECT_FIELDS,
   role: Reference,
@@ -53,7 +53,7 @@ export const Permission = Type.Object({
 })
 export type Permission = Read<typeof Permission>
 
-/** A role. It has only an href, which ends in the role's name. */
+/** A role. It has only an href, which ends with the role's name. */
 export const Role = Type.Object(OBJECT_FIELDS)
 export type Role = Read<typeof Role>
 
@@ -93,7 +93,7 @@ export const ServiceAccount = Type.Object({
 })
 export type ServiceAccount = Read<typeof ServiceAccount>
 
-/** A person. A caller who may not see everything gets only href, display_name and permissions. */
+/** A person. Callers who may not see everything get only href, display_name and permissions. */
 export const User = Type.Object({
   ...OBJECT_FIELDS,
   id: MaybeNumber,
@@ -121,14 +121,14 @@ const KEY_FIELDS = {
   description: MaybeText,
 }
 
-/** An API key in the list of its owner; no list contains secrets. */
+/** An API key in the list of its owner's keys; no list contains secrets. */
 export const UserApiKey = Type.Object({ ...KEY_FIELDS, name: Type.String(), created_at: Type.String() })
 export type UserApiKey = Read<typeof UserApiKey>
 
-/** An API key in the organisation's list, with the account it belongs to. */
+/** An API key in the organisation's list, with the account to which it belongs. */
 export const OrgApiKey = Type.Object({
   ...KEY_FIELDS,
-  /** Keys of service accounts have no name. */
+  /** The name; keys of service accounts have none. */
   name: Maybe(Type.String()),
   state: Type.Optional(Type.String()),
   expires_in_seconds: MaybeNumber,
@@ -149,7 +149,7 @@ export const OrgApiKey = Type.Object({
 })
 export type OrgApiKey = Read<typeof OrgApiKey>
 
-/** A new API key. Its secret is returned here and never again. */
+/** A new API key. Its secret is returned only at this moment and never again. */
 export const CreatedApiKey = Type.Object({
   key_id: Type.String(),
   auth_username: Type.String(),
@@ -161,8 +161,8 @@ export const CreatedApiKey = Type.Object({
 export type CreatedApiKey = Read<typeof CreatedApiKey>
 
 /**
- * A logged-in user: `auth_username` and `session_token` serve as Basic credentials until the session has been idle too
- * long.
+ * A logged-in user: `auth_username` and `session_token` serve as Basic credentials until the session has been idle for
+ * too long.
  */
 export const LoginSession = Type.Object({
   href: Type.Optional(Type.String()),
@@ -180,7 +180,7 @@ export const LoginSession = Type.Object({
 export type LoginSession = Read<typeof LoginSession>
 
 const AUTHORS = { created_by: Maybe(Author), updated_by: Maybe(Author) }
-/** How users of this PCE log in. */
+/** The way in which users of this PCE log in. */
 export const AuthenticationSettings = Type.Object({ ...AUDIT_FIELDS, authentication_type: Type.String() })
 export type AuthenticationSettings = Read<typeof AuthenticationSettings>
 
@@ -227,7 +227,7 @@ export const SamlConfig = Type.Object({
 })
 export type SamlConfig = Read<typeof SamlConfig>
 
-/** The rules for passwords of local users, and for how long they are valid. */
+/** The rules for passwords of local users, including how long passwords are valid. */
 export const PasswordPolicy = Type.Object({
   ...AUDIT_FIELDS,
   updated_by: Maybe(Author),

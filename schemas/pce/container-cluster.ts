@@ -46,13 +46,16 @@ export type ContainerCluster = Read<typeof ContainerCluster>
 
 const ProfileLabelValue = Type.Object({ href: Type.String(), value: Type.Optional(Type.String()) })
 
-/** How the workloads of a namespace are managed and labelled. The default profile has no namespace (P24). */
+/**
+ * The settings that decide how the workloads of a namespace are managed and labelled. The default profile has no
+ * namespace (P24).
+ */
 export const ContainerWorkloadProfile = Type.Object({
   ...OBJECT_FIELDS,
   name: MaybeText,
   namespace: MaybeText,
   description: MaybeText,
-  /** For each label key, the label that is assigned, or the labels that the workload may choose from. */
+  /** For each label key, the label that is assigned, or the labels from which the workload may choose. */
   labels: MaybeList(
     Type.Union([
       Type.Object({ key: Type.String(), assignment: ProfileLabelValue }),
@@ -67,7 +70,7 @@ export const ContainerWorkloadProfile = Type.Object({
 })
 export type ContainerWorkloadProfile = Read<typeof ContainerWorkloadProfile>
 
-/** How many pods of a workload have adopted its policy. */
+/** The number of pods of a workload that have adopted its policy. */
 export const Convergence = Type.Object({
   total_pods_count: MaybeNumber,
   success_pods_count: MaybeNumber,

@@ -1,9 +1,9 @@
 /**
- * What the enforcement modes of a workload are and mean (P50, P52): the one table from which types, lists and questions
- * follow, so that the compiler finds every place that has to deal with a new mode.
+ * The facts about an enforcement mode of a workload (P50, P52). All types, lists and questions about modes are derived
+ * from the one table of these facts, so that the compiler finds every place that has to deal with a new mode.
  */
 interface ModeFacts {
-  /** How much the mode drops. A mode drops everything that the modes with lower numbers drop. */
+  /** Rank of how much the mode drops. A mode drops everything that the modes with lower numbers drop. */
   drops: number
   /** True if the PCE reports a flow as allowed in this mode only if an allow rule permits it. */
   allowsByRule: boolean
@@ -30,10 +30,10 @@ const TABLE = {
   full: { drops: 2, allowsByRule: true, meaning: 'full blocks whatever no rule allows, in and out.' },
 } as const satisfies Record<string, ModeFacts>
 
-/** What a VEN does with traffic. */
+/** The enforcement mode of a workload: what its VEN does with traffic. */
 export type EnforcementMode = keyof typeof TABLE
 
-/** The mode of an end of a connection: `none` if it has no VEN of this PCE, `unknown` if the PCE does not tell. */
+/** The mode of an end of a connection: `none` if it has no VEN of this PCE, `unknown` if the PCE does not say. */
 export type EndMode = EnforcementMode | 'none' | 'unknown'
 
 const FACTS: Readonly<Record<EnforcementMode, ModeFacts>> = TABLE

@@ -12,7 +12,7 @@ import {
   type Read,
 } from './reference.js'
 
-/** Who caused the event: usually one field, for a VEN both `agent` and `ven` (P26). */
+/** The actor who caused the event. There is usually one field, but both `agent` and `ven` for a VEN (P26). */
 const EventActor = Type.Object({
   user: Maybe(Type.Object({ href: MaybeText, username: MaybeText })),
   agent: Maybe(Type.Object({ href: MaybeText, hostname: MaybeText })),
@@ -35,9 +35,9 @@ const EventAction = Type.Object({
 
 const ResourceChange = Type.Object({
   uuid: MaybeText,
-  /** A single field, named after the object's kind, that contains the object. */
+  /** An object with a single field, which is named after the kind of the changed object and contains that object. */
   resource: Maybe(AnyFields),
-  /** The changed fields: `{before, after}`, and `{created, deleted, updated}` for lists (P26). */
+  /** The changed fields, each as `{before, after}`, or as `{created, deleted, updated}` for lists (P26). */
   changes: Maybe(AnyFields),
   change_type: MaybeText,
 })
@@ -97,7 +97,7 @@ export const SyslogDestination = Type.Object({
 })
 export type SyslogDestination = Read<typeof SyslogDestination>
 
-/** Which flows are dropped or merged before they are stored. */
+/** The settings that decide which flows are dropped or merged before they are stored. */
 export const TrafficCollectorSetting = Type.Object({
   ...OBJECT_FIELDS,
   transmission: Type.String(),

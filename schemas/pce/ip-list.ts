@@ -10,7 +10,7 @@ export const IpRange = Type.Object({
 })
 export type IpRange = Static<typeof IpRange>
 
-/** Addresses and domain names outside the workloads (P17). */
+/** A list of addresses and domain names that do not belong to workloads (P17). */
 export const IpList = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,

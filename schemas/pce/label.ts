@@ -36,7 +36,7 @@ export const Label = Type.Object({
   key: Type.String(),
   value: Type.String(),
   deleted: MaybeFlag,
-  /** The kinds of objects that use it; returned only on request. */
+  /** The kinds of objects that use the label; returned only on request. */
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type Label = Read<typeof Label>
@@ -64,13 +64,13 @@ export const LabelGroup = Type.Object({
   description: MaybeText,
   labels: MaybeList(LabelRef),
   sub_groups: MaybeList(Type.Object({ href: Type.String(), name: Type.String() })),
-  /** The kinds of objects that use it; returned only on request. */
+  /** The kinds of objects that use the label group; returned only on request. */
   usage: Type.Optional(Type.Record(Type.String(), Type.Boolean())),
 })
 export type LabelGroup = Read<typeof LabelGroup>
 
 const PortRange = Type.Object({ port: MaybeNumber, to_port: MaybeNumber, proto: MaybeNumber })
-/** A comparison of one property, or several comparisons joined by and, or, not. */
+/** A comparison of one property, or several comparisons combined with and, or, not. */
 export const LabelRuleExpression = Type.Recursive(
   (Self) =>
     Type.Union([
@@ -88,12 +88,14 @@ export const LabelRuleExpression = Type.Recursive(
 )
 export type LabelRuleExpression = Static<typeof LabelRuleExpression>
 
-/** Assigns labels to workloads that match an expression. Several rules are evaluated in their order (P28). */
+/**
+ * A rule that assigns labels to workloads that match an expression. Several rules are evaluated in their order (P28).
+ */
 export const LabelMappingRule = Type.Object({
   ...OBJECT_FIELDS,
   enabled: MaybeFlag,
   expression: LabelRuleExpression,
-  /** Labels by href, or by key and value; the latter creates a missing label. */
+  /** Labels by href, or by key and value. With key and value, a missing label is created. */
   label_assignments: List(
     Type.Object({
       label: Type.Union([Reference, Type.Object({ key: MaybeText, value: MaybeText })]),
@@ -103,12 +105,14 @@ export const LabelMappingRule = Type.Object({
 })
 export type LabelMappingRule = Read<typeof LabelMappingRule>
 
-/** A run of label mapping rules: a job that finds the labels which the rules give, and assigns them on request. */
+/**
+ * A run of label mapping rules: a job that finds the labels which the rules would assign, and assigns them on request.
+ */
 export const LabelMappingRun = Type.Object({
   href: Type.String(),
   status: Type.String(),
   progress_percent: MaybeNumber,
-  /** Where the result is; absent until the job has one. */
+  /** The place of the result; absent until the job has one. */
   result: MaybeText,
   created_at: Type.Optional(Type.String()),
   created_by: Maybe(Reference),
@@ -123,7 +127,7 @@ export const LabelMappingRun = Type.Object({
 })
 export type LabelMappingRun = Read<typeof LabelMappingRun>
 
-/** What to run; an absent list means all. */
+/** The workloads and rules of a run; an absent list means all. */
 export interface LabelMappingRunRequest {
   workloads?: readonly Reference[]
   rules?: readonly Reference[]

@@ -86,13 +86,13 @@ export const NetworkEnforcementNode = Type.Object({
 })
 export type NetworkEnforcementNode = Read<typeof NetworkEnforcementNode>
 
-/** The devices to make instructions for: a list, or all devices of the organisation. */
+/** The devices for which instructions are to be created: a list, or all devices of the organisation. */
 export interface EnforcementTargets {
   network_devices?: readonly Reference[]
   all_devices?: boolean
 }
 
-/** Which instructions have been applied to a device (P55). */
+/** The instructions that have been applied to a device (P55). */
 export interface AppliedInstructions {
   /** The device's `enforcement_instructions_data_href`. */
   enforcement_instructions_data_href?: string

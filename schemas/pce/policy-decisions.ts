@@ -1,15 +1,20 @@
 /**
- * What the policy decisions of the PCE are and mean (P25, P52): the one table from which types, lists, orders and parsers
- * follow, so that the compiler finds every place that has to deal with a new decision.
+ * The facts about a policy decision of the PCE (P25, P52). All types, lists, orders and parsers of decisions are
+ * derived from the one table of these facts, so that the compiler finds every place that has to deal with a new
+ * decision.
  */
 interface DecisionFacts {
-  /** How much the decision stops, from mildest to strictest; null if nobody decided. */
+  /** Rank of how much the decision stops, from mildest to strictest; null if the decision is not known. */
   strictness: number | null
-  /** Why the traffic passes today: policy allows it, or nobody enforces policy yet. */
+  /**
+   * The reason why the traffic passes today: policy allows it, or nobody enforces policy yet. `no` if it does not pass.
+   */
   passes: 'allowed' | 'unenforced' | 'no'
   /** Explains the decision to people. */
   meaning: string
-  /** A draft decision that names its cause: the whole word, or its beginning if that ends with `_`. */
+  /**
+   * The draft decision that also names its cause: the whole word, or the beginning of the word if this ends with `_`.
+   */
   longForm: string | null
 }
 
@@ -42,7 +47,7 @@ const TABLE = {
 
 export type PolicyDecision = keyof typeof TABLE
 
-/** A decision that somebody made. */
+/** A known decision: any decision except `unknown`. */
 export type JudgedDecision = {
   [Word in PolicyDecision]: (typeof TABLE)[Word]['strictness'] extends null ? never : Word
 }[PolicyDecision]
@@ -52,7 +57,7 @@ const FACTS: Readonly<Record<PolicyDecision, DecisionFacts>> = TABLE
 /** All decisions, in the order in which they are shown. */
 export const POLICY_DECISIONS = Object.keys(TABLE) as PolicyDecision[] as [PolicyDecision, ...PolicyDecision[]]
 
-/** The decisions that somebody made, from mildest to strictest. */
+/** The known decisions (all except `unknown`), from mildest to strictest. */
 export const JUDGED_DECISIONS: readonly JudgedDecision[] = POLICY_DECISIONS.filter(isJudged).sort(
   (one, other) => TABLE[one].strictness - TABLE[other].strictness,
 )
@@ -65,29 +70,32 @@ export function mapDecisions<Value>(valueOf: (word: PolicyDecision) => Value): R
   return Object.fromEntries(POLICY_DECISIONS.map((word) => [word, valueOf(word)])) as Record<PolicyDecision, Value>
 }
 
-/** True if the word is a decision in its short form. */
+/** Returns true if the word is a decision in its short form. */
 export function isDecision(word: string): word is PolicyDecision {
   return Object.hasOwn(TABLE, word)
 }
 
-/** True if somebody made this decision. */
+/** Returns true if the decision is known, that is, not `unknown`. */
 export function isJudged(word: PolicyDecision): word is JudgedDecision {
   return FACTS[word].strictness !== null
 }
 
-/** True if policy blocks, or would block, traffic with this decision. */
+/** Returns true if policy blocks, or would block, traffic with this decision. */
 export function isStopped(word: PolicyDecision): boolean {
   return (FACTS[word].strictness ?? 0) > 0
 }
 
-/** True if traffic with this decision passes only because nobody enforces policy yet, or nobody decided. */
+/**
+ * Returns true if traffic with this decision passes only because nobody enforces policy yet, or because there was no
+ * decision.
+ */
 export function passesUnenforced(word: string): boolean {
   return isDecision(word) && FACTS[word].passes === 'unenforced'
 }
 
 /**
- * Reads a decision of the PCE, active or draft. Draft decisions may also name their cause, which is dropped here (P25).
- * Words that are not recognised are `unknown`.
+ * Reads a decision of the PCE, active or draft. Draft decisions may also name their cause, which is omitted here (P25).
+ * Words that are not recognised become `unknown`.
  */
 export function readDecision(word: string | null): PolicyDecision {
   return (

@@ -16,7 +16,7 @@ import {
 import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from './words.js'
 import { Scopes, Rule, DenyRule } from './rule-set.js'
 
-/** An object with one field for each of those types. */
+/** Creates an object with one field for each type of a change subset. */
 const byType = <T>(value: T) =>
   Object.fromEntries(CHANGE_SUBSET_TYPES.map((type) => [type, value])) as Record<ChangeSubsetType, T>
 
@@ -51,7 +51,7 @@ export type TypedPendingChange = Static<typeof TypedPendingChange>
 export const PolicyVersion = Type.Object({
   ...OBJECT_FIELDS,
   version: Type.Integer(),
-  /** May be null or 0 at first, because the PCE computes it only after answering. */
+  /** Number of affected workloads. It may be null or 0 at first, because the PCE computes it only after answering. */
   workloads_affected: Maybe(Type.Integer()),
   commit_message: MaybeText,
   /** Number of active objects after the provisioning, by type. */
@@ -66,14 +66,14 @@ export const PolicyDependency = Type.Object({
 })
 export type PolicyDependency = Static<typeof PolicyDependency>
 
-/** How much a set of changes would affect. */
+/** The number of objects that a set of changes would affect. */
 export const PolicyImpact = Type.Object({
   num_sets: Type.Integer(),
   num_virtual_servers: MaybeNumber,
   num_managed_workloads: Type.Integer(),
   num_container_workloads: MaybeNumber,
   num_unmanaged_workloads: Type.Integer(),
-  /** The counts are approximate because there are very many changes. */
+  /** True if the counts are approximate because there are very many changes. */
   all_workloads_optimization: MaybeFlag,
 })
 export type PolicyImpact = Static<typeof PolicyImpact>
@@ -90,7 +90,7 @@ export const ModifiedPolicyObject = Type.Object({
 })
 export type ModifiedPolicyObject = Read<typeof ModifiedPolicyObject>
 
-/** The rule set of a rule that is returned on its own. */
+/** The rule set to which a rule belongs that is returned without its rule set. */
 const RuleSetSummary = Type.Object({
   href: Type.String(),
   name: Type.Optional(Type.String()),
@@ -117,7 +117,7 @@ export type PolicyCheck = Read<typeof PolicyCheck>
 export const SEARCH_RULE_TYPES = ['sec_rules', 'deny_rules', 'override_deny_rules', 'ip_tables_rules'] as const
 export type SearchRuleType = (typeof SEARCH_RULE_TYPES)[number]
 
-/** A rule that a search found. It may be of any type, so only the fields that all rules have are described. */
+/** A rule found by a search. It may be of any type, so only the fields that all rules have are described. */
 export const FoundRule = Type.Object({
   ...VERSIONED_FIELDS,
   rule_type: OneOf(...SEARCH_RULE_TYPES),
@@ -127,7 +127,7 @@ export const FoundRule = Type.Object({
 })
 export type FoundRule = Read<typeof FoundRule>
 
-/** Criteria of a rule search, all of which a rule must meet (P27). */
+/** Criteria of a rule search. A rule is found if it meets all of them (P27). */
 export interface RuleSearchQuery {
   enabled?: boolean
   description?: string
@@ -140,7 +140,7 @@ export interface RuleSearchQuery {
   machine_auth?: boolean
   stateless?: boolean
   update_type?: 'create' | 'update' | 'delete'
-  /** Also find rules that include an actor through a label, a group or a network. */
+  /** If true, rules are also found that include an actor through a label, a group or a network. */
   resolve_actors?: boolean
   rule_types?: readonly SearchRuleType[]
   [field: string]: unknown

@@ -11,7 +11,7 @@ import { Nullable } from '../common.js'
  * - limits for writes (lengths, ranges) are not repeated, because an answer is not refused for its values.
  */
 
-/** `{href}`: how the PCE points from one object to another. */
+/** `{href}`: the form in which the PCE refers from one object to another. */
 export const Reference = Type.Object({ href: Type.String() })
 export type Reference = Static<typeof Reference>
 
@@ -28,8 +28,8 @@ export const List = <T extends TSchema>(items: T) => Nullable(Type.Array(items))
 export const MaybeList = <T extends TSchema>(items: T) => Maybe(Type.Array(items))
 
 /**
- * One of these words. It is a union of constants, because TypeBox's own validation does not support JSON Schema's
- * `enum`.
+ * Creates the schema of a text that must be one of these words. It is a union of constants, because TypeBox's own
+ * validation does not support JSON Schema's `enum`.
  */
 export const OneOf = <const T extends readonly string[]>(...values: T) =>
   Type.Unsafe<T[number]>(Type.Union(values.map((value) => Type.Literal(value))))
@@ -47,13 +47,13 @@ export const AUDIT_FIELDS = {
 export const OBJECT_FIELDS = {
   href: Type.String(),
   ...AUDIT_FIELDS,
-  /** What the caller may do: write, provision, delete. */
+  /** The actions that the caller may perform: write, provision, delete. */
   caps: MaybeList(Type.String()),
 }
 
 export const UpdateType = OneOf('create', 'update', 'delete')
 
-/** Fields of versioned objects: the pending change, or null. */
+/** Fields of versioned objects, including the pending change, or null if there is none. */
 export const VERSIONED_FIELDS = {
   ...OBJECT_FIELDS,
   update_type: Maybe(UpdateType),
@@ -61,11 +61,12 @@ export const VERSIONED_FIELDS = {
   deleted_by: Maybe(Reference),
 }
 
-/** The object's key in another system; the pair is unique within a kind. */
+/** The object's key in another system; the combination of both fields is unique within a kind. */
 export const EXTERNAL_FIELDS = { external_data_set: MaybeText, external_data_reference: MaybeText }
 
 /**
- * The fields that objects of nearly all kinds have; events and authentication settings name their authors differently.
+ * The fields that objects of nearly all kinds have; only events and authentication settings have other fields for their
+ * authors.
  */
 export const PceObject = Type.Object(OBJECT_FIELDS)
 export type PceObject = Read<typeof PceObject>
@@ -73,5 +74,5 @@ export type PceObject = Read<typeof PceObject>
 export const VersionedObject = Type.Object(VERSIONED_FIELDS)
 export type VersionedObject = Read<typeof VersionedObject>
 
-/** How authors are named if they are people or services without an object of their own. */
+/** The name of an author that is a person or a service and has no object of its own. */
 export const Author = Type.Object({ username: MaybeText })

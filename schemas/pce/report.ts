@@ -16,7 +16,7 @@ const TimeRange = Type.Union([
   Type.Object({ last_num_days: Type.Integer() }),
 ])
 
-/** The parameters of a report; which of them it has depends on its template. */
+/** The parameters of a report. The template decides which of them the report has. */
 const ReportParameters = Type.Object({
   report_time_range: Type.Optional(TimeRange),
   app_groups: MaybeList(Type.Array(Type.Object({ label: Reference }))),
@@ -27,7 +27,7 @@ const ReportParameters = Type.Object({
 
 const TemplateRef = Type.Object({ href: Type.String(), name: Type.Optional(Type.String()) })
 
-/** A type of report; the last segment of its href is the type. */
+/** A type of report. The last segment of its href is the type. */
 export const ReportTemplate = Type.Object({
   ...OBJECT_FIELDS,
   name: Type.String(),

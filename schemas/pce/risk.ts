@@ -72,11 +72,11 @@ export const AppGroupRisk = Type.Object({
 })
 export type AppGroupRisk = Read<typeof AppGroupRisk>
 
-/** What puts a workload or an application group at risk. No source describes the fields of the details. */
+/** The facts that put a workload or an application group at risk. No source describes the fields of the details. */
 export const RiskDetails = Type.Object({ risk_details: Maybe(AnyFields) })
 export type RiskDetails = Read<typeof RiskDetails>
 
-/** How many detected core services of one type are recommended, accepted and rejected. */
+/** The numbers of recommended, accepted and rejected core services of one type. */
 export const CoreServicesSummary = Type.Object({
   href: Type.Optional(Type.String()),
   core_service_type: Type.Unknown(),
@@ -86,7 +86,10 @@ export const CoreServicesSummary = Type.Object({
 })
 export type CoreServicesSummary = Read<typeof CoreServicesSummary>
 
-/** Application groups with their sizes. It is a single object without an href, known only from other clients (P28). */
+/**
+ * Application groups with their sizes. The summary is a single object without an href and is known only from other
+ * clients (P28).
+ */
 export const AppGroupSummary = Type.Object({
   nodes: MaybeList(AnyFields),
   labels: Maybe(AnyFields),
@@ -113,7 +116,7 @@ export const CoreServiceType = Type.Object({
 })
 export type CoreServiceType = Read<typeof CoreServiceType>
 
-/** A workload or address that appears to be such a core service. */
+/** A workload or address that appears to be such an infrastructure service. */
 export const DetectedCoreService = Type.Object({
   ...OBJECT_FIELDS,
   ip_address: Type.String(),

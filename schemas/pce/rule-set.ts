@@ -19,7 +19,7 @@ export const ScopeEntry = Type.Object({
 })
 export type ScopeEntry = Static<typeof ScopeEntry>
 
-/** Entries of an inner list are ANDed, the inner lists are ORed; `[[]]` means everything. */
+/** The scopes of a rule set. Entries of an inner list are ANDed, the inner lists are ORed; `[[]]` means everything. */
 export const Scopes = Type.Array(Type.Array(ScopeEntry))
 
 /**
@@ -30,7 +30,7 @@ export const Actor = Type.Object({
   actors: Type.Optional(OneOf('ams', 'container_host')),
   label: Type.Optional(LabelRef),
   label_group: Type.Optional(LabelGroupRef),
-  /** All labels of a dimension; newer releases only. */
+  /** Stands for all labels of a dimension; newer releases only. */
   label_dimension: Type.Optional(Type.String()),
   ip_list: Type.Optional(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()) })),
   workload: Type.Optional(Type.Object({ href: Type.String(), name: MaybeText, hostname: MaybeText })),
@@ -40,7 +40,7 @@ export const Actor = Type.Object({
 })
 export type Actor = Static<typeof Actor>
 
-/** A service by href, a TCP or UDP port (range), or a type and code of ICMP. */
+/** A service by href, a TCP or UDP port (range), or an ICMP type and code. */
 export const IngressService = Type.Union([
   Reference,
   Type.Object({
@@ -53,7 +53,7 @@ export const IngressService = Type.Union([
 ])
 export type IngressService = Static<typeof IngressService>
 
-/** Fields that enforcement boundaries and all rules have in common. */
+/** Fields that all rules and enforcement boundaries have in common. */
 export const RULE_SIDES = {
   providers: Type.Array(Actor),
   consumers: Type.Array(Actor),
@@ -70,9 +70,9 @@ const RULE_FIELDS = {
   egress_services: MaybeList(Reference),
   unscoped_consumers: MaybeFlag,
   network_type: Type.Optional(NetworkType),
-  /** Whether the VEN logs the connections; it does not narrow the rule. */
+  /** True if the VEN logs the connections; this does not narrow the rule. */
   log_flow: MaybeFlag,
-  /** Only in release 26 and later; the same applies to the next field. */
+  /** Exists only in release 26 and later, like the next field. */
   all_ips_except_for_in_consumers: MaybeFlag,
   all_ips_except_for_in_providers: MaybeFlag,
 }
@@ -118,7 +118,7 @@ export const IpTablesRule = Type.Object({
 })
 export type IpTablesRule = Read<typeof IpTablesRule>
 
-/** A set of rules and the scopes they apply to (P19). */
+/** A set of rules and the scopes to which they apply (P19). */
 export const RuleSet = Type.Object({
   ...VERSIONED_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -133,7 +133,7 @@ export const RuleSet = Type.Object({
 })
 export type RuleSet = Read<typeof RuleSet>
 
-/** Traffic that is blocked unless a rule allows it; superseded by deny rules (P22). */
+/** A boundary: traffic is blocked unless a rule allows it. Deny rules supersede boundaries (P22). */
 export const EnforcementBoundary = Type.Object({
   ...VERSIONED_FIELDS,
   ...RULE_SIDES,

@@ -15,7 +15,10 @@ import {
 } from './reference.js'
 import { Scopes } from './rule-set.js'
 
-/** Fields of single objects. Since these live at their collection's path, some releases leave their href out. */
+/**
+ * Fields of kinds that are a single object. Since such an object has the path of its collection, some releases leave
+ * its href out.
+ */
 const SINGLE_FIELDS = { href: Type.Optional(Type.String()), ...AUDIT_FIELDS, caps: MaybeList(Type.String()) }
 
 const Weekday = OneOf('sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday')
@@ -37,7 +40,7 @@ export const OrgSettings = Type.Object({
     }),
   ),
   max_explorer_query_timespan_days: MaybeNumber,
-  /** -1 means never. */
+  /** Maximum lifetime of API keys; -1 means that they never expire. */
   max_api_key_expiration_in_seconds: MaybeNumber,
   expired_api_keys_retention_in_seconds: MaybeNumber,
   advanced_ruleset_display: MaybeFlag,
@@ -48,7 +51,7 @@ export const OrgSettings = Type.Object({
 })
 export type OrgSettings = Read<typeof OrgSettings>
 
-/** Which events are kept, for how long, and in which format they are exported. */
+/** The settings for events: which are kept, for how long, and in which format they are exported. */
 export const EventSettings = Type.Object({
   ...SINGLE_FIELDS,
   audit_event_retention_seconds: Type.Integer(),
@@ -67,7 +70,7 @@ export type ReportSettings = Read<typeof ReportSettings>
 const SCOPED = { scope: List(Reference), ven_type: Maybe(OneOf('server', 'endpoint')) }
 const TimeoutByScope = Type.Object({ ...SCOPED, value: Type.Integer() })
 
-/** How long a silent VEN counts as online, by scope; -1 means for ever. */
+/** The time for which a silent VEN counts as online, by scope; -1 means for ever. */
 export const WorkloadSettings = Type.Object({
   ...SINGLE_FIELDS,
   workload_disconnected_timeout_seconds: List(TimeoutByScope),
@@ -77,7 +80,7 @@ export const WorkloadSettings = Type.Object({
 })
 export type WorkloadSettings = Read<typeof WorkloadSettings>
 
-/** Proxies whose statement of a caller's address is trusted. */
+/** The proxies that the PCE trusts to state the caller's address. */
 export const TrustedProxyIps = Type.Object({
   ...SINGLE_FIELDS,
   max_trusted_proxy_ips_per_region: Type.Integer(),

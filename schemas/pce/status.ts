@@ -13,11 +13,14 @@ export const ProductVersion = Type.Object({
 })
 export type ProductVersion = Read<typeof ProductVersion>
 
-/** Created by the client, because the PCE answers with a status and no body. */
+/** The availability of a node. The client creates this object, because the PCE answers with a status and no body. */
 export const NodeAvailability = Type.Object({ available: Type.Boolean() })
 export type NodeAvailability = Read<typeof NodeAvailability>
 
-/** Created by the client, because the PCE answers with a status and no body. */
+/**
+ * The role of a PCE in its supercluster. The client creates this object, because the PCE answers with a status and no
+ * body.
+ */
 export const SuperclusterLeader = Type.Object({ leader: Type.Boolean() })
 export type SuperclusterLeader = Read<typeof SuperclusterLeader>
 
@@ -30,7 +33,7 @@ export const Job = Type.Object({
   requested_at: MaybeText,
   requested_by: Maybe(Reference),
   terminated_at: MaybeText,
-  /** Where the data is once the job is done; `{}` until then, the reason if it failed. */
+  /** The place of the data when the job is done; `{}` before, and the reason if the job failed. */
   result: Maybe(Type.Object({ href: Type.Optional(Type.String()), message: Type.Optional(Type.String()) })),
 })
 export type Job = Read<typeof Job>

@@ -19,7 +19,7 @@ export const TrafficSelector = Type.Object({
   label_group: Type.Optional(Reference),
   workload: Type.Optional(Reference),
   ip_list: Type.Optional(Reference),
-  /** A plain string; the PCE answers 406 to an object (P25). */
+  /** An address as a plain string; the PCE answers 406 to an object (P25). */
   ip_address: Type.Optional(Type.String()),
   actors: Type.Optional(OneOf('ams')),
   fqdn: Type.Optional(Type.String()),
@@ -30,8 +30,8 @@ export const TrafficSelector = Type.Object({
 export type TrafficSelector = Static<typeof TrafficSelector>
 
 /**
- * The filter for one side. `include`: entries of an inner list are ANDed, the inner lists are ORed, `[[]]` means
- * anything. `exclude`: any match excludes.
+ * The filter for one side. In `include`, entries of an inner list are ANDed, the inner lists are ORed, and `[[]]` means
+ * anything. In `exclude`, a match of any entry excludes the flow.
  */
 const TrafficSide = Type.Object({
   include: Type.Array(Type.Array(TrafficSelector)),
@@ -47,9 +47,9 @@ export const TrafficServiceFilter = Type.Object({
 })
 export type TrafficServiceFilter = Static<typeof TrafficServiceFilter>
 
-/** Body of POST /traffic_flows/async_queries; the client adds `query_name`. */
+/** Body of POST /traffic_flows/async_queries. The client adds `query_name`. */
 export const TrafficQuery = Type.Object({
-  /** ISO 8601 with a time zone. */
+  /** The start as an ISO 8601 time with a time zone. */
   start_date: Type.String(),
   end_date: Type.String(),
   sources: TrafficSide,
@@ -59,13 +59,13 @@ export const TrafficQuery = Type.Object({
     exclude: Type.Array(TrafficServiceFilter),
   }),
   sources_destinations_query_op: Type.Optional(OneOf('and', 'or')),
-  /** An empty list means all. */
+  /** The decisions to find; an empty list means all. */
   policy_decisions: Type.Array(OneOf(...POLICY_DECISIONS)),
   boundary_decisions: Type.Optional(Type.Array(Type.String())),
-  /** `server`, `endpoint`, `flowlink`, `scanner`. */
+  /** The reporters of flows: `server`, `endpoint`, `flowlink`, `scanner`. */
   data_sources: Type.Optional(Type.Object({ include: Type.Array(Type.String()), exclude: Type.Array(Type.String()) })),
   exclude_workloads_from_ip_list_query: MaybeFlag,
-  /** 0..200000 */
+  /** Maximum number of rows, 0..200000. */
   max_results: Type.Integer(),
 })
 export type TrafficQuery = Static<typeof TrafficQuery>
@@ -79,14 +79,14 @@ const FlowWorkload = Type.Object({
   managed: MaybeFlag,
   managed_by: Type.Optional(Type.String()),
   enforcement_mode: Type.Optional(Type.String()),
-  /** True for a laptop or desktop, as opposed to a server. */
+  /** True for a laptop or desktop, false for a server. */
   endpoint: MaybeFlag,
   labels: MaybeList(LabelRef),
 })
 
 export const FlowNode = Type.Object({
   ip: Type.String(),
-  /** The schemas of release 26 call it `fqdn_name`, real answers `fqdn` (P25). */
+  /** The domain name. The schemas of release 26 call it `fqdn_name`, real answers `fqdn` (P25). */
   fqdn: MaybeText,
   fqdn_name: MaybeText,
   ip_lists: MaybeList(Type.Object({ href: Type.String(), name: Type.Optional(Type.String()), size: MaybeNumber })),
@@ -114,9 +114,9 @@ export const TrafficFlow = Type.Object({
   state: MaybeText,
   policy_decision: Type.String(),
   boundary_decision: MaybeText,
-  /** Present only after `updateAsyncQueryRules`, like `rules` and the lists beside it. */
+  /** The draft decision. It is present only after `updateAsyncQueryRules`, like `rules` and the lists beside it. */
   draft_policy_decision: MaybeText,
-  /** Rules by href, or essential rules, which only have a name. */
+  /** Rules by href, or essential rules, which have only a name. */
   rules: MaybeList(
     Type.Object({ href: Type.Optional(Type.String()), essential_service_rule: Type.Optional(Type.String()) }),
   ),
@@ -126,7 +126,7 @@ export const TrafficFlow = Type.Object({
   transmission: MaybeText,
   timestamp_range: Maybe(Type.Object({ first_detected: Type.String(), last_detected: Type.String() })),
   network: Maybe(Type.Object({ href: Type.Optional(Type.String()), name: MaybeText })),
-  /** Bytes to and from the destination. */
+  /** Bytes into the destination. `dst_bo` counts the bytes out of it. */
   dst_bi: Maybe(Type.Integer()),
   dst_bo: Maybe(Type.Integer()),
   icmp_type: Maybe(Type.Integer()),
@@ -152,7 +152,7 @@ export type TrafficQueryStatus = Static<typeof TrafficQueryStatus>
 export const AsyncTrafficQuery = Type.Object({
   href: Type.String(),
   status: TrafficQueryStatus,
-  /** Where the rows are, or why there are none. */
+  /** The place of the rows, or the reason why there are none. */
   result: Maybe(
     Type.Union([
       Type.String(),
@@ -164,7 +164,7 @@ export const AsyncTrafficQuery = Type.Object({
   updated_at: MaybeText,
   /** The query as the PCE accepted it, including `query_name`. */
   query_parameters: Maybe(AnyFields),
-  /** Number of raw observations before the PCE aggregates them into rows; never a number of rows. */
+  /** Number of raw observations before the PCE aggregates them into rows. It is never a number of rows. */
   matches_count: MaybeNumber,
   flows_count: MaybeNumber,
   /** Progress of `updateAsyncQueryRules`. */
@@ -190,7 +190,7 @@ const FlowSpace = Type.Object({
   num_weekly_tables: Type.Optional(Type.Number()),
 })
 
-/** How much traffic the PCE keeps, and how much space it takes. */
+/** The amount of traffic that the PCE keeps, and the space that it takes. */
 export const TrafficDatabaseMetrics = Type.Object({
   flows_days: Type.Integer(),
   flows_days_limit: Type.Integer(),

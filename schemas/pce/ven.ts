@@ -19,7 +19,7 @@ import {
 import { WorkloadInterface } from './workload.js'
 import { Nullable } from '../common.js'
 
-/** What a VEN contains about its workload; a subset of the workload's own fields. */
+/** The fields of a workload that its VEN contains; a subset of the workload's own fields. */
 const VenWorkload = Type.Object({
   href: Type.String(),
   name: MaybeText,
@@ -36,7 +36,7 @@ const VenWorkload = Type.Object({
   security_policy_sync_state: Type.Optional(Type.String()),
 })
 
-/** A problem to fix, named by the event that reported it. */
+/** A problem that needs to be fixed, named by the event that reported it. */
 const VenCondition = Type.Object({
   first_reported_timestamp: Type.Optional(Type.String()),
   latest_event: Type.Optional(
@@ -93,7 +93,7 @@ export const VenPropertyCounts = Type.Object({
 })
 export type VenPropertyCounts = Static<typeof VenPropertyCounts>
 
-/** The counts by property name. */
+/** The counts, by the name of the property. */
 export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
 export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
 
@@ -124,7 +124,7 @@ export const VenRelease = Type.Object({
 })
 export type VenRelease = Read<typeof VenRelease>
 
-/** A number, or the word `unlimited`. */
+/** A limit: a number, or the word `unlimited`. */
 const Limit = Type.Union([Type.Integer(), Type.String()])
 /** The initial settings of VENs that pair with the profile's keys (P24). */
 export const PairingProfile = Type.Object({
@@ -150,7 +150,7 @@ export const PairingProfile = Type.Object({
   log_traffic_lock: Type.Boolean(),
   status_lock: MaybeFlag,
   allowed_uses_per_key: Limit,
-  /** Seconds. */
+  /** The lifetime of keys in seconds. */
   key_lifespan: Limit,
   total_use_count: Type.Integer(),
   last_pairing_at: Nullable(Type.String()),
@@ -161,7 +161,7 @@ export const PairingProfile = Type.Object({
 })
 export type PairingProfile = Read<typeof PairingProfile>
 
-/** Why an action on several objects failed for some of them; the PCE answers 200 nevertheless (P32). */
+/** The reason why an action on several objects failed for some of them. The PCE answers 200 nevertheless (P32). */
 export const ActionError = Type.Object({
   token: Type.String(),
   message: Type.String(),

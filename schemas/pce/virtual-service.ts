@@ -39,7 +39,7 @@ export const VirtualService = Type.Object({
 })
 export type VirtualService = Read<typeof VirtualService>
 
-/** Binds a workload to a virtual service. */
+/** A binding of a workload to a virtual service. */
 export const ServiceBinding = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
@@ -89,7 +89,7 @@ export const DiscoveredVirtualServer = Type.Object({
   snat_pool_ips: MaybeList(Type.String()),
   service_checks: List(Type.Object({ protocol: Type.Integer(), port: MaybeNumber })),
   network_enforcement_node: Reference,
-  /** The older name of the enforcement node. */
+  /** The enforcement node, under its older name. */
   nfc: Maybe(Reference),
   virtual_server: Maybe(
     Type.Object({

@@ -1,12 +1,14 @@
 /**
- * The PCE's words and limits that code needs at run time. They are separate from the other schemas in this folder,
- * which are used only for their types in the shipped program and would slow its start if they were loaded.
+ * The PCE's words and limits that code needs at run time. They are separate from the other schemas in this folder: the
+ * shipped program uses those only for their types, and loading them would slow its start.
  */
 
 /** Name of the built-in IP list that covers every address; it is the same on every PCE. */
 export const ANY_IP_LIST_NAME = 'Any (0.0.0.0/0 and ::/0)'
 
-/** The possible names of that list: releases without IPv6 lists use the second one (T15). */
+/**
+ * The possible names of the IP list that covers every address. Releases without IPv6 lists use the second name (T15).
+ */
 export const ANY_IP_LIST_NAMES: readonly string[] = [ANY_IP_LIST_NAME, 'Any (0.0.0.0/0)']
 
 /**
@@ -14,7 +16,7 @@ export const ANY_IP_LIST_NAMES: readonly string[] = [ANY_IP_LIST_NAME, 'Any (0.0
  */
 export const ALL_SERVICES_NAME = 'All Services'
 
-/** Name of the network that endpoints are on while they are off the corporate network (P107). */
+/** Name of the network to which endpoints belong while they are outside the corporate network (P107). */
 export const EXTERNAL_NETWORK = 'External'
 
 /** The lists of a service, exactly one of which is in use (P18). */
@@ -28,8 +30,8 @@ export const MAX_TRAFFIC_ROWS = 200_000
 export const MAX_SYNCHRONOUS_TRAFFIC_ROWS = 100_000
 
 /**
- * The object types of a change subset, which are all that can be provisioned, spelled as the path segments of their
- * hrefs.
+ * The object types of a change subset. These are all types that can be provisioned, in the form of the path segments of
+ * their hrefs.
  */
 export const CHANGE_SUBSET_TYPES = [
   'label_groups',

@@ -49,8 +49,8 @@ const RansomwareRisk = Type.Object({
 })
 
 /**
- * The VEN in the form of older releases. The contents of its `config` and `status` vary, and for an unmanaged workload
- * it has no href (P16).
+ * The VEN of a workload in the form of older releases. The contents of its `config` and `status` vary, and for an
+ * unmanaged workload it has no href (P16).
  */
 const Agent = Type.Object({
   href: Type.Optional(Type.String()),
@@ -62,7 +62,7 @@ const Agent = Type.Object({
   type: MaybeText,
 })
 
-/** A machine: either with a VEN (`managed`), or known only by name and address (P16). */
+/** A machine that either has a VEN (`managed`), or is known only by name and address (P16). */
 export const Workload = Type.Object({
   ...OBJECT_FIELDS,
   ...EXTERNAL_FIELDS,
