@@ -10,16 +10,18 @@ export interface AdmissionOptions {
   perMinute: number
   /** Simultaneous requests of one caller; 0 means no limit. */
   atATime: number
-  /** The caller of a request; null for unknown senders, who are not counted. */
+  /** Returns the caller of a request, or null for unknown senders, who are not counted. */
   ownerOf: (request: FastifyRequest) => Owner | null
-  /** False if the requests are counted elsewhere and only take places here. */
+  /** If false, the requests per minute are counted elsewhere, and only simultaneous requests are limited here. */
   isCounted?: boolean
   /**
    * The hook in which the limit is checked: `preParsing` for routes that themselves find out who sent a request.
    * Default onRequest.
    */
   hook?: 'onRequest' | 'preParsing'
-  /** Counts the request in this process while the store does not respond, so that limits cannot be avoided then. */
+  /**
+   * Counts the request in this process while the store does not respond, so that an outage does not lift the limits.
+   */
   chargeHere: (request: FastifyRequest) => Promise<void>
 }
 
@@ -30,9 +32,10 @@ declare module 'fastify' {
 }
 
 /**
- * Applies a caller's limits across all replicas: one round trip to the store counts the request, takes a place and
- * reads the caller's keystore record (D139). While the store does not respond, requests continue and are counted by
- * this process alone. Whatever they need from the store then fails by itself, and a gate refuses changes (D140).
+ * Applies a caller's limits across all replicas: one round trip to the store counts the request, reserves one of the
+ * caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does not respond,
+ * requests continue and are counted by this process alone. Anything else that a request needs from the store fails by
+ * itself, and a gate refuses changes (D140).
  */
 export default fp<AdmissionOptions>(
   (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {
@@ -43,7 +46,7 @@ export default fp<AdmissionOptions>(
       try {
         const { record, holdPlace } = await admissions.admit({ owner, perMinute, atATime, isCounted })
         request.admittedWith = { record }
-        // If the client has left in the meantime, this gives the place back at once.
+        // If the client has disconnected in the meantime, this frees its place at once.
         request.heldPlaces?.add((by) => holdPlace(by === 1))
         if (request.heldPlaces === null) holdPlace(false)
       } catch (error) {

@@ -37,12 +37,11 @@ export function explainRefusal(refusal: InvalidTokenError): ToolError {
   return new ToolError('unauthorized', MESSAGES[error ?? 'missing'], { reason }, { cause: refusal })
 }
 
-/** Path relative to the public URL (S11). */
+/** The path of the metadata, relative to the public URL (S11). */
 export const METADATA_PATH = '/.well-known/oauth-protected-resource'
 
 /**
- * The protected resource metadata of RFC 9728. It is derived from the configuration alone; the Host header has no
- * influence.
+ * Builds the protected resource metadata of RFC 9728 from the configuration alone; the Host header has no influence.
  */
 export function describeResource(
   publicUrl: string,
@@ -60,7 +59,7 @@ export function describeResource(
 
 export const metadataUrl = (publicUrl: string): string => `${withoutSlash(publicUrl)}${METADATA_PATH}`
 
-/** The URL at which every common provider describes itself (OpenID Connect Discovery, 4). */
+/** Returns the URL at which every common provider describes itself (OpenID Connect Discovery, 4). */
 export const discoveryUrl = ({ issuer }: OAuthConfig): string =>
   `${withoutSlash(issuer)}/.well-known/openid-configuration`
 

@@ -43,7 +43,10 @@ declare module 'fastify' {
      * `unauthorized {reason}` or `keys_unavailable`; refusals are logged under the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
-    /** The token of the Authorization header; null if there is none. Throws ToolError `unauthorized {reason}`. */
+    /**
+     * Returns the token of the Authorization header, or null if there is none. Throws ToolError `unauthorized
+     * {reason}`.
+     */
     readBearer(request: FastifyRequest): string | null
     /**
      * Identifies the sender of a request by its Authorization header; synchronously if the token was verified a moment
@@ -51,7 +54,7 @@ declare module 'fastify' {
      * tokens from this address have been refused. Never throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
-    /** The value of WWW-Authenticate for a request without a token. */
+    /** Returns the value of WWW-Authenticate for a request without a token. */
     challenge(): string
     /** Whether tokens can be verified, for readiness. */
     areKeysLoaded(): boolean
@@ -65,7 +68,7 @@ declare module 'fastify' {
 const REMEDY_OF_KEYS =
   'Check MCP_OAUTH_JWKS_URL, and whether this machine can reach it; for a private CA set NODE_EXTRA_CA_CERTS. Without keys no token can be checked.'
 
-/** The reason for a failed fetch, which is in the cause of its error. */
+/** Returns the reason for a failed fetch, which `fetch` puts into the `cause` of its error. */
 function whyNot(error: unknown): string {
   const { message, cause } = error as Error
   return (cause as { code?: unknown } | undefined)?.code === undefined ? message : inWords(cause)
@@ -211,7 +214,7 @@ function refuseOtherMethods(app: FastifyInstance, url: string): void {
   })
 }
 
-/** A timer that does not keep the process alive. */
+/** Starts a timer that does not keep the process alive. Returns the function that stops it. */
 function unreferencedTimer(fn: () => void, ms: number): () => void {
   const timer = setTimeout(fn, ms).unref()
   return () => clearTimeout(timer)

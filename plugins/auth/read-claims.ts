@@ -65,13 +65,15 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   }
 }
 
-/** OpenID Connect Core, 5.1. */
+/** The claims that can name a person, in order of preference (OpenID Connect Core, 5.1). */
 const NAME_CLAIMS = ['name', 'preferred_username'] as const
 /** Claims that name the client: RFC 9068, 2.2; OpenID Connect Core, 2; Entra ID version 1; Okta. */
 const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
 const LONGEST_SHOWN = 128
 
-/** The first of these claims that can be shown to people; nothing if there is none. */
+/**
+ * Returns `field` with the first of the named claims that is fit to be shown to people, or nothing if there is none.
+ */
 function shownAs<F extends 'name' | 'clientId'>(
   field: F,
   payload: Claims,
@@ -84,7 +86,7 @@ function shownAs<F extends 'name' | 'clientId'>(
   return found === undefined ? {} : { [field]: found }
 }
 
-/** Reads a time; one that is present but not a finite number is refused like a wrong one. */
+/** Reads a claim that is a time. A value that is present but not a finite number makes the token invalid. */
 function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefined {
   if (!Object.hasOwn(payload, name)) return undefined
   const value = payload[name]
@@ -106,15 +108,15 @@ function isAccessToken(payload: Claims): boolean {
 }
 
 /**
- * The values of all named claims together: strings only, without duplicates. A single string is one group, because AD
- * FS and Ping write a list of one like that (D204). A name that is not a claim itself is read as a dotted path
- * (Keycloak's `realm_access.roles`).
+ * Returns the values of all named claims together: strings only, without duplicates. A single string is one group,
+ * because AD FS and Ping write a list of one element in this way (D204). A name that is not a claim itself is read as a
+ * dotted path (Keycloak's `realm_access.roles`).
  */
 function readGroups(payload: Claims, names: readonly string[]): readonly string[] {
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    // In place of the groups, Entra ID may put the name of the source to ask, `src1`.
+    // Instead of the groups, Entra ID may send the name of the source to ask for them (`src1`).
     if (typeof values === 'string' && isElsewhere(payload, name)) continue
     for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }
@@ -145,8 +147,8 @@ function follow(value: unknown, path: readonly string[]): unknown {
 const isObject = (value: unknown): value is Claims => typeof value === 'object' && value !== null
 
 /**
- * The scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in Entra ID,
- * an array in Okta) together. An element of an array is one scope, whatever it contains.
+ * Returns the scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in
+ * Entra ID, an array in Okta) together. An element of an array is one scope, whatever it contains.
  */
 function readOAuthScopes({ scope, scp }: Record<string, unknown>): Set<string> {
   return new Set([...oauthScopesIn(scope), ...oauthScopesIn(scp)])

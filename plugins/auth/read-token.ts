@@ -111,7 +111,7 @@ function repeatsAMember(json: string): boolean {
   return false
 }
 
-/** Index at which the string that opens at `start` ends. */
+/** Returns the index of the quote that closes the string opened at `start`. */
 function endOfString(json: string, start: number): number {
   let at = start + 1
   while (at < json.length && json[at] !== '"') at += json[at] === '\\' ? 2 : 1
@@ -124,8 +124,8 @@ const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/
 const BEARER = /^bearer ([A-Za-z0-9\-._~+/]+=*)$/i
 
 /**
- * The token of a Bearer header; null if there is no header or one of another scheme. `authorization` holds the values
- * of all Authorization headers of the request, because Node.js itself would silently use the first.
+ * Returns the token of a Bearer header, or null if there is no header or one of another scheme. `authorization` holds
+ * the values of all Authorization headers of the request, because Node.js itself would silently use the first.
  *
  * Throws InvalidTokenError for two headers, and for anything but one token after one blank.
  */
@@ -141,7 +141,7 @@ export function readBearer(authorization: readonly string[]): string | null {
 
 const AUTHORIZATION = 'authorization'
 
-/** The values of all Authorization headers in a raw list of names and values (`rawHeaders`). */
+/** Returns the values of all Authorization headers in a raw list of names and values (`rawHeaders`). */
 export function authorizationsOf(rawHeaders: readonly string[]): string[] {
   const values: string[] = []
   for (let at = 0; at + 1 < rawHeaders.length; at += 2) {
@@ -183,9 +183,11 @@ export type BearerError = 'invalid_token' | 'insufficient_scope'
 /** A missing or invalid token (S10, S12); always answered with 401. */
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
-  /** The provider did sign the token, so it is not made up: it has only expired, or is for something else. */
+  /**
+   * True if the provider did sign the token, so that it is not made up: it has only expired, or is for something else.
+   */
   isGenuine = false
-  /** `error` is null for a request without a token, whose challenge then names no error. */
+  /** `error` is null for a request without a token, because the challenge for it names no error. */
   constructor(
     readonly reason: Reason,
     readonly error: BearerError | null = 'invalid_token',

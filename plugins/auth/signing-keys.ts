@@ -23,12 +23,12 @@ interface SigningKeysOptions {
 /** The keys of the identity provider. */
 export interface SigningKeys {
   /**
-   * The key that a token names, or null. Returns a promise only if no usable keys are loaded or they are due for a
-   * refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys were ever loaded, or the last ones are
-   * an hour old.
+   * Returns the key that a token names, or null. The result is a promise only if no usable keys are loaded or they are
+   * due for a refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys were ever loaded, or the last
+   * ones are an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
-  /** An object that is different for every set of keys; null while `find` may have to wait. */
+  /** Returns an object that is different for every set of keys, or null while `find` may have to wait. */
   edition(): object | null
   /** Downloads the keys again because of an unknown key, unless that was tried less than 30 s ago. Never rejects. */
   refetch(): Promise<void>
@@ -46,7 +46,10 @@ const SECOND = 1000
 /** Shortest interval between unplanned downloads (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
-/** Older keys are refreshed before a token is verified, so that withdrawn keys are refused. */
+/**
+ * The age up to which keys are used without a refresh. Older keys are refreshed first, so that withdrawn ones are
+ * refused.
+ */
 const FRESH_FOR = 10 * 60 * SECOND
 /** How long the last good keys are used while the provider is down. */
 const STALE_FOR = 3600 * SECOND
@@ -140,8 +143,8 @@ const unavailable = (waitMs: number) =>
 /** The keys of one download. */
 interface KeyRing {
   /**
-   * The key with this id for this algorithm. For a token without a key id, the key of that algorithm if there is only
-   * one.
+   * Returns the key with this id for this algorithm. For a token without a key id, it returns the only key of that
+   * algorithm, if there is just one.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
@@ -154,11 +157,11 @@ const NOWHERE = 'urn:no-network/'
  * itself: its fetch has no effective time-out and no size limit, follows redirects, makes a request for every unknown
  * id, and knows only the keys that were asked for, so that it cannot tell whether a key is the only one.
  *
- * Of two keys with the same id and algorithm, the first counts.
+ * If two keys have the same id and algorithm, the first one is used.
  */
 function createKeyRing(keys: readonly SigningKey[]): KeyRing {
   const ring = buildGetJwks({ max: Math.max(1, keys.length), ttl: Number.MAX_SAFE_INTEGER })
-  // An LRUCache, which the library's own types do not show.
+  // The cache is an LRUCache, although the library's own types do not say so.
   const cache = ring.cache as unknown as { set(key: string, value: SigningKey): void }
   const known = new Set<string>()
   const only = new Map<Algorithm, SigningKey | null>()
@@ -181,7 +184,7 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
   }
 }
 
-/** A key without an id never collides with one that a token can name. */
+/** Returns the name of a key in the cache. A key without an id never gets the name of one that a token can name. */
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**

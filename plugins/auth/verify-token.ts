@@ -41,7 +41,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   /** Verifies the signature of a token and reads everything that does not depend on the time. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // Noted before the key is looked up: if new keys arrive in the meantime, they may not include it.
+    // The edition is noted before the key is looked up: if new keys arrive in the meantime, they may not include this
+    // key.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
     checkSignature(token, key)
@@ -82,10 +83,10 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
 }
 
 interface Remembered {
-  /** The edition of the keys that it was verified with. */
+  /** The edition of the keys that the token was verified with. */
   edition: object | null
   claims: ReadClaims
-  /** Milliseconds since the epoch. */
+  /** The time until which the claims are remembered, in milliseconds since the epoch. */
   until: number
 }
 

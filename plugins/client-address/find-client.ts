@@ -61,7 +61,7 @@ function readAddress(text: string): Address | null {
   return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*$/, ''))
 }
 
-/** Turns a network of mapped addresses into the network of the IPv4 addresses they contain, as for addresses. */
+/** Parses a network. A network of IPv4-mapped addresses becomes a network of IPv4 addresses, as single addresses do. */
 function readNetwork(address: string, prefix: number): [Address, number] {
   const base = ipaddr.parse(address)
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && prefix >= 96
@@ -69,8 +69,9 @@ function readNetwork(address: string, prefix: number): [Address, number] {
 }
 
 /**
- * What a limit per address counts against: an IPv4 address, or the first 64 bits of an IPv6 address, because a single
- * household has more IPv6 addresses than could be counted. Requests without an address count together.
+ * Returns the key under which a limit per address counts requests: an IPv4 address, or the first 64 bits of an IPv6
+ * address, because a single household has more IPv6 addresses than could be counted. Requests without an address count
+ * together.
  */
 export function networkOf(address: string | null): string {
   if (address === null) return 'local'

@@ -106,7 +106,7 @@ export function createApprovals(options: ApprovalsOptions) {
     decision: ApprovalDecision | null,
   ): ApprovalState {
     if (ending !== null) return ending
-    // The row may end earlier, because of later questions, but never later than the signed time.
+    // Later questions can make the row expire earlier, but it never outlasts the signed time.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
@@ -176,7 +176,7 @@ export function createApprovals(options: ApprovalsOptions) {
 
   const approvals = {
     method,
-    /** The address of the page on which people decide. */
+    /** Returns the address of the page on which people decide. */
     urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
     /** Finds the last question about the call; null if there is none, or if this server did not write it. */
@@ -205,8 +205,8 @@ export function createApprovals(options: ApprovalsOptions) {
       const opened = await attempt(() => rows.open(row, instead))
       const isOurs = (asked: AskedApproval | null) => asked !== null && isFor(asked.request, call)
       const first = open(opened)
-      // A row that cannot be opened was written by another program, or signed with a key that is no longer known. Ours
-      // replaces it.
+      // A row that cannot be opened was written by another program, or signed with a key that is no longer known. The
+      // row of this server replaces it.
       const asked = isOurs(first) ? first : open(await attempt(() => rows.open(row, opened.id)))
       if (asked === null || !isOurs(asked)) throw new ToolError('confirm_unavailable', 'The question cannot be kept.')
       const isNew = asked.request.id === request.id

@@ -116,7 +116,7 @@ function denied({ request, decision }: AskedApproval): ToolError {
 
 const LONGEST_NAME = 128
 
-/** Puts a client's name for itself on one line. */
+/** Puts the name that a client gives itself on one line. */
 const cleanName = (text?: string): string | undefined =>
   text
     ?.slice(0, LONGEST_NAME)

@@ -17,14 +17,14 @@ export function describeCall(
   return { owner: { iss, sub }, tool: name, paramsHash, ...(pce && { pce: `${pce.origin} org ${pce.orgId}` }) }
 }
 
-/** The key of a caller in the store. It has a fixed length, whatever the `sub` contains. */
+/** Returns the key of a caller in the store. It has a fixed length, whatever the `sub` contains. */
 export const ownerKey = ({ iss, sub }: Owner): string => digest([iss, sub])
 
-/** The key of a call in the store. */
+/** Returns the key of a call in the store. */
 export const keyOf = ({ owner, tool, paramsHash, pce }: ConfirmedCall): ChallengeKey => ({
   owner: ownerKey(owner),
   call: digest([owner.iss, owner.sub, tool, paramsHash, pce ?? null]),
 })
 
-/** The SHA-256 digest of a list of facts, in hexadecimal. */
+/** Returns the SHA-256 digest of a list of facts, in hexadecimal. */
 export const digest = (facts: readonly unknown[]) => createHash('sha256').update(JSON.stringify(facts)).digest('hex')

@@ -36,14 +36,14 @@ const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', '
 
 /**
  * `POST /confirm` issues a token for one call of one tool (S7). Every request of a known caller has one audit entry,
- * whether granted or not, except for those that the audit route leaves out. If the entry of a grant could not be
- * synced, a second entry revokes it. Errors have the plain format of the `errors` plugin.
+ * whether it is granted or not, except for the refusals that `AuditRoute` leaves out. If the entry of a grant could not
+ * be synced, a second entry revokes it. Errors have the plain format of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { tokens, now } = options
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const asked = new WeakMap<FastifyRequest, Pick<MintFacts, 'tool' | 'paramsHash'>>()
-  // Requests whose audit entry has been passed to the log, even if it could not be written.
+  // The requests whose audit entry has been passed to the log, even if it could not be written.
   const entered = new WeakSet<FastifyRequest>()
 
   app.setErrorHandler(async (thrown: FastifyError, request) => {

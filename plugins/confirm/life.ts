@@ -10,7 +10,8 @@ import { paramsHash } from './params-hash.js'
  *        ▲                 │ └─── no ───▶ denied       │   └──▶ replayed: another run of it has begun
  *        └── out of time ──┴── out of time, or what the call would do has changed
  *
- * A call that comes with something that is out of time (`expired`) or was for something else (`stale`) is asked anew.
+ * If a call brings an approval that has expired (`expired`) or was for something else (`stale`), a new question is
+ * asked.
  */
 export type Standing =
   /** Nobody has been asked about the call, or an earlier question is void. */
@@ -37,7 +38,7 @@ interface Approved {
   replayed: { message: string; facts?: AuditFacts }
 }
 
-/** A call on its way through the states. */
+/** A call on its way through the states, with the hash of its arguments. */
 export type HashedCall = CallToConfirm & { paramsHash: string }
 
 /**
@@ -74,8 +75,8 @@ export interface Asked {
 export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
- * Takes a call through the states, to the one run that was confirmed or to the refusal that says what must happen
- * first.
+ * Takes a call through the states. Returns the approval for the one run that was confirmed, or throws the refusal that
+ * says what must happen first.
  */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }
@@ -133,8 +134,8 @@ async function isStillMeant({ findBinding, context }: HashedCall, boundTo: strin
 }
 
 /**
- * `spent` means that this run alone may begin, and `replayed` that another run has begun. In all other cases the
- * approval permits no run.
+ * The result of redeeming an approval: `spent` means that this run alone may begin, and `replayed` that another run has
+ * begun. With every other result, the approval permits no run.
  */
 export type Redemption = 'spent' | 'replayed' | Lapse
 export type Lapse = 'expired' | 'stale'
@@ -149,7 +150,7 @@ export interface Yes {
    */
   lapsed: Lapse | null
   isUsed(): Promise<boolean>
-  /** Ends the approval without a run. Resolves with `replayed` if a run was faster. */
+  /** Ends the approval without a run. Resolves with `replayed` if a run had already used it. */
   lapse(why: Lapse): Promise<Redemption>
   /**
    * Claims the approval. Of all attempts in all processes, exactly one ever resolves with true, and then the claim is

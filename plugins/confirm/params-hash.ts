@@ -29,7 +29,7 @@ export function paramsHash(args: Record<string, unknown>): string {
   return createHash('sha256').update(canonicalForm(args), 'utf8').digest('hex')
 }
 
-/** A value that has no canonical form, by its JSON pointer (RFC 6901). */
+/** A value that has no canonical form, identified by its JSON pointer (RFC 6901). */
 interface Uncanonical {
   path: string
   message: string

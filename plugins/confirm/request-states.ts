@@ -46,7 +46,7 @@ export function createRequestStates({ keys, audience, usedTokens, now }: Request
 
 interface Sealed {
   nonce: string
-  /** Milliseconds since the epoch. */
+  /** The time at which the state expires, in milliseconds since the epoch. */
   until: number
 }
 

@@ -2,7 +2,8 @@ import { createHmac, hkdfSync, timingSafeEqual } from 'node:crypto'
 import type { ConfirmConfig } from '../../schemas/config.js'
 
 /**
- * The operator's key, and the previous one while keys are being changed. The first one signs, and both are accepted.
+ * The operator's key, and the previous one while keys are being changed. Only the current key signs, but both are
+ * accepted.
  */
 export type MasterKeys = Pick<ConfirmConfig, 'hmacKey' | 'previousHmacKey'>
 
@@ -32,9 +33,9 @@ const isCode = (given: Buffer, key: Buffer, text: string) =>
 const SEALED = /^([0-9a-f]{64})\.(.+)$/s
 
 /**
- * Signs texts with HMAC-SHA-256, together with the facts that they are about, such as the caller and the state that
- * they are in. A sealed text can only be opened with the same facts. It consists of the code in hex, a dot, and the
- * text. `signed` lists the members of the text that are signed individually.
+ * Creates a seal, which signs texts with HMAC-SHA-256 together with the facts that they are about, such as the caller
+ * and the server's state. A sealed text can only be opened with the same facts. It consists of the code in hex, a dot,
+ * and the text. `signed` returns the parts of the text that are signed individually.
  */
 export function createSeal(
   kind: Exclude<keyof typeof LABELS, 'token'>,
@@ -60,13 +61,13 @@ export function createSeal(
 export const parseSealed = <Value>(text: string | null): Value | null =>
   text === null ? null : (JSON.parse(text) as Value)
 
-/** A key of confirm tokens, and its name in tokens: a fingerprint that reveals nothing about the key. */
+/** A key that signs confirm tokens, with its name in tokens: a fingerprint that reveals nothing about the key. */
 export interface TokenKey {
   kid: string
   secret: Buffer
 }
 
-/** Derives the keys of confirm tokens. The first one signs, and all are accepted. */
+/** Derives the keys of confirm tokens. The first key signs, but tokens of all keys are accepted. */
 export const deriveTokenKeys = (masters: MasterKeys): TokenKey[] =>
   mastersOf(masters).map((master) => ({
     kid: derive(master, `${LABELS.token} kid`, 8).toString('hex'),

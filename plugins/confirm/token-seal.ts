@@ -5,8 +5,8 @@ import { deriveTokenKeys, type MasterKeys } from './seals.js'
 const TYPE = 'confirm+jwt'
 
 /**
- * The seal of confirm tokens, which pass through clients as compact JWTs (HS256). It does not check times, so an
- * expired token can still be opened.
+ * Creates the seal of confirm tokens, which pass through clients as compact JWTs (HS256). The seal does not check
+ * times, so an expired token can still be opened.
  */
 export function createTokenSeal(masters: MasterKeys) {
   const keys = deriveTokenKeys(masters)

@@ -43,8 +43,8 @@ export interface TokensOptions {
 }
 
 /**
- * Confirm tokens (S6, S15, D19, D20, D21). A token needs no storage until it is used. Then its id is stored, which does
- * not reveal what it was used for.
+ * Creates the confirm tokens of a server (S6, S15, D19, D20, D21). A token needs no storage until it is used. Then its
+ * id is stored, which does not reveal what it was used for.
  */
 export function createTokens({ config, audience, usedTokens, challenges, now }: TokensOptions) {
   const seal = createTokenSeal(config)
@@ -52,7 +52,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
     const { boundTo, expiresAt } = readShown(text)
     return [boundTo, expiresAt]
   })
-  /** What was shown is signed together with the call, its caller and the state that it is in (D141). */
+  /** Signs what was shown together with the call, its caller and the server's state (D141). */
   const aboutOf = ({ owner, tool, paramsHash: hash, pce }: ConfirmedCall) => [
     audience,
     owner.iss,
@@ -68,9 +68,9 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
   return {
     /**
      * Stores what the caller has been shown, so that a token that is issued for the call within its lifetime contains
-     * it. With `boundTo` null, nothing could be shown, and nothing is stored. A caller has a limited number of open
-     * questions; a new one replaces the one that ends first. The challenge identifies what was shown without revealing
-     * it. Rejects with ToolError `confirm_unavailable`.
+     * it. If `boundTo` is null, nothing could be shown, so nothing is stored. A caller has a limited number of open
+     * questions; a new one replaces the one that expires first. The challenge identifies what was shown without
+     * revealing it. Rejects with ToolError `confirm_unavailable`.
      */
     async ask(call: ConfirmedCall, boundTo: string | null): Promise<{ expiresAt: number; challenge?: string }> {
       const expiresAt = now() + config.ttlSeconds * 1000
@@ -82,8 +82,8 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
 
     /**
      * Issues a token. Rejects with ToolError `confirm_required {reason: stale, params_hash}` if `challenge` is not
-     * about what was shown last, and with `confirm_unavailable`. Without a challenge, the token is for what was shown
-     * last (D21).
+     * about what was shown last, and with `confirm_unavailable` if the store does not answer. Without a challenge, the
+     * token is for what was shown last (D21).
      */
     async mint(call: ConfirmedCall, challenge?: string) {
       const kept = await attempt(() => challenges.get(keyOf(call)))
@@ -155,7 +155,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
 }
 
 const VERSION = 1
-/** Issuers and subjects are bounded, so a longer text is not one of our tokens. */
+/** The maximum length of a token. Issuers and subjects are bounded, so a longer text is not one of our tokens. */
 const LONGEST = 8192
 const MOST_REMEMBERED = 10_000
 
@@ -172,8 +172,8 @@ const Claims = Type.Object(
     /** The PCE for which the call was shown. */
     pce: Type.Optional(Type.String({ minLength: 1 })),
     /**
-     * Whole seconds since the epoch. Expiry is checked when the token is redeemed, so that an expired token can be told
-     * from a forged one.
+     * Whole seconds since the epoch. Expiry is checked when the token is redeemed, so that an expired token can be
+     * distinguished from a forged one.
      */
     iat: Type.Integer(),
     exp: Type.Integer(),
@@ -193,7 +193,7 @@ function readShown(text: string): { boundTo: string; expiresAt: number } {
   return { expiresAt: Number(text.slice(0, dot)), boundTo: text.slice(dot + 1) }
 }
 
-/** Computes a challenge, which reveals nothing about the set to anyone who does not know it. */
+/** Computes a challenge, which reveals nothing about the digest `set` to anyone who does not know it. */
 const challengeOf = (call: ConfirmedCall, set: string) => digest([keyOf(call).call, set])
 
 const isSame = (given: string, expected: string) => {

@@ -1,13 +1,13 @@
 import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
-/** Tells which call the currently running code works for. */
+/** Access to the call that the currently running code works for. */
 export interface CurrentCall {
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave one of its answers. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** Observes the requests; absent if nobody needs that. */
+  /** Observes the requests; absent if nothing needs to observe them. */
   readonly onRequest?: PceClientOptions['onRequest']
 }
 

@@ -6,9 +6,9 @@ import { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials } from '../../schemas/state.js'
 
 export interface ConnectOptions {
-  /** Makes a single attempt; no request is repeated. */
+  /** If true, each request is attempted only once and never repeated. */
   once?: boolean
-  /** Errors do not say why a connection failed. */
+  /** If true, errors do not say why a connection failed. */
   isTerse?: boolean
 }
 
@@ -34,9 +34,10 @@ export interface FoundPce {
 }
 
 /**
- * Looks up the caller's record for every request, so that a removal or new registration in any process takes effect at
- * once. Only what the pool does not have is decrypted and connected. Never rejects: a damaged record or an unavailable
- * keystore must not prevent a client from listing the tools.
+ * Creates the function that looks up the caller's record for every request, so that a removal or new registration in
+ * any process takes effect at once. A record is decrypted and a client created only if the pool has no client for it.
+ * The function never rejects: a damaged record or an unavailable keystore must not prevent a client from listing the
+ * tools.
  */
 export function createPceFinder(ports: {
   keystore: Pick<Keystore, 'find'>
@@ -52,7 +53,7 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // A reader may register any address, as everyone may, but does not operate a PCE there (D48).
+      // A reader, like everyone else, may register any address, but does not operate a PCE there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -122,7 +123,8 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
 }
 
 /**
- * A key that is unique for each owner; simply joining issuer and subject could give the same text for different pairs.
+ * Returns a key that is unique for each owner. Simply joining issuer and subject could give the same text for different
+ * pairs.
  */
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 

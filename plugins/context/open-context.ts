@@ -20,9 +20,9 @@ export interface CallerPce {
 }
 
 /**
- * Finds the PCE of a caller; synchronously if all callers share one. Neither throws nor rejects, because a problem with
- * a caller's PCE must be reported to that caller. `record` is the caller's keystore record, if it was read when the
- * request was admitted.
+ * Finds the PCE of a caller; the result is synchronous if all callers share one PCE. The function neither throws nor
+ * rejects, because a problem with a caller's PCE must be reported to that caller. `record` is the caller's keystore
+ * record, if it was read when the request was admitted.
  */
 export type FindPce = (
   identity: Identity,
@@ -49,20 +49,20 @@ export interface Origin {
 }
 
 /**
- * Creates the contexts of authenticated callers. This happens for every request, so that a changed group or key takes
- * effect at once.
+ * Creates the function that opens the context of an authenticated caller. It runs for every request, so that a changed
+ * group or key takes effect at once.
  */
 export function createContextOpener(
   mode: Mode,
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The same object means the same token, whose groups do not change.
+  // The same identity object means the same token, whose groups do not change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)
     const { iss, sub, name, clientId } = identity
-    // Written without spreads for speed, since it runs for every request.
+    // This is written without spreads for speed, since it runs for every request.
     const open = ({ pce, pceProblem, provePce, credentials }: CallerPce): OpenedContext => ({
       caller: { mode, role, iss, sub },
       transport: 'http',
@@ -90,10 +90,10 @@ function rememberRoles(mapping: RoleMapping): (identity: Identity) => Role | nul
 }
 
 /**
- * The highest role that the identity's groups or app roles map to. They are compared exactly and case-sensitively;
- * empty entries never match (S13). An identity that matches nothing gets the default role, unless the provider left the
- * groups out (Entra ID, above 200 groups). Then nobody can tell whether a group would have matched, so only the app
- * roles count (D45).
+ * Returns the highest role that the identity's groups or app roles map to. Names are compared exactly and
+ * case-sensitively; empty entries never match (S13). An identity that matches nothing gets the default role, unless the
+ * provider left the groups out (Entra ID, above 200 groups). Then nobody can tell whether a group would have matched,
+ * so only the app roles count (D45).
  */
 export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   const groups = new Set(identity.groups.filter((group) => group !== ''))
@@ -101,7 +101,7 @@ export function mapRole(identity: Identity, mapping: RoleMapping): Role | null {
   return role ?? (identity.hasGroupsOverage ? null : mapping.otherwise)
 }
 
-/** Why an identity has no role, if there is a more specific reason than that its groups give none. */
+/** Explains why an identity has no role, if there is a more specific reason than that its groups give none. */
 export function explainNoRole(identity: Identity): ToolError | undefined {
   if (!identity.hasGroupsOverage) return undefined
   return new ToolError(

@@ -6,7 +6,7 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** The locations that have answered a user as a PCE, known to this process. */
+/** The locations that have answered a user as a PCE, as far as this process knows. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
@@ -25,7 +25,7 @@ export function rememberProven(): ProvenPces {
 
 const keyOf = ({ iss, sub }: Owner, { host, port }: PceEndpoint) => JSON.stringify([iss, sub, host, port])
 
-/** The time that an attempt has. */
+/** The timer of one attempt to reach a PCE. */
 export interface AttemptTime {
   /** Aborts when the time is up. */
   readonly isUp: AbortSignal
@@ -35,7 +35,7 @@ export interface AttemptTime {
   readonly stop: () => void
 }
 
-/** Starts the time of an attempt by the system's timer. */
+/** Starts the timer of an attempt, using the system's timer. */
 export function startAttempt(ms: number): AttemptTime {
   const stopped = new AbortController()
   const timeUp = new AbortController()
@@ -52,12 +52,12 @@ type ConnectOnce = () => PceClient
 type NoteCheck = CredentialsPort['noteCheck']
 
 /**
- * Lets a call proceed to a location that has answered its user as a PCE. A location that never has is first tried as in
- * a registration: once, and with the same outcome for everything that can be wrong, so that the duration of a call
- * reveals nothing about other people's networks (D84). Simultaneous calls share one attempt.
+ * Lets a call proceed to a location that has answered its user as a PCE. A location that has never done so is first
+ * tried once, as in a registration, with the same outcome for everything that can be wrong, so that the duration of a
+ * call reveals nothing about other people's networks (D84). Simultaneous calls share one attempt.
  *
  * @param start starts the time that a failing attempt takes.
- * @returns a function. `note` is called once with the result of an attempt and why it failed. Rejects with ToolError
+ * @returns a function that calls `note` once with the result of an attempt and why it failed. It rejects with ToolError
  *   `pce_unreachable`, or `pce_error {http_status}` for a refused key, and with the reason of `signal`.
  */
 export function createProver(
@@ -81,7 +81,7 @@ export function createProver(
     const { code, message } = report.error
     if (!(cause instanceof PceApiError)) return new ToolError('pce_unreachable', message)
     if (code === 'pce_error') return new ToolError('pce_error', message, { http_status: cause.status })
-    // Only the client of a caller who operates a PCE gives the reason.
+    // Only a caller who operates a PCE has a client that gives the reason.
     const { reason } = cause
     return reason === undefined
       ? new ToolError('pce_unreachable', message)
@@ -101,7 +101,7 @@ export function createProver(
   }
 }
 
-/** Rejects with the signal's reason as soon as it aborts, while the work continues. */
+/** Waits for the work, but rejects with the signal's reason as soon as it aborts, while the work continues. */
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   signal.throwIfAborted()
   let stop = () => {}
@@ -117,8 +117,8 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /**
- * A server that answers with one of these statuses is certainly a PCE, and its owner needs to know them. Any other
- * answer would describe a foreign network.
+ * The statuses with which only a PCE answers, and which its owner needs to know. Any other answer would describe a
+ * foreign network.
  */
 const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',

@@ -23,12 +23,12 @@ export interface RegistrationPorts {
   connect: Connect
   /** Drops the client of the previous credentials. */
   dropClient: (owner: Owner) => void
-  /** Counts a registration; throws ToolError `rate_limited`. */
+  /** Counts a registration; throws ToolError `rate_limited` if there are too many. */
   limit: (owner: Owner) => void | Promise<void>
   allowsInsecureTls: boolean
   /** Whether the PCE's certificate is actually verified, given what was registered. */
   isTlsChecked: (isWanted: boolean) => boolean
-  /** Starts the time that a failing connection takes to be reported. */
+  /** Starts the timer that gives all failing connections the same duration. */
   startAttempt: () => AttemptTime
   proven: ProvenPces
   log: ContextLog
@@ -92,8 +92,8 @@ async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Prom
 }
 
 /**
- * The error for refused new credentials. It leaves the caller's stored status alone, and says what was tried and that
- * the earlier registration remains.
+ * Creates the error for new credentials that the PCE refused. It does not change the caller's stored status, and says
+ * what was tried and that the earlier registration remains.
  */
 function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, cause: unknown): ToolError {
   const status = code === 'pce_error' && cause instanceof PceApiError ? { http_status: cause.status } : {}
@@ -105,9 +105,7 @@ function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, c
   )
 }
 
-/**
- * Remembers the result of a connection attempt, for the owner to see. If it cannot be written, it is merely missing.
- */
+/** Stores the result of a connection attempt for the owner to see. If it cannot be written, it is simply missing. */
 export async function noteCheck(
   { lastChecks, now, log }: Pick<RegistrationPorts, 'lastChecks' | 'now' | 'log'>,
   owner: Owner,
@@ -125,7 +123,7 @@ function refusal(problems: readonly FieldProblem[]): ToolError {
   return new ToolError('invalid_argument', `Nothing was stored. ${said}`, { problems })
 }
 
-/** The part of credentials that may be shown. */
+/** Returns the part of credentials that may be shown. */
 export function credentialFacts(
   credentials: PceCredentials,
   { isTlsChecked }: Pick<RegistrationPorts, 'isTlsChecked'>,
@@ -142,7 +140,7 @@ interface FieldProblem {
 
 const MOST_CHARACTERS = { '/api_key': 255, '/api_secret': 1024, '/label': 100 }
 
-/** Finds what is wrong with credentials, apart from their host. Values are never repeated. */
+/** Finds what is wrong with credentials, apart from their host. The problems never contain the values. */
 function checkCredentials(credentials: PceCredentials, allowsInsecureTls: boolean): FieldProblem[] {
   const { port, orgId, apiKey, apiSecret, tlsVerify, label } = credentials
   const problems = [
@@ -174,7 +172,7 @@ function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProbl
 }
 
 /**
- * Maximum number of registrations per minute, because each makes this server connect to an address of the caller's
+ * Maximum number of registrations in any minute, because each makes this server connect to an address of the caller's
  * choice (D48).
  */
 const MOST = 5

@@ -34,11 +34,11 @@ export interface UserPcesParts {
   log: ContextLog & RetryLog
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Where this server listens, once it does. */
+  /** Returns where this server listens, or null before it does. */
   own?: PceHostsOptions['own']
   /** The name service; by default the machine's own. */
   resolve?: PceHostsOptions['resolve']
-  /** How long a registration takes that reaches no PCE, in milliseconds. */
+  /** How long a registration takes if it reaches no PCE, in milliseconds. */
   patienceMs?: number
   /** Starts the timer that ends an attempt after the given milliseconds; by default the system's timer. */
   startAttempt?: typeof startAttempt
@@ -56,11 +56,13 @@ export interface UserPces {
 
 const PATIENCE_MS = 8000
 
-/** The page on which a browser registers PCE credentials; null without a browser login (MCP_OAUTH_CLIENT_ID). */
+/**
+ * Returns the page on which a browser registers PCE credentials, or null without a browser login (MCP_OAUTH_CLIENT_ID).
+ */
 export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
   login === undefined ? null : `${http.publicUrl}/setup`
 
-/** How a caller registers a PCE, worded to follow "Register". */
+/** Says how a caller registers a PCE, worded to follow "Register". */
 const howTo = (setupUrl: string | null) =>
   setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
@@ -99,8 +101,7 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /**
-   * Keeps calls from a forbidden location when a proxy makes the connections; direct connections pass the guard
-   * themselves.
+   * Refuses a forbidden location if a proxy makes the connections. Direct connections are checked by the host guard.
    */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
@@ -140,7 +141,7 @@ const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hos
 const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
   tls.verify && (isWanted || !allowInsecureTls)
 
-/** The credentials port of each caller of a per_user server, on top of one keystore (D18). */
+/** Creates the credentials port of each caller of a per_user server, on top of one keystore (D18). */
 function createCredentials(
   setupUrl: string | null,
   ports: RegistrationPorts & { keystore: Keystore; lastChecks: LastChecks },

@@ -12,8 +12,8 @@ export interface KeyWatch {
   /** Notes the status of any answer of the PCE. */
   readonly note: (status: number) => void
   /**
-   * For /readyz: the problem with the key, or null if the key is accepted or nothing is known yet. While it is refused,
-   * the PCE is asked again from time to time.
+   * Returns the problem with the key for /readyz, or null if the key is accepted or nothing is known yet. While the key
+   * is refused, the PCE is asked again from time to time.
    */
   readonly problem: () => string | null
   readonly close: () => void
@@ -42,7 +42,7 @@ const REFUSED: Record<number, { problem: string; message: string; remedy: string
   },
 }
 
-/** Matches a part of error messages that does not apply in shared mode, where users register nothing. */
+/** Matches the part of error messages that does not apply in shared mode, where users register nothing. */
 const REGISTERED = /(: in PCE_HOST)?, or (in )?what was registered(?=\.)/
 
 /**

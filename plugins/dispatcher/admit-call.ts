@@ -19,7 +19,7 @@ export class RefusedCall extends Error {
   }
 }
 
-/** What an admitted call runs with. */
+/** The arguments and the context that an admitted call runs with. */
 export interface Admitted {
   args: Record<string, unknown>
   context: ToolContext
@@ -27,7 +27,7 @@ export interface Admitted {
 
 /**
  * Runs the gates in their order (T2). The arguments are checked after the gates that do not need them and before those
- * that do; gates that compare calls use the arguments as the client sent them. Returns the arguments with their
+ * that do. Gates that compare calls use the arguments as the client sent them. Returns the arguments with their
  * defaults and the context of the handler; throws RefusedCall.
  */
 export async function admitCall(
@@ -43,7 +43,7 @@ export async function admitCall(
       if (gate.needs !== 'call') continue
       asked = gate.name
       const checking = gate.check(subject)
-      // Only awaited if there is something to wait for: most gates return synchronously, and every call passes all of
+      // The result is awaited only if it is a promise: most gates return synchronously, and every call passes all of
       // them.
       if (checking !== undefined) await checking
     }
@@ -73,8 +73,8 @@ const VERBS: Record<string, readonly string[]> = {
 }
 
 /**
- * The tool that was probably meant: one that does the same to something with a similar name; undefined if there is
- * none.
+ * Returns the tool that was probably meant: one that does the same to something with a similar name. Returns undefined
+ * if there is none.
  */
 export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
@@ -86,7 +86,7 @@ export function nearestTool(name: string, known: readonly string[]): string | un
   return noun === undefined ? undefined : `${verb}-${noun}`
 }
 
-/** The refusal of an unknown tool name, with a suggestion if a known name is similar. */
+/** Builds the refusal of an unknown tool name, with a suggestion if a known name is similar. */
 export function refuseUnknown(name: string, known: readonly string[]): RefusedCall {
   const shown = name.slice(0, 128)
   const nearest = nearestTool(shown, known)
@@ -108,7 +108,7 @@ export interface ValidSubject extends GateSubject {
   args: Record<string, unknown>
   /** The context for lookups by gates; it is aborted as soon as the client has left. */
   context: ToolContext
-  /** Passes on to the handler what was approved (`ToolContext.approved`). */
+  /** Tells the handler what was approved (`ToolContext.approved`). */
   approve(approval: Approval): void
 }
 
@@ -125,13 +125,15 @@ export interface CallerGate {
  */
 export type Gate =
   | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
-  /** A gate that runs once the arguments are known to be valid, so that an invalid call uses nothing up. */
+  /**
+   * A gate that runs only after the arguments are known to be valid, so that an invalid call uses up no token or quota.
+   */
   | {
       readonly name: string
       readonly needs: 'arguments'
-      /** The gate applies only to tools that require confirmation. */
+      /** If true, the gate applies only to tools that require confirmation. */
       readonly onlyConfirmed?: boolean
-      /** The gate applies only to tools that work on a PCE. */
+      /** If true, the gate applies only to tools that work on a PCE. */
       readonly onlyPce?: boolean
       check(subject: ValidSubject): void | Promise<void>
     }
@@ -173,8 +175,7 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses calls to an address that has not yet proved to be a PCE (D84). Throws what `CallerContext.provePce` rejects
- * with.
+ * Refuses calls to an address that has not yet proved to be a PCE (D84). Throws the error of `CallerContext.provePce`.
  */
 export const provenGate: Gate = {
   name: 'proof',
@@ -185,8 +186,8 @@ export const provenGate: Gate = {
 
 /**
  * Refuses changes with `audit_unavailable` while their decision could not be written to the audit log (D25). It comes
- * before the confirm gate, so that such a call uses up no token. A log that fails only while the entry is written is
- * noticed then.
+ * before the confirm gate, so that such a call uses up no token. A log that still works at this gate but fails when the
+ * entry is written is noticed at that point.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',

@@ -14,7 +14,9 @@ export interface AuditLog {
    * Resolves once the operating system has the entry; rejects if one of the entries cannot be written.
    */
   writeInTurn(entry: AuditEntry): Promise<void>
-  /** Writes at once what waits for the end of the turn, because the process is about to exit. Never throws. */
+  /**
+   * Writes all entries that wait for the end of the turn at once, because the process is about to exit. Never throws.
+   */
   flush(): void
   /**
    * Resolves once every entry so far has been passed on, and has been written to disk if the destination is a file.
@@ -44,20 +46,20 @@ export interface Disk extends Pick<
 }
 
 const NEWLINE = 0x0a
-/** Bytes that must be free on the disk of the audit log: room for some hundred entries. */
+/** The number of bytes that must be free on the disk of the audit log: room for some hundred entries. */
 const LEAST_ROOM = 64 * 1024
 
 /**
- * Creates a log that appends to a file, which only its owner can read. Entries are with the operating system before the
- * tool runs: those of one turn of the event loop in one synchronous write (D217), but each in its own write if the file
- * is a pipe, since only short writes arrive there whole. Throws if the file cannot be opened. After a failure, the
- * first entry that can be written again (and synced, if syncing had failed) is preceded by a line that says since when
+ * Creates a log that appends to a file, which only its owner can read. Entries reach the operating system before the
+ * tool runs. All entries of one turn of the event loop are one synchronous write (D217); in a pipe, each entry is its
+ * own write, since only short writes arrive whole. Throws if the file cannot be opened. After a failure, the first
+ * entry that can be written again (and synced, if syncing had failed) is preceded by a line that says since when
  * entries may be missing.
  *
  * Every check, and the first entry of every turn of the event loop, uses one stat call to see whether the file is still
  * the one at its path. If it was moved or deleted, a new file takes its place (D81).
  *
- * @param noticed called when the file has been replaced.
+ * @param noticed is called when the file has been replaced.
  * @param replica names the process in every line.
  */
 export function createFileAudit(
@@ -79,10 +81,10 @@ export function createFileAudit(
 
   /** Appends lines. `since` is the time of the first of them, in milliseconds since the epoch. */
   function append(lines: string, since = Date.now()): void {
-    // The descriptor's number may belong to another file by now.
+    // After closing, the number of the descriptor may belong to another file.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
-    // A moved file keeps its entries under another name, but the entries of a deleted file are lost.
+    // If the file was moved, its entries still exist under another name, but the entries of a deleted file are lost.
     if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLines(lines, since)
@@ -100,7 +102,7 @@ export function createFileAudit(
         return null
       }
       const [isDeleted, since] = [file.isDeleted(), file.since]
-      // If entries were lost with the deleted file, the new one says so.
+      // If entries were lost with the deleted file, the new file records the gap.
       if (isDeleted && (failedSince === null || since < failedSince)) failedSince = since
       moveOn()
       noticed(isDeleted ? 'deleted' : 'moved')
@@ -162,7 +164,7 @@ export function createFileAudit(
       throw error
     }
     if (isLost) throw failed(new Error('the file of the audit log was deleted'))
-    // If several syncs run at the same time, the operating system reports a loss to only one of them.
+    // If several syncs run at the same time, the operating system reports lost data to only one of them.
     if (failedSyncs !== before) throw new Error('another sync of the audit log has failed in the meantime')
     isUnsynced = false
   }
@@ -179,7 +181,7 @@ export function createFileAudit(
     }
     file = next
     try {
-      // Synced now, because a later `sync` promises that the entries of the old file are on disk as well.
+      // The old file is synced now, because a later `sync` promises that its entries are on disk as well.
       old.syncNow()
     } catch (cause) {
       // A disk that is permanently broken must not prevent the log from moving to another one.
@@ -276,7 +278,7 @@ export function checkAuditPath(path: string): void {
   else fs.accessSync(path, fs.constants.W_OK)
 }
 
-/** Whether the last line of the file was cut off, by a full disk or by the end of the process that wrote it. */
+/** Whether the last line of the file is incomplete, because the disk was full or the writing process ended. */
 function endsInside(path: string, disk: Disk): boolean {
   const file = disk.statSync(path)
   if (!file.isFile() || file.size === 0) return false
@@ -284,7 +286,8 @@ function endsInside(path: string, disk: Disk): boolean {
   try {
     fd = disk.openSync(path, 'r')
   } catch {
-    // The log may be write-only. It then counts as cut off, since an empty line between two entries does no harm.
+    // The log may be write-only, so that it cannot be read. Its last line then counts as cut off, since an empty line
+    // between two entries does no harm.
     return true
   }
   try {
@@ -301,15 +304,15 @@ interface LogFile {
   readonly fd: number
   /** False for a pipe or a device, which are not rotated. */
   readonly isRegular: boolean
-  /** The earliest possible time of its first entry. */
+  /** The earliest possible time of the file's first entry. */
   readonly since: string
   /** Whether the open file is the one at the path. Throws if that cannot be determined. */
   readonly isAt: (path: string) => boolean
   /** Whether the file no longer has a name, so that whatever is written to it is lost. */
   readonly isDeleted: () => boolean
   /**
-   * Resolves once everything written so far is on disk; at once for a pipe or a device, which cannot be synced. The
-   * result tells whether the file had been deleted by then, so that all of it is lost.
+   * Resolves once everything written so far is on disk; for a pipe or a device, which cannot be synced, at once. The
+   * result is true if the file had been deleted by then, so that its entries are lost.
    */
   sync(): Promise<boolean>
   /** Syncs written entries to the disk like `sync`, but synchronously. */
@@ -329,8 +332,8 @@ const { O_APPEND, O_CREAT, O_NONBLOCK, O_WRONLY } = fs.constants
  */
 function openLogFile(path: string, disk: Disk): LogFile {
   const syncData = promisify((fd: number, done: fs.NoParamCallback) => disk.fdatasync(fd, done))
-  // Opened non-blocking: otherwise opening a pipe or writing to it would block the whole process until there is a
-  // reader. Files never block like that.
+  // The file is opened non-blocking. Otherwise, opening a pipe or writing to it would block the whole process until
+  // there is a reader. Files never block like that.
   const fd = disk.openSync(path, O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK, 0o600)
   const own = disk.fstatSync(fd, { bigint: true })
   const isRegular = own.isFile()
@@ -378,9 +381,9 @@ function ignoreUnsyncable(error: unknown): void {
   if ((error as NodeJS.ErrnoException).code !== 'EINVAL') throw error
 }
 
-/** Bytes that may wait for a slow reader before an entry counts as not written. */
+/** Maximum number of bytes that may wait for a slow reader before an entry counts as not written. */
 const BACKLOG = 1024 * 1024
-/** How long a change waits until the reader has taken its entry. */
+/** Maximum time that a change waits until the reader has taken its audit entry. */
 const PATIENCE_MS = 5000
 
 /**

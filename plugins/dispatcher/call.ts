@@ -21,7 +21,7 @@ export interface CallerContext {
   transport: 'stdio' | 'http'
   /**
    * The tools that the request is offered. Transports use the same offer for lists and for calls. If absent, every tool
-   * of the dispatcher.
+   * of the dispatcher is offered.
    */
   offer?: Offer
   /** Null if there are no PCE credentials. */
@@ -37,20 +37,20 @@ export interface CallerContext {
   credentials: CredentialsPort
   /** `name/version` of the MCP client, if it has given them. */
   client?: string
-  /** The names in the caller's access token: of the person and of the client. Shown only; never used for decisions. */
+  /** The names of the person and of the client in the access token, only for display and never for decisions. */
   tokenSays?: { name?: string; clientId?: string }
   /** Address of an HTTP client, from the socket or a trusted proxy. */
   clientAddress?: string
 }
 
-/** The context of a request that may list tools: it always includes the tools that are offered to the caller (D121). */
+/** The context of a request that may list tools. It always has an offer, the tools that the caller may see (D121). */
 export type OfferedContext = CallerContext & { offer: Offer }
 
 /** Whether the sender of a call still wants its answer. */
 export interface Sender {
   /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
-  /** Whether the client has left, for transports that can tell without the signal. */
+  /** Returns whether the client has left; only for transports that know this without the signal. */
   hasLeft?(): boolean
 }
 
@@ -59,15 +59,15 @@ export interface ToolCall {
   name: string
   /** The arguments as the client sent them; `{}` if it sent none. */
   arguments: Record<string, unknown>
-  /** `params._meta.confirm_token`, unchecked. */
+  /** The confirm token in `params._meta.confirm_token`, unchecked. */
   confirmToken?: unknown
-  /** The route of the call, unless that is /mcp. */
+  /** The route of the call, if it is not /mcp. */
   route?: string
-  /** What the person at a stdio client has been shown and agreed to, if the transport itself has asked. */
+  /** The digest of what the person at a stdio client was shown and agreed to, if the transport itself asked. */
   consent?: { boundTo: string }
   /**
-   * What the person at the client has refused, if the transport has asked. The call then does not run, whatever the
-   * gates say.
+   * The question that the person at the client has refused, if the transport asked it. The call then does not run,
+   * whatever the gates say.
    */
   declined?: DeclinedCall
   /** Whether the client can show its user a form (MCP elicitation). */
@@ -76,7 +76,7 @@ export interface ToolCall {
   /** The trace that the client says the call belongs to, unchecked. */
   trace?: TraceOrigin
   readonly sender: Sender
-  /** Tools may call it as often as they like; the transport decides what is sent to the client. */
+  /** Reports progress. Tools may call this as often as they like; the transport decides what is sent to the client. */
   progress(update: ProgressUpdate): void
 }
 

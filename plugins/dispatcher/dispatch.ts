@@ -24,14 +24,14 @@ export interface DispatcherOptions extends HandlerPorts {
 
 export interface Dispatcher {
   /**
-   * Runs one call to its end. Never rejects. A tool name that is unknown, or not offered to the caller, results in the
-   * error `unknown_tool`.
+   * Runs one call from the gates to its outcome. Never rejects. A tool name that is unknown, or not offered to the
+   * caller, results in the error `unknown_tool`.
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
    * Reads something on behalf of a caller who may call this tool: the offer and the gates apply as for a call, but
-   * without arguments. It is not a tool call, so it is not audited. Resolves with null if a gate refuses or the read
-   * fails. Never rejects, and the process does not wait for it at its end.
+   * without arguments. The read is not a tool call, so it is not audited. Resolves with null if a gate refuses or the
+   * read fails. Never rejects. A process that is about to end does not wait for it.
    */
   lookUp<T>(
     question: LookUp,
@@ -59,7 +59,7 @@ export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { to
 interface Run {
   /** Null until the tool is known. */
   ends: CallEnds | null
-  /** Ends the call while its handler is running; does nothing before the call has been allowed to run. */
+  /** Ends the call while its handler is running; has no effect before the call has been allowed to run. */
   abandon: () => void
   /** Index in the list of running calls. */
   at: number
@@ -67,7 +67,8 @@ interface Run {
 
 /**
  * The running calls, in no particular order. They are not in a Set, because a Set makes a new table whenever it is
- * emptied; the old tables, once in the old generation, keep all later calls alive until that generation is collected.
+ * emptied; the old tables, once they are in the old generation, keep all later calls alive until that generation is
+ * collected.
  */
 function createRunning() {
   const runs: Run[] = []
@@ -90,9 +91,9 @@ function createRunning() {
  * gates, check the arguments, run the gates that need them, write the decision to the audit log, run the handler, write
  * its outcome (docs/architecture.md).
  *
- * A client that cancels or leaves aborts a reading tool. It aborts a changing tool only before that has begun to write
- * (which the tool indicates by reading under `beforeWriting`): half of a policy change is worse than a complete one
- * whose client has left.
+ * A client that cancels or disconnects aborts a reading tool. It aborts a changing tool only if the tool has not begun
+ * to write (which the tool indicates by reading under `beforeWriting`): half of a policy change is worse than a
+ * complete one whose client has left.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log, tracing, cursorKey = randomBytes(32) } = options
@@ -105,7 +106,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   let isEnding = false
   let isAbandoned = false
   let waiting: (() => void)[] = []
-  // The schema compiler is loaded with the first call, because people wait for the start over stdio.
+  // The schema compiler is loaded with the first call and not at start, because a person waits for the start of a stdio
+  // server.
   const loadValidation = () => import('./validate-arguments.js')
   let validation: ReturnType<typeof loadValidation> | undefined
 
@@ -182,7 +184,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // Only tools that show something before a confirmation ask the PCE here.
+      // Only tools that show something before a confirmation send requests to the PCE at this point.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -275,8 +277,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 }
 
 /**
- * A span for a call, which fails if the caller gets an error. Unknown tool names are not recorded, since the client can
- * make them up.
+ * Runs a call within a span, which is marked as failed if the caller gets an error. Unknown tool names are not
+ * recorded, since the client can make them up.
  */
 const traceCall = (
   tracing: Tracing,
@@ -295,7 +297,7 @@ const traceCall = (
     from,
   )
 
-/** Tells the caller what to do again if the call was allowed but did not run. */
+/** Tells the caller what to repeat if the call was allowed but did not run. */
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
@@ -306,8 +308,8 @@ const nothing = () => {}
 const shuttingDown = () => new ToolError('cancelled', 'The server is shutting down.')
 
 /**
- * The refusal after a person's no. It has an audit entry of its own, because the gates that asked the question never
- * learned the answer (D172).
+ * Builds the refusal for a call that a person declined. It has an audit entry of its own, because the gates that asked
+ * the question never learned the answer (D172).
  */
 function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallRecord): RefusedCall {
   note({ params_hash: paramsHash, ...(approvalId !== undefined && { approval_id: approvalId }) })
@@ -315,7 +317,7 @@ function declinedBy({ paramsHash, approvalId }: DeclinedCall, { note }: CallReco
   return new RefusedCall('confirm', new ToolError('person_declined', message, { params_hash: paramsHash }))
 }
 
-/** The error for a call that is abandoned: a change may have been made, while a read merely has no answer. */
+/** Returns the error for a call that is abandoned: a change may have been made, while a read merely has no answer. */
 const writtenOff = ({ effect }: AnyTool) =>
   effect === 'read'
     ? shuttingDown()

@@ -8,9 +8,9 @@ export interface Problem {
   message: string
 }
 
-/** Longest name. Names of PCE objects have at most 255 characters, and hrefs are shorter. */
+/** Maximum length of a name. Names of PCE objects have at most 255 characters, and hrefs are shorter. */
 const NAME = 255
-/** A reference such as `app=ordering` consists of two names. */
+/** Maximum length of a reference such as `app=ordering`, which consists of two names. */
 const REFERENCE = 2 * NAME + 1
 const LONGER: [RegExp, number][] = [
   [/^description$/, 4096],
@@ -21,22 +21,22 @@ const LONGER: [RegExp, number][] = [
 ]
 const ENTRIES = 200
 const PROPERTIES = 100
-/** Deepest nesting; no argument of any tool needs more than half of it. */
+/** Maximum depth of nesting; no argument of any tool needs more than half of it. */
 const DEPTH = 16
 const MOST_PROBLEMS = 50
-/** The maximum length of a name from the client in the path of a problem. */
+/** Maximum length of an argument's name that is quoted in the path of a problem. */
 const LONGEST_NAME = 200
 
 /**
- * Maximum number of characters of a text argument, from its schema or else by its name (D83). If every schema contained
- * these limits, they would be a twentieth of what a model reads in every conversation.
+ * Returns the maximum number of characters of a text argument, which its schema gives, or else its name (D83). If every
+ * schema contained these limits, they would make up a twentieth of what a model reads in every conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
   return own ?? LONGER.find(([names]) => names.test(name))?.[1] ?? REFERENCE
 }
 
-/** Maximum number of entries of a list, from its schema or else the general limit (D83). */
+/** Returns the maximum number of entries of a list, from its schema or else the general limit (D83). */
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
@@ -88,7 +88,7 @@ function visit(
 
 const TOO_DEEP = `nested more than ${DEPTH} levels deep`
 
-/** The alternatives of a schema, with unions expanded. */
+/** Returns the alternatives of a schema, with unions expanded. */
 function alternativesOf(schema: TSchema | undefined): TSchema[] {
   if (schema === undefined) return []
   const { anyOf } = schema as { anyOf?: TSchema[] }

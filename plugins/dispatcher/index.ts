@@ -7,7 +7,9 @@ declare module 'fastify' {
   }
 }
 
-/** Makes the dispatcher available to the routes as `app.dispatcher`; closing the app waits for its running calls. */
+/**
+ * Offers the dispatcher to the routes as `app.dispatcher`. Closing the app waits for the dispatcher's running calls.
+ */
 export default fp<DispatcherOptions>(
   (app, options, done) => {
     app.decorate('dispatcher', createDispatcher(options))

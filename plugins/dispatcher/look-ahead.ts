@@ -5,15 +5,15 @@ import type { ValidSubject } from './admit-call.js'
 import { previewDryRun, takesDryRun } from './preview-call.js'
 
 /**
- * Computes the digest of what the call would do now, which a consent is bound to. A tool without `boundTo` makes its
- * whole preview for that.
+ * Computes the digest of what the call would do now, which a consent is bound to. For a tool without `boundTo`, this
+ * takes the whole preview.
  */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined
     ? (await preview({ tool, args, context })).boundTo
     : tool.boundTo(args as never, context as never)
 
-/** Makes the tool's own preview, or for a tool without one its dry run (D77). */
+/** Makes the tool's own preview, or a preview from its dry run if it has none (D77). */
 async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'args' | 'context'>): Promise<Preview> {
   if (tool.preview !== undefined) return tool.preview(args as never, context as never)
   // Without a dry run the handler would execute the call. Every tool that can require confirmation has a preview or a

@@ -2,10 +2,10 @@ import { anyOf, leaveOutNamed } from '../../domain/text/leave-out-named.js'
 import type { ServiceError } from '../errors/convert.js'
 
 /**
- * Removes from an error's hint whatever mentions tools that are not offered, so that it sends nobody to them (D121).
- * Messages never name tools.
+ * Removes from an error's hint every part that mentions tools that are not offered, so that it does not send callers to
+ * them (D121). Messages never name tools.
  *
- * @param hidden names of those tools.
+ * @param hidden the names of the tools that are not offered.
  */
 export function leaveOutHidden(error: ServiceError, hidden: readonly string[]): ServiceError {
   const { hint, ...rest } = error

@@ -5,7 +5,7 @@ import type { ShownObject } from '../../schemas/approvals.js'
 import { DRY_RUN_BINDING } from '../../schemas/dry-run.js'
 import type { AnyTool } from '../../tools/define.js'
 
-/** Whether a tool can show its plan. */
+/** Whether a tool has a dry run, which shows its plan. */
 export const takesDryRun = ({ input }: Pick<AnyTool, 'input'>): boolean => 'dry_run' in input.properties
 
 /** Upper bounds that keep a summary at a few kilobytes. */
@@ -75,7 +75,10 @@ const fieldsOf = (value: unknown): Record<string, unknown> => {
 
 const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
 
-/** Shortens a value for display: a short one stays as it is, a longer one is cut to the beginning of its text. */
+/**
+ * Shortens a value for display: a short value stays as it is, and of a longer one only the beginning of its text is
+ * kept.
+ */
 function shorten(value: unknown): unknown {
   const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
   return text.length <= LONGEST_TEXT ? value : clipText(text, LONGEST_TEXT)

@@ -7,8 +7,8 @@ interface OpenSchema extends TSchema {
 
 /**
  * Translates arguments to the words of the schema, at every depth (D101): an unknown name, or an unknown value of an
- * enumeration, is replaced by the one that it is a synonym of. Anything else is left for the check to refuse. The input
- * is never modified; if nothing needs to change, it is returned as it is.
+ * enumeration, is replaced by the one that it is a synonym of. Any other unknown name or value is left for the
+ * validation to refuse. The input is never modified; if nothing needs to change, it is returned as it is.
  */
 export function readSynonyms(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function readSynonyms(value: unknown, schema: TSchema): unknown
@@ -36,19 +36,19 @@ function readFields(value: Record<string, unknown>, schema: OpenSchema): Record<
     // A synonym is not translated if the argument it means is given as well, directly or by another synonym.
     const own = meant === undefined || Object.hasOwn(value, meant) || read.has(meant) ? name : meant
     const part = Object.hasOwn(properties, own) ? properties[own] : undefined
-    // The synonym may be singular while the argument is a list.
+    // The caller may have given a single value under a singular synonym, while the argument is a list.
     const list = own !== name && part?.type === 'array' && !Array.isArray(inner) ? [inner] : inner
     const now = part === undefined ? inner : readSynonyms(list, part)
     read.set(own, now)
     isSame &&= own === name && now === inner
   }
-  // `Object.fromEntries` keeps an own property `__proto__` an ordinary name.
+  // `Object.fromEntries` treats `__proto__` as an ordinary property name.
   return isSame ? value : Object.fromEntries(read)
 }
 
 const names = new WeakMap<TSchema, ReadonlySet<string>>()
 
-/** The names of the schema's fields, cached because every call needs them. */
+/** Returns the names of the schema's fields, cached because every call needs them. */
 function namesOf(schema: OpenSchema, properties: Record<string, TSchema>): ReadonlySet<string> {
   let known = names.get(schema)
   if (known === undefined) {

@@ -8,11 +8,11 @@ import type { AuditLog } from './audit-log.js'
 import type { CallerContext, ServerLog, ToolCall } from './call.js'
 import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
-/** What is recorded about one call: its audit entries and its line in the server log. */
+/** The record of one call: its audit entries and its line in the server log. */
 export interface CallRecord {
-  /** Resolves when the entry is written, and rejects if it cannot be. */
+  /** Writes the entry of the decision. Resolves when it is written, and rejects if it cannot be. */
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): Promise<void>
-  /** Resolves when the entry is written, and rejects if it cannot be. */
+  /** Writes the entry of the outcome. Resolves when it is written, and rejects if it cannot be. */
   conclude(reason: ErrorCode | null, clientGone: boolean): Promise<void>
   /** Records the end of the call in the server log and the metrics. */
   log(outcome: MeasuredCall['outcome'], gate: string, reason: ErrorCode | null): void
@@ -85,7 +85,7 @@ export function recordCall(
       return ports.audit.writeInTurn(all)
     },
     note({ upstream_request_ids: ids, ...facts }) {
-      // A preview and its tool both ask the PCE for the same call, one after the other.
+      // For the same call, the preview and then the tool itself send requests to the PCE.
       const all = [...new Set([...(noted?.upstream_request_ids ?? []), ...(ids ?? [])])].slice(0, MOST_UPSTREAM_IDS)
       noted = { ...noted, ...facts, ...(all.length > 0 && { upstream_request_ids: all }) }
     },
@@ -106,8 +106,9 @@ export function recordCall(
 }
 
 /**
- * Writes the audit entry of a decision that a route made itself, without a tool call (D25): by /confirm, and refusals
- * by /setup. Resolves when it is in the log, and on disk if the log is a file; rejects if it cannot be written.
+ * Writes the audit entry of a decision that a route made itself, without a tool call (D25): all decisions of /confirm,
+ * and the refusals of /setup. Resolves when the entry is in the log, and on disk if the log is a file; rejects if it
+ * cannot be written.
  *
  * Refusals of unknown senders and of too many requests are left out. Otherwise anyone, or anyone with an access token,
  * could fill the disk of the audit log. They are in the request log.
@@ -128,11 +129,11 @@ export const createRouteAudit =
 
 const LONGEST = 128
 
-/** A client's name for the audit log: always short and on one line. */
+/** Cleans a client's name for the audit log, so that it is always short and on one line. */
 function cleanClient(client: string): string {
   const short = client.slice(0, LONGEST)
   return (PLAIN.test(short) ? short : short.replace(/\p{C}+/gu, ' ')).trim()
 }
 
-/** Names that need no cleaning, which nearly all are. */
+/** Matches names that need no cleaning, as nearly all do. */
 const PLAIN = /^[\x20-\x7E]*$/

@@ -19,20 +19,22 @@ export interface HandlerPorts {
   log: ServerLog
   limits: Limits
   /**
-   * Key that signs cursors, 32 bytes. If absent, it is random, and cursors become invalid when the process ends (D79).
+   * The key that signs cursors, 32 bytes. If absent, a random key is used, and cursors become invalid when the process
+   * ends (D79).
    */
   cursorKey?: Uint8Array
   callTracker: CallTracker
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Absent without metrics or traces. */
+  /** Absent if there are neither metrics nor traces. */
   meter?: Meter
   tracing?: Tracing
 }
 
 /**
- * A tool's answer does not match its output schema. That is this server's own mistake, so the caller gets a fixed text.
+ * The error for an answer that does not match the tool's output schema. This is the server's own mistake, so the caller
+ * gets a fixed text.
  */
 class BrokenAnswerError extends Error {
   override readonly name = 'BrokenAnswerError'
@@ -54,7 +56,8 @@ export async function runHandler(
 ): Promise<Dispatched> {
   try {
     const run = () => tool.handler(args as never, context as never)
-    // Without requests to a PCE the request id is not needed, and tracking it through every promise is expensive.
+    // A call without requests to a PCE does not need the request id, and tracking the id through every promise is
+    // expensive.
     const mayAskPce = tool.requiresPce || tool.effect !== 'read'
     const value = await (mayAskPce ? runTracked(context.requestId, run, ports.callTracker, note) : run())
     const problems = findOutputProblems(tool, value)
@@ -70,7 +73,7 @@ export async function runHandler(
 }
 
 /**
- * The error for an invalid answer. A change that was made stays made, so the caller must not take the error for
+ * Returns the error for an invalid answer. A change that was made remains, so the caller must not take the error for
  * "nothing happened".
  */
 function brokenAnswer(tool: AnyTool): ServiceError {
@@ -86,7 +89,7 @@ function brokenAnswer(tool: AnyTool): ServiceError {
   )
 }
 
-/** What the handler of a call, or a gate that looks something up for it, may use. */
+/** Creates the context for the handler of a call, or for a gate that looks something up for it. */
 export function toolContextOf(
   call: ToolCall,
   callerContext: CallerContext,
@@ -120,10 +123,10 @@ interface WithEnds {
 }
 
 /**
- * They are own properties, so that a copy of the context has them too, but their functions are shared by all contexts.
- * Accessors in an object literal would be separate functions for each object, for which V8 makes a hidden class of its
- * own; that would be in the old generation and keep everything that the call refers to alive until the next major
- * collection.
+ * The signals of a context. They are own properties, so that a copy of the context has them too, but their functions
+ * are shared by all contexts. Accessors in an object literal would be separate functions for each object, so V8 would
+ * give each object its own hidden class, which would be in the old generation and keep everything that the call refers
+ * to alive until the next major collection.
  */
 const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
   signal: {
@@ -141,8 +144,8 @@ const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
 }
 
 /**
- * Everything that can end a call: a read ends with its client, a change only before it has begun to write. Signals are
- * created when they are first needed, since they cost more than the rest of a call that answers at once.
+ * Everything that can end a call. A client that leaves ends a read, but a change only before it has begun to write.
+ * Signals are created when they are first needed, since they cost more than all the rest of a fast call.
  */
 export class CallEnds {
   #own: AbortController | null = null
@@ -209,16 +212,16 @@ export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
   /** Undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Notes the id that the PCE gave an answer; only the first ones of a call are kept. */
+  /** Notes the id that the PCE gave an answer. Only the first ids of a call are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** The ids of the PCE's answers to the current call, in order. */
+  /** Returns the ids of the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
 }
 
 /** Maximum number of ids that are kept for one call. */
 export const MOST_UPSTREAM_IDS = 20
 
-/** One storage for the whole process, because each storage slows every asynchronous operation of the process. */
+/** The one storage of the whole process, because each storage slows every asynchronous operation of the process. */
 const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
 
 export function createCallTracker(): CallTracker {
@@ -227,7 +230,7 @@ export function createCallTracker(): CallTracker {
     requestId: () => storage.getStore()?.requestId,
     noteAnswer({ requestId: id }) {
       const { requestId, upstream } = storage.getStore() ?? {}
-      // An answer with the id that was sent contains nothing new.
+      // An answer that repeats the id of its request adds no new id.
       if (upstream === undefined || id === undefined || id === requestId || upstream.includes(id)) return
       if (upstream.length < MOST_UPSTREAM_IDS) upstream.push(id)
     },

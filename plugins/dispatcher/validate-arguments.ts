@@ -15,9 +15,9 @@ const inputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 const outputs = new WeakMap<AnyTool, TypeCheck<TSchema>>()
 
 /**
- * Validates the arguments. Returns a copy in the words of the schema (D101), with defaults filled in and escapes
- * replaced by their characters (D27). Throws ToolError `invalid_argument {problems: [{path, message}]}` that names
- * every invalid path. Schemas are compiled at their first use.
+ * Validates the arguments. Returns a copy with synonyms replaced by the names in the schema (D101), with defaults
+ * filled in and escapes replaced by their characters (D27). Throws ToolError `invalid_argument {problems: [{path,
+ * message}]}` that names every invalid path. Each schema is compiled at its first use.
  */
 export function validateArguments(tool: AnyTool, sent: Record<string, unknown>): Record<string, unknown> {
   const check = compiled(inputs, tool, tool.input)
@@ -31,8 +31,8 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
 }
 
 /**
- * Both ways keep an own property `__proto__` an ordinary, unknown name. Most arguments are flat and do not need the
- * more expensive way.
+ * Copies the arguments. Both ways treat `__proto__` as an ordinary, unknown name. Most arguments are flat, so the
+ * cheaper way is enough for them.
  */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
@@ -51,7 +51,10 @@ function fillDefaults(schema: TSchema, args: Record<string, unknown>): Record<st
   return args
 }
 
-/** The defaults at the top level; null if there may be others that are nested, computed or shared between calls. */
+/**
+ * Returns the defaults at the top level, or null if there may be others that are nested, computed or shared between
+ * calls.
+ */
 function defaultsAtTop(schema: TSchema): [name: string, value: unknown][] | null {
   const { properties, ...rest } = schema as TSchema & { properties?: Record<string, TSchema> }
   if (!TypeGuard.IsObject(schema) || mentionsDefault(rest)) return null
@@ -97,8 +100,8 @@ const MOST_PROBLEMS = 50
 const LONGEST_NAME = 200
 
 /**
- * One problem for every invalid path, in words that a model can act on: what is missing, what was meant, what is
- * allowed.
+ * Describes one problem for every invalid path, in words that a model can act on: what is missing, what was meant, what
+ * is allowed.
  */
 export function describeProblems(errors: Iterable<ValueError>): Problem[] {
   const problems = new Map<string, Problem>()
@@ -124,7 +127,10 @@ function problemsOf(error: ValueError): Problem[] {
   return [{ path: error.path.slice(0, LONGEST_NAME), message: messageOf(error) }]
 }
 
-/** The errors of the union's variant that is closest to the value; null if the value has the type of no variant. */
+/**
+ * Returns the errors of the union's variant that is closest to the value, or null if the value has the type of no
+ * variant.
+ */
 function closestVariant(variants: readonly ValueError[][], path: string): ValueError[] | null {
   const candidates = variants.filter((errors) => errors.length > 0 && errors.every((inner) => inner.path !== path))
   return candidates.sort((a, b) => a.length - b.length)[0] ?? null
@@ -133,8 +139,8 @@ function closestVariant(variants: readonly ValueError[][], path: string): ValueE
 const BOUNDS: readonly ValueErrorType[] = [ValueErrorType.IntegerMinimum, ValueErrorType.IntegerMaximum]
 
 /**
- * The problem with an integer that one alternative of a union accepts only within bounds, together with what the others
- * accept; null if that is not the problem.
+ * Describes an integer that one alternative of a union accepts only within bounds, and what the other alternatives
+ * accept. Returns null if the problem is a different one.
  */
 function outOfBounds({ schema, value, path }: ValueError, variants: readonly ValueError[][]): string | null {
   const found = variants.flat().find((inner) => inner.path === path && BOUNDS.includes(inner.type))

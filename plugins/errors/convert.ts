@@ -22,7 +22,7 @@ export interface ServiceError {
 }
 
 /**
- * Codes of the PCE client that correspond to a code of this server. All others are this server's own mistakes and
+ * Codes of the PCE client that correspond to a code of this server. All other codes mean a mistake of this server and
  * become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
@@ -40,14 +40,14 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
 }
 
-/** What a person can do about an HTTP status of the PCE; 404 and 406 are explained by their token and message. */
+/** The hint for an HTTP status of the PCE. 404 and 406 are explained by their token and message instead. */
 const PCE_STATUS_HINTS: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE account of this server lacks the permission for this.',
   429: 'The PCE is limiting the request rate: wait before the next call.',
 }
 
-/** Codes for the statuses of errors that an HTTP library throws while it reads a request. */
+/** Error codes for the HTTP status of errors that an HTTP library throws while it reads a request. */
 const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
   400: 'bad_request',
   404: 'not_found',
@@ -60,10 +60,10 @@ const HTTP_STATUS_CODES: Record<number, ErrorCode> = {
 }
 
 /**
- * Converts anything thrown to a ServiceError. Errors that tools and gates throw on purpose (ToolError) pass. The PCE
- * client's errors become `pce_error` with `http_status`, `token` and `pce_message`, or a more specific code. An abort
- * becomes `cancelled`. Everything else becomes `internal` with a fixed text, since its message was not written for the
- * caller.
+ * Converts anything thrown to a ServiceError. Errors that tools and gates throw on purpose (ToolError) keep their code
+ * and text. The PCE client's errors become `pce_error` with `http_status`, `token` and `pce_message`, or a more
+ * specific code. An abort becomes `cancelled`. Everything else becomes `internal` with a fixed text, since its message
+ * was not written for the caller.
  */
 export function convert(thrown: unknown): ServiceError {
   if (thrown instanceof ToolError) {
@@ -78,7 +78,7 @@ export function convert(thrown: unknown): ServiceError {
 
 /**
  * Like `convert`, for errors of the HTTP framework before a route runs: their `statusCode` (400..499) says what is
- * wrong with the request, and the text is this server's own. Throws nothing.
+ * wrong with the request, and the text is this server's own. Never throws.
  */
 export function convertHttp(thrown: unknown): ServiceError {
   const status = thrown instanceof Error && 'statusCode' in thrown ? Number(thrown.statusCode) : 0

@@ -15,7 +15,7 @@ export function answerHttpError(thrown: FastifyError, request: FastifyRequest, r
   return reply.code(status).send(body)
 }
 
-/** The error handler of every route without one of its own. */
+/** The error handler of every route that has none of its own. */
 export default fp(
   (app, _options, done) => {
     app.setErrorHandler(answerHttpError)
@@ -30,8 +30,8 @@ const CODES: Record<string, ErrorCode> = {
 }
 
 /**
- * The complete HTTP answer to bytes that never became a request because Node's parser gave up (RFC 9110: 400, 408 or
- * 431). No hook runs then, so the headers are written by hand. The connection closes after it.
+ * Builds the complete HTTP answer to bytes that never became a request because Node's parser rejected them (RFC 9110:
+ * 400, 408 or 431). No hook runs then, so the headers are written by hand. The connection closes after this answer.
  *
  * @param headers the headers of every answer of the server.
  */

@@ -2,7 +2,9 @@ import type { ErrorBody } from '../../schemas/errors.js'
 import type { ServiceError } from './convert.js'
 import { ERROR_TABLE } from './table.js'
 
-/** The body of every error in transit: details are at the top level after the code, and cannot replace it. */
+/**
+ * Builds the body of every error that is sent: the details are at the top level after the code, and cannot replace it.
+ */
 export function renderError(error: ServiceError, requestId: string): ErrorBody {
   const head = {
     error: error.code,
@@ -15,20 +17,20 @@ export function renderError(error: ServiceError, requestId: string): ErrorBody {
 
 export interface HttpErrorAnswer {
   status: number
-  /** Seconds for `Retry-After`, if waiting helps. */
+  /** The seconds for `Retry-After`, if waiting helps. */
   retryAfter?: number
   body: ErrorBody
 }
 
-/** An error as an HTTP answer, for every route without an error format of its own. */
+/** Renders an error as an HTTP answer, for every route without an error format of its own. */
 export function renderHttpError(error: ServiceError, requestId: string): HttpErrorAnswer {
   const { status } = ERROR_TABLE[error.code]
   return { status, ...retryAfterOf(status, error), body: renderError(error, requestId) }
 }
 
 /**
- * The time that the error itself gives (`retry_after`), otherwise one second, because overload and shutdown pass
- * quickly.
+ * Returns the waiting time that the error itself gives (`retry_after`), or else one second, because overload and
+ * shutdown pass quickly.
  */
 function retryAfterOf(status: number, { details }: ServiceError): { retryAfter?: number } {
   if (status !== 503 && status !== 429) return {}
@@ -43,8 +45,8 @@ type McpErrorResult = {
 }
 
 /**
- * A tool failure is a result, so that the model can read what went wrong. It has no structuredContent, because clients
- * check that against the tool's outputSchema even if isError is set.
+ * Renders a tool failure as a result, so that the model can read what went wrong. It has no structuredContent, because
+ * clients check that against the tool's outputSchema even if isError is set.
  */
 export function renderMcpError(error: ServiceError, requestId: string): McpErrorResult {
   return { isError: true, content: [{ type: 'text', text: JSON.stringify(renderError(error, requestId)) }] }

@@ -2,20 +2,20 @@ import type { ErrorCode } from '../../schemas/errors.js'
 
 /**
  * Who can do something about an error: the caller, with another call or login; the operator of this server; the people
- * who run the PCE; or nobody, because it passes by itself.
+ * who run the PCE; or nobody, because the error passes by itself.
  */
 export type Turn = 'caller' | 'operator' | 'pce' | 'nobody'
 
 export interface ErrorRow {
-  /** HTTP status if the error is itself an HTTP answer; a tool error is sent inside a 200. */
+  /** The HTTP status if the error is itself an HTTP answer; a tool error is sent inside a 200. */
   status: number
-  /** Used if the error has no more specific message. */
+  /** The message if the error has no more specific one. */
   message: string
   /** What the caller can do about it. */
   hint?: string
-  /** Level in the server log; `error` means that the operator must act. */
+  /** The level in the server log; `error` means that the operator must act. */
   level: 'info' | 'warn' | 'error'
-  /** Who should act, in the order in which to ask. docs/operations.md has this table for people. */
+  /** Who should act, in the order in which to ask. docs/operations.md shows this for people. */
   turn: readonly [Turn, ...Turn[]]
 }
 

@@ -1,6 +1,6 @@
 export interface HealthCheck {
   name: string
-  /** Throws or rejects if the thing does not work at the moment. */
+  /** Throws or rejects if what it checks does not work at the moment. */
   run: () => void | Promise<void>
 }
 
@@ -17,13 +17,13 @@ export interface ReadinessPorts {
 
 /** Shortest interval of the checks, in milliseconds, because anyone may trigger them without a token. */
 const FRESH_MS = 1000
-/** Shorter than probes usually wait. */
+/** The default time limit, shorter than probes usually wait. */
 const PATIENCE_MS = 3000
 
 /**
- * Finds the first check that fails; null if all pass. Concurrent callers share one run of the checks. While a check
- * hangs, no new run starts: after the time limit it counts as failed, and does so at once for later callers, until it
- * ends.
+ * Creates the function that finds the first failing check, or null if all pass. Concurrent callers share one run of the
+ * checks. While a check hangs, no new run starts: after the time limit the check counts as failed, for later callers at
+ * once, until it ends.
  */
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports

@@ -6,14 +6,14 @@ import { createReadiness, type HealthCheck } from './check-readiness.js'
 export interface HealthOptions {
   /** True once the process is stopping. */
   isDraining: () => boolean
-  /** What must work before this process is given calls. A PCE that does not answer is not part of it (D8). */
+  /** What must work before this process is given calls. An unreachable PCE does not count (D8). */
   checks: readonly HealthCheck[]
   /**
-   * The problem with the PCE key that everybody uses. It does not make the process unready, since other replicas would
-   * have the same problem.
+   * Returns the problem with the PCE key that everybody uses. Such a problem does not make the process unready, since
+   * other replicas would have the same problem.
    */
   findKeyProblem?: () => string | null
-  /** Reads the readiness in the same way as `/readyz`, with a shared result. */
+  /** The meter that reads the readiness as `/readyz` does, from a shared result. */
   meter?: Pick<Meter, 'readinessFrom'>
 }
 

@@ -5,30 +5,32 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface InFlightOptions {
-  /** Simultaneous requests on these routes; 0 means no limit. */
+  /** Maximum number of simultaneous requests on these routes; 0 means no limit. */
   max: number
-  /** Limits each key separately instead of all requests together, so that one caller cannot take every place. */
+  /** Returns the key of a request. Each key has its own limit, so that one caller cannot take every place. */
   keyOf?: (request: FastifyRequest) => string
-  /** Requests in flight by key, if several registrations share a limit. */
+  /** The number of requests in flight by key, if several registrations share a limit. */
   counts?: Map<string, number>
   /**
-   * The hook in which a request is counted: `preParsing` for routes that themselves find out who sent it. Default
-   * onRequest.
+   * The hook in which a request is counted: `preParsing` for routes that themselves find out who sent it. The default
+   * is onRequest.
    */
   hook?: 'onRequest' | 'preParsing'
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** For routes whose work may outlive their answer; null if the request is not counted. */
+    /**
+     * The places of the request, for routes whose work may outlive their answer; null if the request is not counted.
+     */
     heldPlaces: HeldPlaces | null
   }
 }
 
 /**
- * Limits the requests in flight on the routes beside it: those whose answer is in progress, and those whose client has
- * left while their work continues. Beyond the limit, the answer is a quick 503 with Retry-After, which is cheaper than
- * a queue that grows until every caller has timed out.
+ * Limits the requests in flight on the routes registered beside it. In flight are requests whose answer is in progress,
+ * and requests whose client has left while their work continues. Beyond the limit, the answer is a quick 503 with
+ * Retry-After, which is cheaper than a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
@@ -58,15 +60,15 @@ export default fp<InFlightOptions>(
   { name: 'in-flight', dependencies: ['errors'] },
 )
 
-/** Keys that are kept although they have no request in flight. */
+/** Maximum number of keys that are kept without a request in flight. */
 const MOST_AT_REST = 1000
 
 /** Adds one to the requests in flight, or removes it again. */
 type Count = (by: 1 | -1) => void
 
 /**
- * The places that one request occupies. All are given back together, once its answer and everything it started have
- * ended.
+ * The places that one request occupies. All places are given back together, once its answer and everything it started
+ * have ended.
  */
 interface HeldPlaces {
   /** Adds a further place that has already been counted. */

@@ -8,7 +8,8 @@ import { RPC } from './read-envelope.js'
 import { invalidParams, refuseCursor, rpcFailure } from './rpc-failure.js'
 
 /**
- * Neither subscriptions nor list changes are announced, because nothing in these lists changes while the server runs.
+ * The capabilities for resources and prompts. Neither subscriptions nor list changes are announced, because nothing in
+ * these lists changes while the server runs.
  */
 export const KNOWLEDGE_CAPABILITIES = { resources: {}, prompts: {}, completions: {} }
 
@@ -24,7 +25,7 @@ export interface KnowledgePorts extends ResourceReader {
 }
 
 /**
- * Answers the methods of resources, prompts and completions (MCP server features); null for any other method. A
+ * Answers the methods of resources, prompts and completions (MCP server features); returns null for any other method. A
  * resource or prompt that the caller may not see does not exist for them. Rejects with RpcFailure.
  */
 export function answerKnowledge(
@@ -53,13 +54,13 @@ export function answerKnowledge(
   }
 }
 
-/** How long clients may cache documents and lists, which change only with a new version of the server. */
+/** The time for which clients may cache documents and lists, which change only with a new version of the server. */
 const MINUTES = 5 * 60_000
-/** The list of documents is the same for all callers. */
+/** The cacheability of the list of documents, which is the same for all callers. */
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
-/** Answers that depend on the tools that the caller is offered. */
+/** The cacheability of answers that depend on the tools that the caller is offered. */
 const OF_CALLER: Cacheability = { ttlMs: MINUTES, cacheScope: 'private' }
-/** A page about the estate shows the current state, so it must not be cached. */
+/** The cacheability of a page about the estate. It shows the current state, so it must not be cached. */
 const OF_MOMENT: Cacheability = { ttlMs: 0, cacheScope: 'private' }
 
 const resultOf = (result: object, cache?: Cacheability): InnerResult => ({
@@ -137,7 +138,7 @@ function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): E
   return rpcFailure(RPC.internal, message, data)
 }
 
-/** The error of a tool call that a page needed, as the dispatcher returned it. */
+/** The error of a tool call that a page needed. */
 export class FailedCall extends Error {
   override readonly name = 'FailedCall'
   readonly code: string
@@ -152,5 +153,5 @@ const errorOf = (thrown: unknown): ServiceError => (thrown instanceof FailedCall
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** Characters of a URI that an error repeats. */
+/** Maximum number of characters of a URI that are quoted in an error. */
 const LONGEST_URI = 300

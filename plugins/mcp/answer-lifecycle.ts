@@ -16,14 +16,14 @@ interface LifecyclePorts {
   server: ServerPorts
   request: RequestPorts
   capabilities: object
-  /** For answers that depend on the caller's offer. */
+  /** The cacheability of answers that depend on the caller's offer. */
   cache: Cacheability
 }
 
 /**
- * Answers what clients ask before and beside their work, which is the only part of the protocol that differs between
- * the eras: a handshake and pings in the older one; in the newer one, who the server is, and a subscription to changes.
- * Null for any other method. Throws RpcFailure.
+ * Answers the requests that clients send before and beside their work. This is the only part of the protocol that
+ * differs between the eras: a handshake and pings in the older one; in the newer one, who the server is, and a
+ * subscription to changes. Returns null for any other method. Throws RpcFailure.
  */
 export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
   switch (`${era} ${call.method}`) {
@@ -46,7 +46,7 @@ function initialize({ params }: InnerCall, { server, capabilities }: LifecyclePo
   const protocolVersion = negotiate(asked)
   const { capabilities: declared } = params ?? {}
   const { form } = readCanAsk((declared ?? {}) as Record<string, unknown>)
-  // Elicitation did not exist in 2025-03-26.
+  // Elicitation did not exist in protocol version 2025-03-26.
   const shows = { forms: form && protocolVersion !== BATCH_VERSION, apps: readShowsApps(declared) }
   server.onInitialize?.(clientName(params?.clientInfo), protocolVersion, shows)
   return {

@@ -6,8 +6,8 @@ import type { MessagePorts, RequestPorts, ServerPorts } from './ports.js'
 import { claimedVersion, type Era, isLegacy } from './versions.js'
 
 /**
- * Answers one request of either era, as received, with a complete message. `headers` are those of HTTP, if the request
- * came over HTTP. Never rejects.
+ * Answers one request of either era, as it was received, with a complete message. `headers` are the HTTP headers, if
+ * the request came over HTTP. Never rejects.
  */
 export async function answerMessage(
   request: JSONRPCRequest,

@@ -22,8 +22,9 @@ export const systemTimers: Timers = {
 export const CAPABILITIES = { tools: {}, ...KNOWLEDGE_CAPABILITIES }
 
 /**
- * Lists stay the same until the server restarts, which is not announced. They depend on what the caller is offered, by
- * role or by headers that caches do not take into account, so they must not be shared between callers.
+ * The cacheability of lists. They stay the same until the server restarts, and clients are not told of a restart. They
+ * depend on what the caller is offered, by role or by headers that caches do not take into account, so they must not be
+ * shared between callers.
  */
 const OFFERED = { ttlMs: 300_000, cacheScope: 'private' } as const
 
@@ -48,7 +49,7 @@ export async function answerRequest(
   }
 }
 
-/** The list of tools, including links to pages for clients that can show them. */
+/** Returns the list of tools, with links to pages if the client can show pages. */
 function listFor({ showsApps }: InnerCall, server: ServerPorts) {
   const tools = server.listTools(server.offered)
   return (showsApps ?? server.showsApps?.() ?? false) ? withApps(tools) : tools
@@ -58,8 +59,8 @@ type Progress = (update: ProgressUpdate) => void
 type Notify = RequestPorts['notify']
 
 /**
- * Sends progress to the client if it asked for it, and nothing after the work has ended. `eager`: also reports the
- * start (D4); otherwise, only work that reports progress does.
+ * Sends progress to the client if it asked for it, and nothing after the work has ended. If `eager` is true, the start
+ * is reported too (D4); otherwise, only what the work itself reports is sent.
  */
 async function withProgress<T>(
   { progressToken }: InnerCall,
@@ -78,7 +79,7 @@ async function withProgress<T>(
     if (eager) begin()
     return await work((update) => begin().update(update))
   } finally {
-    // `progress` has been assigned by now, which the compiler does not see.
+    // `progress` has been assigned by now, but the compiler does not see this.
     ;(progress as ReturnType<typeof startProgress> | null)?.stop()
   }
 }
@@ -132,10 +133,13 @@ async function callOneTool(
   return { kind: 'result', result: renderMcpError(error, requestId) }
 }
 
-/** Milliseconds that a completion may take; a person who is typing waits no longer. */
+/** The time limit of a completion in milliseconds; a person who is typing waits no longer. */
 const LOOK_UP_MS = 3000
 
-/** Resolves with null if the work does not finish in time; it continues for later requests. */
+/**
+ * Resolves with the result of the work, or with null if it does not finish in time; it then continues for later
+ * requests.
+ */
 function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
   let cancel = () => {}
   const late = new Promise<null>((resolve) => (cancel = timers.after(LOOK_UP_MS, () => resolve(null))))

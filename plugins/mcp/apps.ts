@@ -2,7 +2,7 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { KINDS, TOOL_OF } from '../../pictures/kinds.js'
 import type { PictureKind } from '../../pictures/picture.js'
 
-/** MCP Apps: pages of this server that a client shows beside a tool's answer (extension of 2026-01-26). */
+/** The extension MCP Apps (2026-01-26): pages of this server that a client shows beside a tool's answer. */
 const EXTENSION = 'io.modelcontextprotocol/ui'
 const MIME_TYPE = 'text/html;profile=mcp-app'
 
@@ -16,7 +16,7 @@ export function readShowsApps(capabilities: unknown): boolean {
   return Array.isArray(settings?.mimeTypes) && settings.mimeTypes.includes(MIME_TYPE)
 }
 
-/** The entries of tools/list for a client that shows pages: tools with a page name it. */
+/** Builds the entries of tools/list for a client that shows pages: the entry of a tool with a page names the page. */
 export const withApps = (tools: readonly Tool[]): Tool[] =>
   tools.map((tool) => {
     const resourceUri = URI_OF.get(tool.name)
@@ -24,8 +24,8 @@ export const withApps = (tools: readonly Tool[]): Tool[] =>
   })
 
 /**
- * Reads a page by its URI, loading it only then; null if there is none. The page loads and sends nothing, so its
- * content policy names no origins.
+ * Reads a page by its URI, loading it only then; returns null if there is none. The page loads and sends nothing, so
+ * its content policy names no origins.
  */
 export async function readApp(uri: string): Promise<object | null> {
   const kind = URIS.get(uri)

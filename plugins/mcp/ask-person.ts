@@ -20,8 +20,8 @@ const FIELD = 'confirm'
  */
 const MOST_ROUNDS = 5
 /**
- * How long a repeated call waits for the decision on a page, in milliseconds. Common clients give up after a minute, so
- * it is less than that.
+ * How long a repeated call waits for the decision on a page, in milliseconds. The wait is shorter than a minute, after
+ * which common clients give up.
  */
 const WAIT_MS = 45_000
 
@@ -77,7 +77,7 @@ export async function runAsking(
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
   const args = (call.params?.arguments ?? {}) as Record<string, unknown>
-  // Some clients put a confirm token into `_meta`, which the hash of the arguments leaves out (D19).
+  // Some clients put a confirm token into `_meta`, but the hash of the arguments does not include it (D19).
   const { _meta: _token, ...own } = args
   const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
   if (state !== null) return state
@@ -99,7 +99,7 @@ function readAnswer(response: unknown): 'yes' | 'no' | null {
   const { action, content } = (response ?? {}) as { action?: unknown; content?: unknown }
   if (action === 'decline' || action === 'cancel') return 'no'
   if (action !== 'accept') return null
-  // An accepted link to a page has no content. A submitted form can still contain a "no".
+  // If the person accepted a link to a page, the answer has no content. A submitted form can still contain a "no".
   const said = (content as Record<string, unknown> | undefined)?.[FIELD]
   return said === undefined || said === true ? 'yes' : 'no'
 }
@@ -134,7 +134,7 @@ const formOf = (message: string) => ({
   },
 })
 
-/** Asks while the call waits, and asks again if what the call would do has changed in the meantime. */
+/** Asks the person while the call waits, and asks again if what the call would do has changed in the meantime. */
 async function askNow(
   refusal: ServiceError,
   { elicit, run, rounds }: { elicit: Elicit; run: Run; rounds: number },
@@ -159,7 +159,7 @@ function readForm(response: unknown): 'yes' | 'no' | null {
   return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
 }
 
-/** The refusal for a client that could have asked its person but did not. */
+/** Builds the refusal for a client that could have asked its person but did not. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
   ...error,
   hint: 'The client has not asked its user. Call again once they are ready to be asked.',

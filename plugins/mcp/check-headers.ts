@@ -43,7 +43,7 @@ function acceptsBoth(accept: string): boolean {
   return true
 }
 
-/** The media ranges of an Accept header, except those ruled out by `q=0` (RFC 9110, 12.5.1). */
+/** Returns the media ranges of an Accept header, except those ruled out by `q=0` (RFC 9110, 12.5.1). */
 function acceptedTypes(accept: string): Set<string> {
   const types = new Set<string>()
   for (const range of accept.toLowerCase().split(',')) {
@@ -58,15 +58,16 @@ const accepts = (types: Set<string>, type: string, subtype: string) =>
 
 interface RpcErrorAnswer {
   status: number
-  /** Seconds for `Retry-After`. */
+  /** The seconds for `Retry-After`. */
   retryAfter?: number
   body: object
 }
 
 /**
  * Answers an HTTP request that could not be processed, in the form that MCP clients read: 400 with the JSON-RPC code of
- * its envelope, or the status of the HTTP rule that it broke. The code is then -32000 before 2026-07-28, and equal to
- * the status from then on. `data` carries this server's own code and the request id.
+ * its envelope, or the status of the HTTP rule that it broke. In the latter case, the code is -32000 in revisions
+ * before 2026-07-28, and equal to the status from that revision on. `data` carries this server's own code and the
+ * request id.
  */
 export function answerRpcError(thrown: unknown, requestId: string, headers: RequestHeaders): RpcErrorAnswer {
   const era = eraOf(headers)
@@ -79,7 +80,7 @@ export function answerRpcError(thrown: unknown, requestId: string, headers: Requ
   return { status, retryAfter, body: errorBody(era, null, code, message, data) }
 }
 
-/** From 2026-07-28 on, an unknown id is left out. */
+/** Builds the body of an error. From 2026-07-28 on, an unknown id is left out. */
 function errorBody(era: Era, id: RpcErrorBody['id'], code: number, message: string, data: object): object {
   const body = rpcError(id, code, message, data)
   return era === 'modern' && id === null ? { ...body, id: undefined } : body

@@ -6,7 +6,7 @@ import { readCall, renderFailure, resultOf } from './eras.js'
 import type { Elicit, ServerPorts } from './ports.js'
 import { rpcFailure } from './rpc-failure.js'
 
-/** How long a person has to answer a question, in milliseconds. */
+/** The time that a person has to answer a question, in milliseconds. */
 const ANSWERED_WITHIN_MS = 15 * 60_000
 
 /**
@@ -38,7 +38,7 @@ export function createMcpServer(given: ServerPorts): Server {
         timeout: ANSWERED_WITHIN_MS,
       }).catch(() => null)
     const notify = (method: string, params: object) => {
-      // Fails only if the client has left.
+      // Sending fails only if the client has left.
       sendNotification({ method, params } as never).catch(() => {})
     }
     try {
@@ -53,7 +53,7 @@ export function createMcpServer(given: ServerPorts): Server {
     } catch (thrown) {
       const { error, isUnexpected } = renderFailure(thrown, 'legacy')
       if (isUnexpected) ports.onFailure(thrown)
-      // The SDK turns it back into an error.
+      // The SDK turns this failure back into an error.
       throw rpcFailure(error.code, error.message, error.data)
     }
   }

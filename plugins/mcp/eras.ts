@@ -10,16 +10,16 @@ import { claimedVersion, type Era, isLegacy, MODERN_VERSION, SUPPORTED_VERSIONS,
 /** A request, independent of the era of its envelope. */
 export interface InnerCall {
   method: string
-  /** The params of the method, without `_meta` and without what an era adds to its requests. */
+  /** The params of the method, without `_meta` and without the members that an era adds to its requests. */
   params: Record<string, unknown> | undefined
   progressToken?: string | number
-  /** `_meta.confirm_token`, unchecked. */
+  /** The confirm token in `_meta.confirm_token`, unchecked. */
   confirmToken?: unknown
-  /** `name/version` of the client, if this request states it; null if the era allows it and the client does not. */
+  /** `name/version` of the client, if this request states it; null if the request could have stated it but does not. */
   client?: string | null
   /** The sender's W3C Trace Context, unchecked. */
   trace?: TraceOrigin
-  /** How a person can be asked through the client, according to this request. */
+  /** The ways to ask a person through the client, according to this request. */
   canAsk: { form: boolean; url: boolean }
   /** Whether the client shows pages beside answers, according to this request. */
   showsApps?: boolean
@@ -38,7 +38,7 @@ export interface ReadCall {
 export type InnerResult =
   /** What a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
-  /** The members of any other result. */
+  /** Any other result, with its members. */
   | { kind: 'result'; result: object; cache?: Cacheability }
   /** Questions that a person must answer first; the client then repeats the call with the answers. */
   | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }
@@ -57,17 +57,20 @@ export interface ServerInfo {
 const CLIENT_INFO_KEY = 'io.modelcontextprotocol/clientInfo'
 const CAPABILITIES_KEY = 'io.modelcontextprotocol/clientCapabilities'
 const SERVER_INFO_KEY = 'io.modelcontextprotocol/serverInfo'
-/** Key in the `_meta` of everything that belongs to a subscription; the value is the id of its request. */
+/**
+ * The key in the `_meta` of everything that belongs to a subscription; its value is the id of the subscription's
+ * request.
+ */
 export const SUBSCRIPTION_KEY = 'io.modelcontextprotocol/subscriptionId'
 
-/** Headers of a request that came over HTTP. */
+/** The headers of a request that came over HTTP. */
 export type RequestHeaders = Readonly<Record<string, string | string[] | undefined>>
 
 /**
- * Reads a request of either era. `headers` are those of HTTP, which must agree with what a request of 2026-07-28 says
- * about itself.
+ * Reads a request of either era. `headers` are the HTTP headers, which must agree with what a request of 2026-07-28
+ * says about itself.
  *
- * Throws RpcFailure: -32602 for params that no method could have, and for what is missing in a `_meta` of 2026-07-28;
+ * Throws RpcFailure: -32602 for params that no method could have, and for a `_meta` of 2026-07-28 that lacks something;
  * -32022 for a revision that this server does not speak; -32020 for headers that are missing or contradict the body.
  * Errors that are also HTTP answers have a `status`.
  */
@@ -88,7 +91,7 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   return readLegacy(method, params)
 }
 
-/** The era according to the headers, for errors that occur before the body is read. */
+/** Returns the era according to the headers, for errors that occur before the body is read. */
 export const eraOf = (headers: RequestHeaders): Era => {
   const named = headers['mcp-protocol-version']
   return named === undefined || isLegacy(named) ? 'legacy' : 'modern'
@@ -124,7 +127,7 @@ function readMeta(meta: unknown): Pick<InnerCall, 'progressToken' | 'confirmToke
   }
 }
 
-/** Longest trace state (W3C Trace Context, 3.3.1.5) and trace parent, in characters. */
+/** The maximum length of a trace state (W3C Trace Context, 3.3.1.5) and of a trace parent, in characters. */
 const LONGEST_TRACE = 512
 
 /** Reads the trace of a request; an unreadable trace is ignored, since it must not make the request fail. */
@@ -136,7 +139,7 @@ function readTrace({ traceparent, tracestate }: Record<string, unknown>): TraceO
 
 function readModern(method: string, params: unknown, headers: RequestHeaders | undefined): ReadCall {
   const named = headers?.['mcp-protocol-version']
-  // The envelope of an unknown revision cannot be checked for what is missing.
+  // The envelope of an unknown revision cannot be checked for missing members.
   if (claimedVersion(params) === undefined && named !== undefined && named !== MODERN_VERSION) throw unsupported(named)
   const { meta, ...rest } = readEnvelopeOf(params)
   const version = meta[VERSION_KEY] as string
@@ -186,14 +189,14 @@ function readEnvelopeOf(params: unknown): {
   return { meta, params: rest, _meta: meta }
 }
 
-/** Elicitation without a mode means forms (MCP elicitation, "Capabilities"). */
+/** Reads how a person can be asked. Elicitation without a mode means forms (MCP elicitation, "Capabilities"). */
 export function readCanAsk({ elicitation }: Record<string, unknown>): { form: boolean; url: boolean } {
   if (!isObject(elicitation)) return NOBODY
   const [form, url] = [isObject(elicitation.form), isObject(elicitation.url)]
   return { form: form || !url, url }
 }
 
-/** `name/version` of a client from its own information; undefined if there is nothing readable. */
+/** Returns `name/version` of a client from its own information, or undefined if nothing in it is readable. */
 export function clientName(info: unknown): string | undefined {
   if (!isObject(info) || typeof info.name !== 'string') return undefined
   return typeof info.version === 'string' ? `${info.name}/${info.version}` : info.name
@@ -219,13 +222,13 @@ function checkHeaders(method: string, params: Record<string, unknown>, headers: 
   compareHeaders(method, params, headers)
 }
 
-/** The param that `Mcp-Name` repeats; undefined for a method without a name. */
+/** Returns the param that `Mcp-Name` repeats, or undefined for a method without a name. */
 function namedIn(method: string, params: Record<string, unknown>): unknown {
   const param = NAMED_BY.get(method)
   return param === undefined ? undefined : params[param]
 }
 
-/** Checks that the headers which are present agree with the body. */
+/** Checks that the headers that are present agree with the body. */
 function compareHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   const namedMethod = plain(headers['mcp-method'])
   if (namedMethod !== undefined && namedMethod !== method)
@@ -239,7 +242,9 @@ function compareHeaders(method: string, params: Record<string, unknown>, headers
   if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)
 }
 
-/** Node.js joins repeated headers with a comma, which results in a different value. */
+/**
+ * Returns a header as one text. Node.js joins repeated headers with a comma, so that they never equal a valid value.
+ */
 const plain = (header: string | string[] | undefined) =>
   (typeof header === 'string' ? header : header?.join(', '))?.replace(/^[ \t]+|[ \t]+$/g, '')
 
@@ -247,7 +252,7 @@ const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const VISIBLE = /^[\t\x20-\x7e]*$/
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Decodes a header value (MCP Streamable HTTP, "Value Encoding"); null if it is not encoded correctly. */
+/** Decodes a header value (MCP Streamable HTTP, "Value Encoding"); returns null if it is not encoded correctly. */
 function decodeHeader(value: string): string | null {
   if (!VISIBLE.test(value)) return null
   if (!value.startsWith('=?base64?') || !value.endsWith('?=')) return value
@@ -262,7 +267,7 @@ function decodeHeader(value: string): string | null {
   }
 }
 
-/** Characters of a client's text that a message repeats. */
+/** Maximum number of characters of a client's text that are quoted in a message. */
 const LONGEST_SHOWN = 100
 const show = (text: string | string[]) => JSON.stringify(String(text).slice(0, LONGEST_SHOWN))
 
@@ -326,9 +331,9 @@ export interface RenderedError {
 }
 
 /**
- * Formats an error for an era. In 2026-07-28, unknown names are invalid params, and an unknown method is a 404. A
- * refusal has the HTTP status that it would have elsewhere as its code, since this revision reserves the codes that
- * this server uses before it.
+ * Formats an error for an era. In 2026-07-28, unknown names are invalid params, and an unknown method is a 404. The
+ * code of a refusal is the HTTP status that it has on other routes, because this revision reserves the codes that this
+ * server uses with earlier revisions.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)
@@ -347,7 +352,7 @@ export function renderFailure(thrown: unknown, era: Era): RenderedError {
 
 const UNEXPECTED = new RpcFailure(RPC.internal, ERROR_TABLE.internal.message)
 
-/** The code of a refusal in 2026-07-28. */
+/** Returns the code of a refusal in 2026-07-28. */
 export function codeOfRefusal(data: object | undefined): number {
   const { error } = (data ?? {}) as { error?: ErrorCode }
   return error === undefined ? RPC.internal : ERROR_TABLE[error].status

@@ -4,12 +4,15 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
 import type { MessagePorts } from './ports.js'
 import type { Timers } from './progress.js'
 
-/** A call that takes longer than this becomes a stream, so that proxies and clients see that it is alive. */
+/** The duration after which a call becomes a stream, so that proxies and clients see that it is alive. */
 const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
-/** Characters that may wait for a client that does not read: twice the largest answer, which is a single event. */
+/**
+ * Maximum number of characters that may wait for a client that does not read: twice the largest answer, which is a
+ * single event.
+ */
 const BACKLOG = 4 * 1024 * 1024
-/** How long a batch waits until a client has read the answers so far. */
+/** How long a batch waits for a client to read the answers so far. */
 const PATIENCE_MS = 30_000
 
 /** The answer to a request: the complete JSON-RPC message, and the HTTP status if that can still be chosen. */
@@ -30,14 +33,16 @@ type HttpAnswer = Answered | Readable | null
  * sent before the answer: a progress notification, or a heartbeat after 5 seconds.
  */
 export class HttpExchange implements MessagePorts {
-  /** Resolves once, with the contents of the HTTP answer. */
+  /** Resolves exactly once, with the contents of the HTTP answer. */
   readonly answer: Promise<HttpAnswer>
-  /** Resolves once no further request is answered. */
+  /** Resolves when no more requests will be answered. */
   readonly ended: Promise<void>
 
   #gone: AbortController | null = null
   #hasLeft = false
-  /** Answers that wait for the others of the batch; empty once there is a stream, which has taken them all. */
+  /**
+   * The answers that wait for the others of the batch. It is empty if there is a stream, since answers then go into it.
+   */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
   #noteEnd!: () => void
@@ -77,7 +82,7 @@ export class HttpExchange implements MessagePorts {
     this.#end()
   }
 
-  /** Called when the client has left: ends the stream and aborts what may be aborted. */
+  /** Ends the stream and aborts what may be aborted. It is called when the client has left. */
   close(): void {
     if (this.#closed) return
     this.#end()
@@ -112,7 +117,8 @@ export class HttpExchange implements MessagePorts {
   #openStream(): PassThrough {
     if (this.#stream === null) {
       this.#stream = new PassThrough()
-      // A client that leaves in the middle destroys the stream; close() handles that, so the error is ignored.
+      // A client that leaves in the middle of the answer destroys the stream; close() handles that, so the error is
+      // ignored.
       this.#stream.on('error', () => {})
       this.#resolve(this.#stream)
       for (const text of this.#texts) this.#event(text)
@@ -143,7 +149,7 @@ export class HttpExchange implements MessagePorts {
   /** Sends one event on a single `data` line, which is possible because JSON text contains no raw line breaks. */
   #event(json: string): void {
     const stream = this.#openStream()
-    // A client that lets so much pile up loses the answer, but the changes of its call are completed.
+    // A client that lets so much unread data pile up loses the answer, but the changes of its call are completed.
     if (stream.readableLength + stream.writableLength > BACKLOG) stream.destroy()
     else stream.write(`event: message\ndata: ${json}\n\n`)
   }

@@ -21,13 +21,13 @@ export interface McpOptions {
   /** Every tool that may be offered. */
   tools: readonly AnyTool[]
   knowledge: Knowledge
-  /** The caller of a request, and what they are offered. */
+  /** Returns the caller of a request, with the tools that they are offered. */
   contextOf: (request: FastifyRequest) => CallerContext
-  /** Absent if no call waits for a person. */
+  /** Absent if calls never wait for a person. */
   asking?: Omit<Asking, 'owner'>
   /** Counts the further requests of a batch against the caller's limit; rejects if there are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
-  /** For the heartbeats of a long call; by default the system's timers. */
+  /** The timers for the heartbeats of a long call; by default the system's timers. */
   timers?: Timers
 }
 
@@ -65,7 +65,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
     async (request, reply) => {
       const envelope = readEnvelope(bodyOf(request), versionOf(request))
       if (envelope.messages.length > 1) await options.charge?.(request, envelope.messages.length - 1)
-      // Without MCP sessions, a notification or response has no recipient; it is accepted nevertheless.
+      // Without MCP sessions, a notification or response has no recipient, but it is accepted all the same.
       if (!envelope.messages.some((message) => message.kind === 'request')) return reply.code(202).send()
       const answer = await serve(envelope, request, reply)
       if (answer === null) return reply.hijack()
@@ -98,8 +98,8 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       info: options.info,
       listTools,
       offered: callerContext.offer.listed,
-      // In older revisions only the handshake says this, and it is not remembered (D6). The hint is always given,
-      // because clients that do not know it ignore it.
+      // In older revisions, only the handshake says whether a client shows pages, and it is not remembered (D6). The
+      // links are always sent, because clients that do not know them ignore them.
       showsApps: () => true,
       knowledge: options.knowledge,
       orgId: callerContext.pce?.orgId,
@@ -112,7 +112,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
       callTool(call, client) {
         // The client's name may be in the request itself; otherwise it is taken from the User-Agent header.
         const work = app.dispatcher.dispatch(call, client ? { ...callerContext, client } : callerContext)
-        // A change is completed even if its client has left, and occupies its place until then.
+        // A change is completed even if its client has left, and occupies its place until it is complete.
         request.heldPlaces?.keepUntil(work)
         return work
       },
@@ -126,12 +126,12 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
   done()
 }
 
-/** The body of a request; a POST without a body never reaches the parser. */
+/** Returns the body of a request; a POST without a body never reaches the parser. */
 const bodyOf = (request: FastifyRequest) => (Buffer.isBuffer(request.body) ? request.body : Buffer.alloc(0))
 
 const ownerOf = ({ caller: { iss, sub } }: CallerContext) => (iss === null || sub === null ? null : { iss, sub })
 
-/** The version in the header; two values are treated as an unknown version. */
+/** Returns the version in the header; two values are treated as an unknown version. */
 function versionOf({ headers }: FastifyRequest): string {
   const version = headers['mcp-protocol-version'] ?? BATCH_VERSION
   return typeof version === 'string' ? version : version.join()

@@ -2,8 +2,8 @@ import type { Tool } from '@modelcontextprotocol/sdk/types.js'
 import { annotationsOf, type AnyTool, describe, titleOf } from '../../tools/define.js'
 
 /**
- * One entry of tools/list, as short as possible without losing meaning for a model, since every conversation pays for
- * the list. The JSON round trip removes TypeBox's symbols once, so that no answer has to.
+ * Builds one entry of tools/list, as short as possible without losing meaning for a model, since every conversation
+ * pays for the list. The JSON round trip removes TypeBox's symbols here, so that no answer has to do so.
  */
 export function listTool(tool: AnyTool): Tool {
   const known = listed.get(tool)
@@ -21,7 +21,10 @@ export function listTool(tool: AnyTool): Tool {
   return plain
 }
 
-/** An entry is the same for every server of a process, and takes longer to make than the rest of a server's start. */
+/**
+ * The finished entries. An entry is the same for every server of a process, and takes longer to make than the rest of a
+ * server's start.
+ */
 const listed = new WeakMap<AnyTool, Tool>()
 
 /**
@@ -45,9 +48,9 @@ interface Schema {
 }
 
 /**
- * The same schema in fewer bytes: alternatives that differ only in type become one schema with a list of types, at
- * every depth. `anyOf [{type: string}, {type: null}]` would be a third of what a model reads of some answers, and means
- * the same as `type: [string, null]`.
+ * Returns the same schema in fewer bytes: alternatives that differ only in type become one schema with a list of types,
+ * at every depth. `anyOf [{type: string}, {type: null}]` means the same as `type: [string, null]`, but such
+ * alternatives would make up a third of some answers' schemas.
  */
 export function compactSchema(schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(compactSchema)
@@ -94,7 +97,10 @@ function mergeTypes(alternatives: readonly unknown[]): Schema | null {
   return { type: types, ...keywords }
 }
 
-/** The same schema without some keywords, at every depth. Properties with the same names as these keywords are kept. */
+/**
+ * Returns the same schema without some keywords, at every depth. Properties that have the names of these keywords are
+ * kept.
+ */
 function without(
   schema: unknown,
   drops: (keyword: string, value: unknown, part: object) => boolean,
@@ -112,8 +118,8 @@ function without(
 }
 
 /**
- * Output schemas have only types. The meaning of their fields is in docs/tools.md, since it would be a fifth of the
- * list. An object of any fields has no `properties`, because an empty list of them says nothing.
+ * Reduces an output schema to types. The meaning of the fields is in docs/tools.md, since it would be a fifth of the
+ * list. For an object that may have any fields, `properties` is left out, because an empty list of them says nothing.
  */
 const typesOnly = (schema: unknown): unknown =>
   without(
@@ -126,9 +132,9 @@ const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'ma
 
 /**
  * Keeps what a model needs to write arguments. Bounds of lengths and numbers are checked by this server and named in
- * its errors; in a list that is read in every conversation, bounds which hardly anyone reaches would be a tenth. Also
- * left out are a default of false, the defaults of free text, which nobody has to know in order to omit an argument,
- * and `additionalProperties`, which is stated for the arguments as a whole.
+ * its errors; they would be a tenth of a list that is read in every conversation, although hardly anyone reaches them.
+ * A default of false and the defaults of free text are left out too, because nobody has to know them in order to omit
+ * an argument, and so is `additionalProperties`, which is stated for the arguments as a whole.
  */
 const withoutBounds = (schema: object): unknown =>
   without(
@@ -139,17 +145,17 @@ const withoutBounds = (schema: object): unknown =>
       (keyword === 'default' && (value === false || (typeof value === 'string' && !('enum' in part)))),
   )
 
-/** The bytes of a reference, and those of a definition beside the part itself. */
+/** The size in bytes of a reference, and of a definition without the part that it defines. */
 const REFERENCE_BYTES = 23
 const DEFINITION_BYTES = 20
 
-/** Whether a part of this length is shorter as one definition with a reference wherever it occurs. */
+/** Whether a part of this length takes fewer bytes as one definition with a reference wherever it occurs. */
 const isWorthSharing = (length: number, times: number): boolean =>
   (times - 1) * length > times * REFERENCE_BYTES + DEFINITION_BYTES
 
 /**
- * The same schema, with parts that occur more than once defined once (`$defs`, JSON Schema 2020-12, core 8.2.4). For
- * example, an answer about two directions of traffic contains each of its lists twice.
+ * Returns the same schema, in which parts that occur more than once are defined only once (`$defs`, JSON Schema
+ * 2020-12, core 8.2.4). For example, an answer about two directions of traffic contains each of its lists twice.
  */
 function shareParts(schema: Schema): Schema {
   const counts = new Map<string, number>()
@@ -180,7 +186,7 @@ function shareParts(schema: Schema): Schema {
   return names.size === 0 ? shared : { ...shared, $defs: definitions }
 }
 
-/** Whether a schema can be replaced by a reference, which is so for objects and lists. */
+/** Whether a schema can be replaced by a reference, as objects and lists can. */
 const isPart = (value: unknown): value is Schema =>
   typeof value === 'object' &&
   value !== null &&

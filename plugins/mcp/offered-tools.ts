@@ -8,8 +8,8 @@ export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 const AS_IN = /^As in ([\w-]+)(?=;|$)/
 
 /**
- * Creates the entries of tools/list for each set of offered tools, so that no description mentions a tool that its
- * reader does not have (D169). A clause that names such a tool is removed, and `As in TOOL` is replaced by what that
+ * Creates the entries of tools/list for each set of offered tools, so that no description mentions a tool that the
+ * caller is not offered (D169). A clause that names such a tool is removed, and `As in TOOL` is replaced by what that
  * tool says about the argument. The result for each set is computed once.
  */
 export function createOfferedTools(tools: readonly Tool[]): ListOffered {
@@ -65,12 +65,12 @@ function withoutHidden(tool: Tool, hidden: RegExp, byName: ReadonlyMap<string, T
   return { ...tool, ...(description !== undefined && { description }), inputSchema }
 }
 
-/** The properties of a schema at every depth, outermost first. */
+/** Returns the properties of a schema at every depth, outermost first. */
 function argumentsIn(schema: unknown): [name: string, schema: Schema][] {
   if (typeof schema !== 'object' || schema === null) return []
   const own = Object.entries((schema as Schema).properties ?? {})
   return [...own, ...Object.values(schema).flatMap((inner) => argumentsIn(inner))]
 }
 
-/** What a schema accepts, without its description. */
+/** Returns what a schema accepts, as text and without its description. */
 const formOf = ({ description: _said, ...form }: Schema): string => JSON.stringify(form)

@@ -14,12 +14,12 @@ export interface ServerPorts {
   info: ServerInfo
   /** The entries of tools/list, in order. */
   listTools: ListOffered
-  /** Names of the tools that the caller is offered. */
+  /** The names of the tools that the caller is offered. */
   offered: ReadonlySet<string>
   knowledge: Knowledge
   callTool: CallTool
   lookUp: LookUpFor
-  /** For the time limit of lookups; by default the system's timers. */
+  /** The timers for the time limit of lookups; by default the system's timers. */
   timers?: Timers
   /** The organisation at the caller's PCE; absent without a PCE. */
   orgId?: string
@@ -29,10 +29,11 @@ export interface ServerPorts {
   requestId: () => string
   /** Called with errors that no caller can do anything about, for the log. */
   onFailure: (thrown: unknown) => void
-  /** Absent if no call waits for a person, or nobody can be asked. */
+  /** Absent if calls never wait for a person, or nobody can be asked. */
   asking?: Asking
   /**
-   * Whether the client shows pages beside answers, for requests that do not say so themselves; if absent, it does not.
+   * Returns whether the client shows pages beside answers, for requests that do not say so themselves. If absent, the
+   * client shows none.
    */
   showsApps?: () => boolean
   /**
@@ -49,19 +50,22 @@ export interface Said {
   canAsk?: boolean
 }
 
-/** The dispatcher as a transport sees it: runs one call of one caller to its end and never rejects. */
+/**
+ * The dispatcher as a transport sees it: it runs one call of one caller from the gates to the outcome, and never
+ * rejects.
+ */
 export type CallTool = (
   call: {
     name: string
     arguments: Record<string, unknown>
-    /** `params._meta.confirm_token`, unchecked. */
+    /** The confirm token in `params._meta.confirm_token`, unchecked. */
     confirmToken?: unknown
     requestId: string
     sender: Departure
     progress: (update: ProgressUpdate) => void
     trace?: TraceOrigin
   } & Said,
-  /** `InnerCall.client` */
+  /** The client as in `InnerCall.client`. */
   client: string | null | undefined,
 ) => Promise<CalledTool>
 
@@ -71,7 +75,7 @@ export type CalledTool = { ok: true; value: object } | { ok: false; error: Servi
 export interface Asking {
   /** Null if callers are not authenticated. */
   owner: Owner | null
-  /** May be loaded with the first question. */
+  /** Seals and opens the state of a question; may be loaded with the first question. */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
   /** Hashes arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
@@ -82,33 +86,34 @@ export interface Asking {
 /** Has the client show a form to its user. Resolves with the answer, or with null if the client does not show it. */
 export type Elicit = (form: { message: string; requestedSchema: object }) => Promise<unknown>
 
-/** The dispatcher's lookup, for the caller of this server. */
+/** Looks something up through the dispatcher, on behalf of the caller of this server. */
 type LookUpFor = <T>(
   question: { tool: string; requestId: string; signal: AbortSignal },
   read: (context: ToolContext<true>) => Promise<T>,
 ) => Promise<T | null>
 
-/** Tells when the client has lost interest. */
+/** Whether the client still waits for the answer. */
 export interface Departure {
   /** Aborts when the client cancels or has left. */
   readonly signal: AbortSignal
   /**
-   * Whether the client has left, for transports that can tell without the signal, which costs more than many an answer.
+   * Returns whether the client has left, for transports that know this without the signal, which costs more than many
+   * an answer.
    */
   hasLeft?(): boolean
 }
 
-/** What belongs to one request. */
+/** What an answer needs to know of its request. */
 export interface RequestPorts {
   id: string | number
   client: Departure
-  /** Present if a client with a connection has said that its user can be asked. */
+  /** Present if the client has a connection and has said that its user can be asked. */
   elicit?: Elicit
   /** Sends a notification that belongs to the request. */
   readonly notify: (method: string, params: object) => void
 }
 
-/** What belongs to one request, for the transport. */
+/** What the transport provides for one request. */
 export interface MessagePorts extends Departure {
   /** Sends a complete notification before the answer. */
   notify(message: object): void

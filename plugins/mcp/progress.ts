@@ -1,8 +1,8 @@
 import type { ProgressUpdate } from '../../domain/call.js'
 
-/** The passing of time, for progress and heartbeats. */
+/** The clock and timers for progress and heartbeats. */
 export interface Timers {
-  /** Milliseconds on any clock that never goes back. */
+  /** Returns milliseconds of any clock that never goes back. */
   now(): number
   /** Runs a function once after `ms` milliseconds. Returns a function that cancels it. */
   after(ms: number, run: () => void): () => void
@@ -12,8 +12,8 @@ export interface Timers {
 const SHORTEST_GAP_MS = 1000
 
 /**
- * After this long without news, the last state is sent again so that the client does not give up. It is less than the
- * promised 2 s.
+ * The time without news after which the last state is sent again, so that the client does not give up. It is less than
+ * the promised 2 s.
  */
 const HEARTBEAT_MS = 1800
 

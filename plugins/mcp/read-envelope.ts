@@ -96,8 +96,8 @@ const isObject = (value: unknown): value is Record<string, unknown> =>
 const invalid = (why: string, id: RpcId = null) => new RpcProblem(RPC.invalidRequest, `Invalid Request: ${why}`, id)
 
 /**
- * Whether parsed JSON is nested more deeply than `limit`. It goes level by level instead of recursively: JSON.parse
- * accepts any depth, but JSON.stringify and every recursive check after it do not.
+ * Whether parsed JSON is nested more deeply than `limit`. The check goes level by level instead of recursively:
+ * JSON.parse accepts any depth, but JSON.stringify and every recursive check after it do not.
  */
 function exceedsDepth(value: unknown, limit: number): boolean {
   let level: unknown[] = [value]
@@ -116,9 +116,9 @@ function exceedsDepth(value: unknown, limit: number): boolean {
 }
 
 /**
- * The codes of JSON-RPC 2.0, section 5.1. Codes from -32000 on are for servers to choose. MCP uses -32000 for what the
- * HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources, "Error Handling"). This server
- * also uses -32000 for refusals by a gate or the PCE if there is no tool result to report them.
+ * The codes of JSON-RPC 2.0, section 5.1. Codes from -32000 on are for servers to choose. MCP uses -32000 for requests
+ * that the HTTP transport refuses, and -32002 for a resource that does not exist (MCP resources, "Error Handling").
+ * This server also uses -32000 for refusals by a gate or the PCE if there is no tool result to report them.
  */
 export const RPC = {
   parseError: -32700,
@@ -139,7 +139,7 @@ export class RpcProblem extends Error {
   constructor(
     readonly code: number,
     message: string,
-    /** Id of the message at fault, if it could be read. */
+    /** The id of the message at fault, if it could be read. */
     readonly id: RpcId = null,
   ) {
     super(message)

@@ -1,13 +1,13 @@
 import { RPC } from './read-envelope.js'
 
-/** The JSON-RPC error that answers a request. Its code is that of the revisions with a handshake. */
+/** The JSON-RPC error that answers a request. Its code is the one in the revisions with a handshake. */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
   constructor(
     readonly code: number,
     message: string,
     readonly data?: object,
-    /** Status of the HTTP answer, if the error is also one of HTTP. */
+    /** The status of the HTTP answer, if the error is also an HTTP answer. */
     readonly status?: number,
   ) {
     super(message)

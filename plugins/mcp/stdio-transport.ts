@@ -26,7 +26,9 @@ export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
-  /** The version that both sides use; until initialize has set it, the version that HTTP assumes too. */
+  /**
+   * The version that both sides use. Until `initialize` has set it, it is the version that is also assumed over HTTP.
+   */
   version: LegacyVersion = BATCH_VERSION
 
   readonly #batches = new Set<AnswerCollector>()
@@ -43,7 +45,7 @@ export class StdioTransport implements Transport {
   start(): Promise<void> {
     const cut = splitLines((line) => this.#read(line))
     this.input.on('data', cut)
-    // The last line may lack its line end.
+    // The last line may come without a line end.
     this.input.on('end', () => cut(LINE_END))
     return Promise.resolve()
   }
@@ -95,7 +97,8 @@ export class StdioTransport implements Transport {
     const claimed = claimedVersion(request.params)
     if (claimed !== undefined && !isLegacy(claimed)) return void this.#answer(request)
     try {
-      // Read here first, because the SDK's Server silently drops whatever does not match its own schemas.
+      // The request is read here first, because the SDK's Server silently drops whatever does not match its own
+      // schemas.
       readCall(request)
       this.onmessage?.(withoutTask(request))
     } catch (thrown) {
@@ -118,8 +121,8 @@ export class StdioTransport implements Transport {
   }
 
   /**
-   * Cancels a request of 2026-07-28, and returns whether it was one. Nothing more is sent about it then (MCP
-   * cancellation, "Behavior Requirements").
+   * Cancels a request of 2026-07-28, and returns whether there was one with this id. After that, nothing more is sent
+   * about it (MCP cancellation, "Behavior Requirements").
    */
   #cancel(params: unknown): boolean {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
@@ -133,7 +136,9 @@ export class StdioTransport implements Transport {
     if (ids.length > 0) this.#batches.add(new AnswerCollector(ids))
   }
 
-  /** The SDK's Server does not answer cancelled requests, so the batch must not wait for them. */
+  /**
+   * Removes a cancelled request from its batch. The SDK's Server does not answer it, so the batch must not wait for it.
+   */
   #dropFromBatch(params: unknown): void {
     const id = (params as { requestId?: string | number } | undefined)?.requestId
     if (id === undefined) return
@@ -167,7 +172,7 @@ class AnswerCollector {
     this.#open = new Set(ids)
   }
 
-  /** Whether an answer to this id is still missing. */
+  /** Returns whether an answer to this id is still missing. */
   waitsFor(id: Id): boolean {
     return this.#open.has(id)
   }
@@ -177,7 +182,7 @@ class AnswerCollector {
     this.#answers.push(answer)
   }
 
-  /** A cancelled request gets no answer (MCP utilities/cancellation). */
+  /** Removes a cancelled request, which gets no answer (MCP utilities/cancellation). */
   drop(id: Id): void {
     this.#open.delete(id)
   }
@@ -186,7 +191,7 @@ class AnswerCollector {
     return this.#open.size === 0
   }
 
-  /** The JSON text of the answers, always an array. Empty if every request was cancelled. */
+  /** Returns the JSON text of the answers, always an array, or an empty text if every request was cancelled. */
   text(): string {
     if (this.#answers.length === 0) return ''
     return JSON.stringify(this.#answers)
@@ -232,5 +237,8 @@ function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => v
   }
 }
 
-/** JSON.parse treats the CR of a CRLF as white space, so only a line with nothing else needs special care. */
+/**
+ * Whether a line is blank. JSON.parse treats the CR of a CRLF as white space, so only a line with nothing else is
+ * special.
+ */
 const isBlank = (line: Buffer) => line.length === 0 || (line.length === 1 && line[0] === 0x0d)

@@ -26,15 +26,15 @@ export const isLegacy = (version: unknown): version is LegacyVersion =>
   (LEGACY_VERSIONS as readonly unknown[]).includes(version)
 
 /**
- * Version negotiation (MCP lifecycle): the requested version if it has a handshake and is supported, otherwise the
- * newest such version. Never an error.
+ * Negotiates the version (MCP lifecycle). Returns the requested version if it has a handshake and is supported,
+ * otherwise the newest such version. Never fails.
  */
 export const negotiate = (asked: string): LegacyVersion => (isLegacy(asked) ? asked : LATEST_LEGACY)
 
-/** Key in `_meta` that names the revision of a request. */
+/** The key in `_meta` that names the revision of a request. */
 export const VERSION_KEY = 'io.modelcontextprotocol/protocolVersion'
 
-/** The revision that a message's `_meta` names; undefined if it names none, as before 2026-07-28. */
+/** Returns the revision that a message's `_meta` names, or undefined if it names none, as before 2026-07-28. */
 export function claimedVersion(params: unknown): unknown {
   const meta = isObject(params) ? params._meta : undefined
   return isObject(meta) ? meta[VERSION_KEY] : undefined

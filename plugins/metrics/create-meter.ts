@@ -10,18 +10,26 @@ export interface MeterFacts {
 export interface Exposition {
   meter: Meter
   contentType: string
-  /** All measurements in the format that Prometheus reads. */
+  /** Returns all measurements in the format that Prometheus reads. */
   readonly render: () => Promise<string>
 }
 
-/** Seconds: from an answer out of memory to a traffic query of ten minutes. */
+/**
+ * The histogram buckets for the duration of a call, in seconds: from an answer out of memory to a traffic query of ten
+ * minutes.
+ */
 const CALL_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
-/** Seconds, with all retries. */
+/** The histogram buckets for the duration of a PCE request with all its retries, in seconds. */
 const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120]
-/** Seconds: from fractions of a millisecond for a file to seconds for a database over a network. */
+/**
+ * The histogram buckets for the duration of a state operation, in seconds: from fractions of a millisecond for a file
+ * to seconds for a database over a network.
+ */
 const STATE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
-/** Statuses that people look for. All others are counted by their class, since a server may answer with any number. */
+/**
+ * The statuses that people look for. All others are counted by their class, since a server may answer with any number.
+ */
 const STATUSES = new Set([200, 201, 202, 204, 400, 401, 403, 404, 406, 409, 413, 415, 422, 429, 500, 502, 503, 504])
 
 const statusLabel = (status: number): string => {
@@ -29,7 +37,10 @@ const statusLabel = (status: number): string => {
   return status >= 100 && status < 600 ? `${Math.floor(status / 100)}xx` : 'other'
 }
 
-/** Codes with an alert. They start at zero, because otherwise their first occurrence would not be an increase. */
+/**
+ * The error codes that have an alert. They start at zero, because otherwise their first occurrence would not be an
+ * increase.
+ */
 const ALERTED = ['internal', 'outcome_unknown', 'pce_unreachable', 'busy'] as const
 
 /** Creates the metrics of one server, including those of its process and of Node.js. */

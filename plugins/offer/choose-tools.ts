@@ -3,10 +3,10 @@ import type { OfferConfig } from '../../schemas/config.js'
 import type { Offer } from '../../schemas/offer.js'
 import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/define.js'
 
-/** Values that may be given as a toolset: `default` means the tools of the contract, `all` means every tool. */
+/** The values that may be given as a toolset: `default` means the tools of the contract, `all` means every tool. */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
 
-/** The part of a choice that operators and clients share; unknown names choose nothing. */
+/** The part of a choice that operators and clients share; a name that does not exist chooses nothing. */
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
 /** Whether a tool is in one of the toolsets of this choice. */
@@ -16,8 +16,8 @@ const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choic
   )
 
 /**
- * Selects the chosen tools from the given ones. Read-only takes precedence over everything, and excluded tools over
- * named ones. The toolsets in `always` are included whichever toolsets are chosen.
+ * Selects the chosen tools from the given ones. `readOnly` takes precedence over everything else, and excluded tools
+ * over named ones. The toolsets in `always` are included whichever toolsets are chosen.
  */
 export function chooseTools<T extends AnyTool>(
   tools: readonly T[],
@@ -34,11 +34,11 @@ export function chooseTools<T extends AnyTool>(
   )
 }
 
-/** What the requests to one server are offered. */
+/** The offers that the requests to one server get. */
 export interface Offers {
   /** The operator's choice, which a request can only narrow. */
   readonly tools: readonly AnyTool[]
-  /** The offer for a caller with this role; `callable` if the request has narrowed the offer. */
+  /** Returns the offer for a caller with this role. `callable` is given if the request has narrowed the offer. */
   offerTo(role: Role | null, callable?: ReadonlySet<string>): Offer
 }
 
@@ -59,7 +59,7 @@ export function createOffers(tools: readonly AnyTool[], { hideForbidden = false 
   }
 }
 
-/** The offer of every tool. */
+/** Returns an offer of all these tools. */
 export function offerWhole(tools: readonly AnyTool[]): Offer {
   const names = namesOf(tools)
   return { listed: names, callable: names }

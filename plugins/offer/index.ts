@@ -3,8 +3,8 @@ import fp from 'fastify-plugin'
 
 export interface OfferOptions {
   /**
-   * The tools that the headers of a request leave of the operator's offer; undefined means all of them. Throws
-   * ToolError.
+   * Returns the names of the tools of the operator's offer that the headers of a request leave, or undefined for all of
+   * them. Throws ToolError for invalid headers.
    */
   narrow: (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined
 }
@@ -16,7 +16,10 @@ declare module 'fastify' {
   }
 }
 
-/** Reads the headers with which a client narrows its offer, before the body is read. An invalid one is a 400 (D123). */
+/**
+ * Reads the headers with which a client narrows its offer, before the body is read. An invalid header is answered with
+ * 400 (D123).
+ */
 export default fp<OfferOptions>(
   (app, { narrow }, done) => {
     app.decorateRequest('narrowedTo', undefined)

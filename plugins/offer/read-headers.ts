@@ -17,14 +17,17 @@ const FIELDS = Object.values(HEADERS).map((header) => header.toLowerCase())
 export interface Narrowing {
   /** The tools that the operator offers. */
   offered: readonly AnyTool[]
-  /** Every tool that this server could offer. Such a name is valid even if the operator does not offer the tool. */
+  /**
+   * Every tool that this server could offer. The name of such a tool is valid even if the operator does not offer the
+   * tool.
+   */
   tools: readonly AnyTool[]
-  /** Toolsets that remain offered when others are chosen. */
+  /** The toolsets that remain offered when others are chosen. */
   always: readonly Toolset[]
 }
 
 /**
- * Returns the names of the tools in the operator's offer that the headers leave; undefined if there are no such
+ * Returns the names of the tools in the operator's offer that the headers leave, or undefined if there are no such
  * headers. Throws ToolError `bad_request {header}` for an invalid value, and for a name that does not exist.
  */
 export function narrowByHeaders({
@@ -36,7 +39,7 @@ export function narrowByHeaders({
   const checkTools = (header: string, names: readonly string[]) =>
     refuseUnknown(header, 'tool', names, known, [...namesOf(offered)])
   return (headers) => {
-    // A quick way out, because most requests have no such headers.
+    // This is a shortcut, because most requests have no such headers.
     if (FIELDS.every((field) => headers[field] === undefined)) return undefined
     const readOnly = readSwitch(HEADERS.readOnly, headers)
     const toolsets = readNames(HEADERS.toolsets, headers)
@@ -67,7 +70,10 @@ function readSwitch(header: string, headers: IncomingHttpHeaders): boolean {
   throw new ToolError('bad_request', `${header} must be true or false.`, { header })
 }
 
-/** Undefined if the header is absent or blank, which is what an unset variable in a client's settings results in. */
+/**
+ * Reads a list of names. Returns undefined if the header is absent or blank, as it is if a client's settings use an
+ * unset variable.
+ */
 function readNames(header: string, headers: IncomingHttpHeaders): string[] | undefined {
   const value = valueOf(header, headers)
   if (value === '') return undefined
@@ -76,7 +82,7 @@ function readNames(header: string, headers: IncomingHttpHeaders): string[] | und
   return names
 }
 
-/** Characters of an unknown name that a message repeats. */
+/** Maximum number of characters of an unknown name that are quoted in a message. */
 const LONGEST = 100
 
 function refuseUnknown(

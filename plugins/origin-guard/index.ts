@@ -26,12 +26,13 @@ export default fp<OriginGuardOptions>(
 )
 
 /**
- * Refuses what a foreign web page could send to a server on the visitor's own machine or network (DNS rebinding; MCP
- * transports, "MUST validate the Origin header"). Host must be one of this server's hosts, and so must the host of an
- * absolute request target, which takes precedence over it (RFC 9112, 3.2.2). Origin may be absent, since only browsers
- * send it. X-Forwarded-Host is ignored.
+ * Refuses requests that a foreign web page could send to a server on the visitor's own machine or network (DNS
+ * rebinding; MCP transports, "MUST validate the Origin header"). The Host header must name one of this server's hosts,
+ * and so must an absolute request target, which takes precedence over the header (RFC 9112, 3.2.2). Origin may be
+ * absent, since only browsers send it. X-Forwarded-Host is ignored.
  *
- * Throws ToolError `bad_request` without any Host (RFC 9112, 3.2), `host_not_allowed` or `origin_not_allowed`.
+ * Throws ToolError `bad_request` if there is no Host header (RFC 9112, 3.2), `host_not_allowed` or
+ * `origin_not_allowed`.
  */
 function checkOrigin(
   request: { url: string; headers: IncomingHttpHeaders },
@@ -82,8 +83,8 @@ const LOOPBACK = ['localhost', '127.0.0.1', '::1']
 const WILDCARDS = new Set(['0.0.0.0', '::'])
 
 /**
- * The hosts that this server answers for: loopback names, the bind host, the host of the public URL and the hosts that
- * the operator listed (D7). Ports are ignored, since a proxy or a container may map them.
+ * Collects the hosts that this server answers for: loopback names, the bind host, the host of the public URL and the
+ * hosts that the operator listed (D7). Ports are ignored, since a proxy or a container may map them.
  *
  * A server bound to a wildcard address has as many addresses as its machine, so any IP literal is permitted too: a page
  * that rebinds DNS always uses a name. Names must still be listed.
@@ -102,8 +103,9 @@ function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts:
 const AUTHORITY = /^(?:\[([0-9a-f:.]+)\]|([^\s:/?#@[\]\\]+))(?::(\d{1,5}))?$/i
 
 /**
- * The host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6 address is
- * accepted too. Null for anything else (userinfo, paths, blanks), because a host that needs interpretation is refused.
+ * Returns the host of `host`, `host:port`, `[v6]` or `[v6]:port`, in lower case and without brackets; a bare IPv6
+ * address is accepted too. Returns null for anything else (userinfo, paths, blanks), because a host that needs
+ * interpretation is refused.
  */
 function hostnameOf(authority: string): string | null {
   if (isIPv6(authority)) return authority.toLowerCase()
@@ -111,7 +113,9 @@ function hostnameOf(authority: string): string | null {
   return match === null ? null : (match[1] ?? match[2]!).toLowerCase()
 }
 
-/** The host of an `Origin` header, or null if it is not the serialisation of an http(s) origin (RFC 6454, 6.2). */
+/**
+ * Returns the host of an `Origin` header, or null if it is not the serialisation of an http(s) origin (RFC 6454, 6.2).
+ */
 function originHostOf(origin: string): string | null {
   const url = URL.canParse(origin) ? new URL(origin) : null
   if (url === null || url.origin !== origin.toLowerCase()) return null

@@ -2,8 +2,8 @@ import type { IncomingHttpHeaders } from 'node:http'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Whether an Accept header asks for HTML. It must name the type itself, as browsers do and programs that accept
- * anything do not. A quality of 0 refuses the type (RFC 9110, 12.5.1).
+ * Whether an Accept header asks for HTML. The header must name the type itself: browsers do so, while programs that
+ * accept anything do not. A quality of 0 refuses the type (RFC 9110, 12.5.1).
  */
 export const asksForHtml = (accept: string | undefined): boolean => names(accept, 'text/html')
 
@@ -22,10 +22,10 @@ const OWN_SITES = new Set(['same-origin', 'none'])
 const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**
- * Refuses a form that another page has sent. The guard in front of it permits every origin that this server answers to,
+ * Refuses a form that another page has sent. The origin guard permits every origin that this server answers to,
  * including other ports on the same machine. A form, however, must come from exactly the origin that it is sent to: the
  * public one, or the same scheme at the host that the request names, or plain http on loopback, for access that
- * bypasses a proxy. Programs send neither header.
+ * bypasses a proxy. Programs send neither of the two headers.
  *
  * Throws ToolError `form_expired`.
  */
@@ -41,13 +41,13 @@ export function checkFormOrigin(headers: IncomingHttpHeaders, publicUrl: string)
 /** The field of every form that carries the CSRF token; no tool has an argument with this name. */
 export const CSRF_FIELD = '_csrf'
 
-/** 256 bits in base64url. */
+/** Matches an approval's id: 256 bits in base64url. */
 const APPROVAL_ID = /^[\w-]{43}$/
 
 /** Whether a text has the form of an approval's id. */
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
-/** The page of this server to which a login should return; undefined for anything else. */
+/** Returns the page of this server to which a login should return, or undefined for anything else. */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const [, first, second, ...rest] = value.split('/')

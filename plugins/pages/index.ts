@@ -217,7 +217,7 @@ const visitOf = ({ visit }: FastifyRequest) => visit!
  * session cookie is treated as coming from a browser.
  */
 const isProgram = (request: FastifyRequest) => visitOf(request).viaBearer && request.cookies[COOKIE] === undefined
-/** Issuer and subject together, because two providers may use the same `sub`. */
+/** Returns a key of issuer and subject together, because two providers may use the same `sub`. */
 const ownerOf = ({ iss, sub }: Identity) => JSON.stringify([iss, sub])
 
 const sendPage = (reply: FastifyReply, page: string) =>

@@ -8,22 +8,22 @@ import type { Fetch } from './login/find-provider.js'
 import type { OfferedPce } from './setup/form-fields.js'
 
 /**
- * The page that people reach after a login which was not started for another page; the paths of the login are below it.
+ * The page that people reach after a login that was not started for another page; the paths of the login are below it.
  */
 export type HomePage = '/setup' | '/approve'
 
 /** What the composition passes to the pages. `Request` and `Reply` are types of the web framework. */
 export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   mode: PceMode
-  /** Without a slash at the end. */
+  /** The public URL, without a slash at the end. */
   publicUrl: string
   home: HomePage
-  /** 32 bytes, see `deriveSessionKey`. */
+  /** A key of 32 bytes, see `deriveSessionKey`. */
   sessionKey: Buffer
   /** If absent, there is no browser login. */
   login?: LoginOptions
   roleOf: (identity: Identity) => Role | null
-  /** The value of WWW-Authenticate for a request without a token. */
+  /** Returns the value of WWW-Authenticate for a request without a token. */
   challenge: () => string
   /** Resolves once the entry is written; rejects if it cannot be. */
   audit: (entry: AuditEntry) => Promise<void>
@@ -37,7 +37,10 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
 export interface LoginPorts<Request> {
   issuer: string
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
-  /** The identity of an access token. Rejects with ToolError `unauthorized {reason}` or `keys_unavailable`. */
+  /**
+   * Resolves with the identity of an access token. Rejects with ToolError `unauthorized {reason}` or
+   * `keys_unavailable`.
+   */
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /**
    * Counts a request against its caller's limit. It is called for every request of a known person, and for every step
@@ -47,7 +50,7 @@ export interface LoginPorts<Request> {
   limitCaller: (request: Request) => Promise<void>
   /** Remembers used logins and ended sessions for every process. */
   usedTokens: UsedTokens
-  /** Rejects if nothing can be recorded there at the moment. */
+  /** Rejects if `usedTokens` can record nothing at the moment. */
   checkState: () => Promise<void>
   fetch?: Fetch
   /** Returns milliseconds since the epoch. */
@@ -85,7 +88,7 @@ export interface ApproveOptions {
 export interface Visit {
   identity: Identity
   viaBearer: boolean
-  /** The visitor's form has become a tool call, which has audit entries of its own. */
+  /** True if the visitor's form has become a tool call, which has audit entries of its own. */
   isDispatched: boolean
   /** When the visitor entered their password at the provider, if known, in milliseconds since the epoch. */
   authenticatedAt?: number
@@ -103,7 +106,7 @@ type CallTool = (name: string, args: Record<string, unknown>) => Promise<ToolAns
 /** The person at the /setup page, and the calls that can be made for them. */
 export interface Visitor {
   identity: Identity
-  /** Null if the groups give no role. */
+  /** The person's role; null if their groups give none. */
   role: Role | null
   call: CallTool
 }

@@ -14,7 +14,7 @@ export interface Refusal extends HttpErrorAnswer {
   isOurFault: boolean
 }
 
-/** Converts anything thrown while a page's request is handled to an answer. */
+/** Converts anything thrown by the handling of a page's request to an answer. */
 export function convertRefusal(thrown: unknown, requestId: string): Refusal {
   return describeError(convertHttp(explainLibraryError(thrown)), requestId)
 }
@@ -42,7 +42,7 @@ export const wrongType = () =>
 export const unauthorized = () =>
   new ToolError('unauthorized', 'You are not logged in, or your login has expired. It lasts 15 minutes.')
 
-/** Sets the status and the waiting time on a reply. */
+/** Sets the status and `Retry-After` on a reply. */
 export function announce<Reply extends { code(status: number): Reply; header(name: string, value: unknown): Reply }>(
   { status, retryAfter }: Refusal,
   reply: Reply,
@@ -51,19 +51,19 @@ export function announce<Reply extends { code(status: number): Reply; header(nam
   return reply.code(status)
 }
 
-/** What is recorded about a refused form; none of its contents. */
+/** The facts that are recorded about a refused form; they include none of its contents. */
 export interface RefusedForm {
   reason: ErrorCode
   /** The path, without its query. */
   route: string
   mode: PceMode
   requestId: string
-  /** The browser's name for itself (User-Agent). */
+  /** The name that the browser gives itself (User-Agent). */
   client?: string
   clientAddress: string | null
 }
 
-/** The audit entry of a form that never became a tool call (D25). `now` is in milliseconds since the epoch. */
+/** Builds the audit entry of a form that never became a tool call (D25). `now` is in milliseconds since the epoch. */
 export function describeRefusedForm(
   form: RefusedForm,
   { iss, sub }: Owner,
@@ -108,8 +108,8 @@ const TITLES: Partial<Record<ErrorCode, string>> = {
 }
 
 /**
- * The page that is shown instead of the requested one. `back` is the page that it links to. `canLogIn` tells whether
- * this server has a browser login.
+ * Renders the page that is shown instead of the requested one. `back` is the page that it links to. `canLogIn` tells
+ * whether this server has a browser login.
  */
 export function renderRefusalPage(
   error: ServiceError,

@@ -4,9 +4,9 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface LimitOptions {
-  /** Limit per minute and key; 0 means no limit. */
+  /** The limit per minute and key; 0 means no limit. */
   max: number
-  /** The key that a request counts against. */
+  /** Returns the key that a request counts against. */
   keyOf: (request: FastifyRequest) => string
 }
 
@@ -21,13 +21,13 @@ declare module 'fastify' {
 
 const MINUTE_MS = 60_000
 /**
- * Callers that are remembered per limit. The least recent ones are forgotten, so that made-up callers cannot fill the
- * memory. A forgotten caller starts from zero, which takes this many other callers within a minute, each with a token
- * or, before authentication, an address block of their own.
+ * Maximum number of callers that each limit remembers. The least recent callers are forgotten, so that made-up ones
+ * cannot fill the memory. A forgotten caller starts from zero, but this takes as many other callers within a minute,
+ * each with a token or, before authentication, an address block of their own.
  */
 const MOST_CALLERS = 10_000
 
-/** Limits per minute, counted in this process (D12); every replica counts by itself. */
+/** Creates limits per minute that are counted in this process (D12); every replica counts by itself. */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })

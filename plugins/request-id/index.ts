@@ -6,8 +6,8 @@ import fp from 'fastify-plugin'
 export const REQUEST_ID_HEADER = 'x-request-id'
 
 /**
- * `genReqId` of the Fastify instance. It runs before every hook, so that even a refused request has its id. Bytes that
- * never became a request get a new id.
+ * Determines the id of a request, as `genReqId` of the Fastify instance. It runs before every hook, so that even a
+ * refused request has its id. Bytes that never became a request get a new id.
  */
 export const requestIdOf = (request?: IncomingMessage) => acceptRequestId(request?.headers[REQUEST_ID_HEADER])
 
@@ -26,19 +26,19 @@ export default fp(
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/
 
 /**
- * The id of an HTTP request: the `X-Request-Id` of the proxy if it is plain, otherwise a new UUID. Anything else,
- * including a repeated header (which Node joins with a comma), would let a client write into logs and into the PCE's
- * own log.
+ * Returns the id of an HTTP request: the `X-Request-Id` of the proxy if it is plain, otherwise a new UUID. Accepting
+ * anything else, including a repeated header (which Node joins with a comma), would let a client write into logs and
+ * into the PCE's own log.
  */
 function acceptRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && ACCEPTABLE.test(header) ? header : randomUUID()
 }
 
 const LONGEST_PATH = 200
-/** Matches an access token, so that it does not reach the log wherever a client has put it. */
+/** Matches an access token anywhere in a URL, so that it can be kept out of the log. */
 const TOKEN = /eyJ[\w-]*\.[\w-]+\.?[\w-]*/g
 
-/** The URL for the log, without the query, which may contain tokens, codes and states. */
+/** Returns the URL for the log, without the query, which may contain tokens, codes and states. */
 const showPath = (url = '') => url.split('?', 1)[0]!.replace(TOKEN, '[token]').slice(0, LONGEST_PATH)
 
 /** Logs one line for every finished HTTP request, in place of Fastify's two. */
@@ -55,8 +55,8 @@ export class RequestLog extends LogController {
       method,
       path: showPath(url),
       status: reply.statusCode,
-      // Absent if no hook has run, as for requests that the router refuses, and over a Unix socket without a trusted
-      // proxy.
+      // The address is absent if no hook has run, as for requests that the router refuses, and over a Unix socket
+      // without a trusted proxy.
       ...(request.clientAddress && { client_address: request.clientAddress }),
       ms: Math.round(reply.elapsedTime * 1000) / 1000,
     }

@@ -16,8 +16,8 @@ declare module 'fastify' {
 }
 
 /**
- * Sets the security headers of every answer: nothing of this server may be framed, sniffed, loaded or referred to, and
- * nothing may be cached unless its route permits it.
+ * Sets the security headers of every answer: no page of this server may be framed, sniffed, loaded by other sites or
+ * named in a Referer header, and nothing may be cached unless its route permits it.
  */
 export default fp<SecurityHeadersOptions>(
   async (app, options) => {

@@ -3,7 +3,7 @@ import type { Tracing } from '../../schemas/tracing.js'
 
 export { openTracing } from './open-tracing.js'
 
-/** Probes are not traced, because they come every few seconds and reveal nothing. */
+/** The paths of probes, which are not traced, because they come every few seconds and reveal nothing. */
 const UNTRACED = new Set(['/healthz', '/readyz'])
 
 /** Creates a span for every request, and runs its work within that trace. */

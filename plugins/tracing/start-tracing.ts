@@ -22,13 +22,13 @@ export interface TracingOptions {
   /** Identifies this process. */
   replica: string
   log: { warn(facts: object, message: string): void }
-  /** Milliseconds that closing waits for the last spans to be sent. */
+  /** Maximum time that closing waits for the last spans to be sent, in milliseconds. */
   patienceMs: number
 }
 
 /**
- * Shortest interval of warnings, in milliseconds, since an unreachable collector would otherwise be reported with every
- * export.
+ * Shortest interval between two warnings, in milliseconds, since an unreachable collector would otherwise be reported
+ * with every export.
  */
 const TOLD_EVERY_MS = 60_000
 const LONGEST_TOLD = 500
@@ -53,7 +53,7 @@ export function startTracing({ name, version, replica, log, patienceMs }: Tracin
   const within = <T>(context: Context, span: Span, work: () => T): T =>
     contexts.with(trace.setSpan(context, span), work)
 
-  /** The trace that a message names, or the current one if it names none. */
+  /** Returns the trace that a message names, or the current trace if it names none. */
   function originOf(from: TraceOrigin, around: Context): Context {
     const context = propagator.extract(ROOT_CONTEXT, from, {
       get: (carrier: TraceOrigin, key) => carrier[key as keyof TraceOrigin],
@@ -129,7 +129,7 @@ export function startTracing({ name, version, replica, log, patienceMs }: Tracin
 const fails = (span: Span, code: string) =>
   span.setStatus({ code: SpanStatusCode.ERROR }).setAttribute('error.type', code)
 
-/** The code of an error; never its message, which may contain more than a trace should. */
+/** Returns the code of an error, but never its message, which may contain more than a trace should. */
 function codeOf(error: unknown): string {
   if (error instanceof ToolError) return error.code
   const { thrown } = error as { thrown?: unknown }

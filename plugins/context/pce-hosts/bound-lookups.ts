@@ -7,8 +7,8 @@ export interface Patience {
   /** How long this caller waits, in milliseconds. */
   patienceMs?: number
   /**
-   * Greatest age, in milliseconds, of a previous answer that may be used while the lookup waits for its turn. Default
-   * 0: none is used.
+   * Greatest age, in milliseconds, of a previous answer that may be used while the lookup waits for its turn. The
+   * default 0 means that no previous answer is used.
    */
   oldestMs?: number
 }
@@ -24,11 +24,11 @@ export const TIME_UP = 'ETIMEOUT'
  */
 const MOST_AT_ONCE = 3
 /**
- * How many of these lookups may be for names that are new or did not get a prompt answer last time, because anyone can
+ * Maximum number of these lookups for names that are new or did not get a prompt answer last time, because anyone can
  * make up any number of slow names.
  */
 const MOST_NEW_AT_ONCE = 2
-/** Part of the patience within which an answer counts as prompt; afterwards a previous answer is used. */
+/** The share of the waiting time within which an answer counts as prompt. After that, a previous answer is used. */
 const PROMPT = 0.2
 
 /** A lookup that is running or waiting for its turn. */
@@ -37,20 +37,20 @@ interface Flight {
   question: string
   ask: () => ReturnType<Resolve>
   state: 'waiting' | 'new name' | 'known name'
-  /** Receivers of the answer. */
+  /** The functions that receive the answer. */
   listeners: Set<(answer: ReturnType<Resolve>) => void>
 }
 
 /**
  * Limits the use of the name service. Simultaneous requests for a name share one lookup, only a few lookups run at a
- * time, and nobody waits for ever: after the time limit it rejects with an Error of code ETIMEOUT. A running lookup
- * keeps its place until it ends, because it occupies a thread; a waiting lookup that nobody waits for any more is not
- * started. Names that were answered promptly last time go first, and have a place that the others cannot take.
+ * time, and no caller waits for ever: after the time limit, the function rejects with an Error of code ETIMEOUT. A
+ * running lookup keeps its place until it ends, because it occupies a thread; a waiting lookup that nobody waits for
+ * any more is not started. Names that were answered promptly last time go first, and have one place reserved for them.
  *
  * @param usualMs the default patience, in milliseconds.
  */
 export function boundLookups(resolve: Resolve, usualMs: number): BoundResolve {
-  /** In the order of the requests. */
+  /** The lookups that are running or waiting, in the order of their requests. */
   const flights = new Map<string, Flight>()
   const kept = keepAnswers()
 

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** Why a PCE may not be at an IP address, as a noun phrase. */
+/** The kind of an IP address at which no PCE may be, as a noun phrase. */
 export type RefusedKind =
   | 'a loopback address'
   | 'a link-local address'
@@ -28,16 +28,18 @@ const AZURE_HOST_AGENT = '168.63.129.16'
 
 /** Unique local addresses that clouds use for their own services: AWS (the whole prefix), Google. */
 const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
-/** 169.254.169.254 as the last 32 bits: Oracle's IPv6 address, and the result of any network's NAT64 prefix. */
+/**
+ * 169.254.169.254 as the last 32 bits of an IPv6 address: Oracle's own, and the result of any network's NAT64 prefix.
+ */
 const METADATA_TAIL = [0xa9fe, 0xa9fe]
 
 /** Global unicast (RFC 4291, 2.4), which IANA assigns. All other addresses are refused unless they are unique local. */
 const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
 
 /**
- * Why a connection to the IP address is refused, or null if it is permitted (D18). The address may have any spelling
- * that Node's `isIP` accepts. Anything that is not known to be the address of a host is refused: only global and
- * private unicast addresses pass.
+ * Returns why a connection to the IP address is refused, or null if it is permitted (D18). The address may have any
+ * spelling that Node's `isIP` accepts. Anything that is not known to be the address of a host is refused: only global
+ * and private unicast addresses pass.
  *
  * An IPv4 address inside an IPv6 address is checked if it can lead to a host: in mapped addresses (RFC 4291), and in
  * NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach the rest. The other
@@ -66,7 +68,7 @@ function checkIpv6(address: ipaddr.IPv6): RefusedKind | null {
   return KINDS[range] ?? RESERVED
 }
 
-/** One spelling per host: IPv4 without its mapped form, IPv6 compressed, without a zone. */
+/** Returns the one spelling of an address: IPv4 without its mapped form, IPv6 compressed, without a zone. */
 export function canonicalAddress(address: string): string {
   const parsed = ipaddr.process(address.replace(/%.*$/, ''))
   return parsed.toString()

@@ -12,12 +12,12 @@ export interface PceHostsOptions {
    * permitted.
    */
   allowed: readonly string[]
-  /** Where this server itself listens, once it does; a PCE there would be this server's own answer. */
+  /** Returns the address at which this server itself listens, or null before it does. No PCE may be there. */
   own?: () => { address: string; port: number } | null
   resolve: Resolve
   /** How long to wait for the name service, in milliseconds. Default 5000. */
   patienceMs?: number
-  /** Connections go through a proxy, which resolves names itself. */
+  /** If true, connections go through a proxy, which resolves names itself. */
   isProxied?: boolean
 }
 
@@ -31,8 +31,8 @@ export interface PceHosts {
   /** Returns the host in its canonical spelling, or why no PCE may be there. Makes no lookup. */
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
-   * Why the addresses of the name are refused now. Returns null if they are not, and also if the name cannot be
-   * resolved, which connecting will show. Makes no connection. If a proxy resolves names, hosts named in
+   * Returns why the addresses of the name are refused now, or null if they are not refused. Also returns null if the
+   * name cannot be resolved, which connecting will show. Makes no connection. If a proxy resolves names, hosts named in
    * MCP_ALLOWED_PCE_HOSTS are not looked up, because only the proxy may know them.
    *
    * @param patienceMs how long to wait for the name service; the general limit by default.
@@ -65,10 +65,10 @@ const FIRST_USER_PORT = 1024
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
- * Decides where users' PCEs may be (D18, D47). MCP_ALLOWED_PCE_HOSTS restricts this to its entries. Loopback addresses
- * are permitted only behind an entry that is itself a loopback host. If there is a proxy, it resolves the names:
- * `guard` then has no effect, `inspect` only sees what the name means on this machine, and the proxy's own rules must
- * protect the network.
+ * Creates the guard that decides where users' PCEs may be (D18, D47). MCP_ALLOWED_PCE_HOSTS restricts this to its
+ * entries. Loopback addresses are permitted only behind an entry that is itself a loopback host. If there is a proxy,
+ * it resolves the names: `guard` then has no effect, `inspect` only sees what the name means on this machine, and the
+ * proxy's own rules must protect the network.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
@@ -80,7 +80,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return ofHost.find((entry) => entry.port === port) ?? ofHost.find((entry) => entry.port === null)
   }
 
-  /** Why an address of the target is refused. */
+  /** Returns why an address of the target is refused, or null if it is not. */
   function problemOf(target: Target, address: string): string | null {
     const kind = checkAddress(address)
     if (kind === 'a loopback address' && isLoopback(target.host) && entryFor(target) !== undefined) {
@@ -111,7 +111,9 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
     return kind === null ? { host: target.host } : { problem: `${kind} is not allowed for a PCE` }
   }
 
-  /** Refuses names that by definition mean this machine (RFC 6761, 6.3), whatever a name service says. */
+  /**
+   * Returns why a name is refused that by definition means this machine (RFC 6761, 6.3), whatever a name service says.
+   */
   function refusedName(target: Target): string | null {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
   }
@@ -157,7 +159,7 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   }
 }
 
-/** Has no `code`, because a `code` marks errors of the name service. */
+/** The error for a refused address. It has no `code`, because a `code` marks errors of the name service. */
 class RefusedAddress extends Error {
   override readonly name = 'RefusedAddress'
   constructor(kind: string) {

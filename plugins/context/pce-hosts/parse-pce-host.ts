@@ -6,7 +6,7 @@ import { isIP, isIPv6 } from 'node:net'
  */
 export interface PceHost {
   host: string
-  /** It is an IP address, so no name service is needed. */
+  /** True if the host is an IP address, which needs no name service. */
   isAddress: boolean
 }
 
@@ -21,8 +21,8 @@ const EXAMPLE = 'give a host name or IP address such as pce.example.com'
 /**
  * Parses what a user typed as the host of a PCE (D18). `https://` is optional, and a lone `/` behind the host is not a
  * path (RFC 3986, 6.2.3), since address bars show one. A port is accepted only if it equals `port`. Names and addresses
- * are read in the same way as in WHATWG URLs, once: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1 for
- * everything that connects, so they do here.
+ * are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1, as they do for everything that
+ * connects.
  */
 export function parsePceHost(text: string, port: number): PceHost | HostProblem {
   const typed = text.trim()
@@ -43,7 +43,7 @@ export function parsePceHost(text: string, port: number): PceHost | HostProblem 
   return { problem: 'its port differs from pce_port: give the port only there' }
 }
 
-/** Splits host and port as written; an IPv6 address without brackets has no port. */
+/** Splits host and port as they are written; an IPv6 address without brackets has no port. */
 function splitPort(authority: string): [host: string, port?: string] {
   if (isIPv6(authority)) return [`[${authority}]`]
   const [, host, port] = /^(.*?):(\d*)$/.exec(authority) ?? []
@@ -53,7 +53,7 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // An address may be followed by the dot that ends a name (in any script); parsing it again reveals it.
+  // The name may be an address followed by the dot that ends a name (in any script); parsing it again reveals this.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')
@@ -66,7 +66,7 @@ function hostnameOf(host: string): string | null {
   return URL.canParse(url) ? new URL(url).hostname : null
 }
 
-/** Checks RFC 1035, 2.3.4, extended by the underscore that internal names use. */
+/** Whether the text is a name by RFC 1035, 2.3.4, extended by the underscore that internal names use. */
 function isName(name: string): boolean {
   return name.length <= 253 && name.split('.').every((label) => /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/.test(label))
 }

@@ -5,7 +5,7 @@ import { ToolError } from '../../../schemas/errors.js'
 const MIB = 1024 * 1024
 /** How many times larger than a JSON text the objects made from it are. */
 const TIMES_TEXT = 8
-/** Share of V8's own limit that the heap may use for a moment. */
+/** The share of V8's own limit that the heap may use for a moment. */
 const SHORT_OF_HARD = 0.9
 
 /**
@@ -16,8 +16,8 @@ const SHORT_OF_HARD = 0.9
 export const HARD_LIMIT = 4
 
 /**
- * Creates the check of this thread's heap. Call it whenever the PCE has sent something, which is what makes an analysis
- * grow, and from time to time.
+ * Creates the check of this thread's heap. It must be called from time to time, and whenever the PCE has sent
+ * something, because answers are what makes an analysis grow.
  *
  * @returns a function that takes the number of bytes about to be parsed. It throws `analysis_failed {reason:
  *   'out_of_memory'}` if more than `limitMib` is in use after a garbage collection.
@@ -41,7 +41,7 @@ export function createHeapGuard(limitMib: number): (bytes: number) => void {
   }
 }
 
-/** The error for a call that needs more memory than it may use. */
+/** Creates the error for a call that needs more memory than it may use. */
 export const outOfMemory = (limitMib: number) =>
   new ToolError(
     'analysis_failed',

@@ -20,15 +20,17 @@ export interface HeavyCallsOptions extends HeavyConfig {
 }
 
 export interface HeavyCalls {
-  /** The tools; the functions of the heavy ones run in threads. */
+  /** All tools; the functions of the heavy tools run in threads. */
   tools: readonly AnyTool[]
-  /** How many calls have a place at the moment, and how many wait for one. */
+  /** Returns how many calls have a place at the moment, and how many wait for one. */
   readonly figures: Places['figures']
   /** Ends the threads. */
   close(): Promise<void>
 }
 
-/** Milliseconds that a call waits for a place. Clients give up after a minute unless they see progress. */
+/**
+ * Maximum time that a call waits for a place, in milliseconds. Clients give up after a minute unless they see progress.
+ */
 const WAIT_MS = 60_000
 /**
  * Milliseconds that an aborted call gets to end by itself, and to delete its query at the PCE, before its thread is
@@ -38,11 +40,11 @@ const GRACE_MS = 3000
 /** Milliseconds after which an idle thread ends, since it holds about 30 MiB. */
 const IDLE_MS = 60_000
 /**
- * Priority of the threads (nice), below that of the thread that serves everybody, so that it goes first if all cores
- * are busy. Takes effect where the system supports it for threads.
+ * Priority of the threads (nice), below that of the thread that serves everybody, so that the latter runs first if all
+ * cores are busy. It takes effect where the system supports it for threads.
  */
 const NICE = 10
-/** Maximum number of changes of a failed call that its error names. */
+/** Maximum number of changes that the error of a failed call lists. */
 const MOST_WRITES_SHOWN = 50
 
 /** The abort reason of a task that no thread could start. */
@@ -108,7 +110,8 @@ interface Pool {
 }
 
 async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Promise<Pool> {
-  // Loaded with the first call that needs it, because stdio servers start often and most of their calls are light.
+  // The library is loaded with the first call that needs it, because stdio servers start often and most of their calls
+  // are light.
   const { Piscina: Threads } = await import('piscina')
   const unbegun = new Set<() => void>()
   const threads = new Threads({
@@ -116,7 +119,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     minThreads: 0,
     maxThreads: max,
     idleTimeout: IDLE_MS,
-    // A thread that waits for its next task by blocking would not close what the last one left open.
+    // A thread that blocks while it waits for its next task would not close what the previous task left open.
     atomics: 'disabled',
     resourceLimits: { maxOldGenerationSizeMb: memoryMb * HARD_LIMIT, maxYoungGenerationSizeMb: 32 },
     niceIncrement: NICE,
@@ -140,8 +143,8 @@ interface Work {
 }
 
 /**
- * Runs one task in a thread of its own until it ends. Rejects with the tool's error, and as described at
- * `createHeavyCalls`.
+ * Runs one task in a thread of its own until it ends. Rejects with the tool's error, or with one of the errors
+ * described at `createHeavyCalls`.
  */
 async function runInThread({ threads, unbegun }: Pool, work: Work, options: HeavyCallsOptions): Promise<unknown> {
   const { context } = work
@@ -164,8 +167,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
       else reject(thrownOf(message))
     })
   })
-  // Prevents an unhandled rejection: if the thread dies there is no outcome, and if the call is given up nobody reads
-  // it.
+  // This prevents an unhandled rejection: if the thread dies, there is no outcome, and if the call is given up, nobody
+  // reads the outcome.
   outcome.catch(() => {})
   try {
     await threads.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
@@ -239,7 +242,7 @@ function thrownOf({ error, stack }: FromThread & { is: 'error' }): Error {
   return Object.assign(new Error(stack.split('\n', 1)[0]), { stack })
 }
 
-/** Why a thread ended before its task did, and which changes it had sent by then. */
+/** Explains why a thread ended before its task did, and which changes it had sent by then. */
 async function explain(
   error: unknown,
   { tool, context }: Work,

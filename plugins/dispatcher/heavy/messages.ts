@@ -4,7 +4,7 @@ import type { RemoteAddress } from '../../../pce-client/index.js'
 import type { AnyTool } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
-/** The function of a tool that runs in a thread. */
+/** The functions of a tool that run in a thread. */
 export type Act = keyof Pick<AnyTool, 'handler' | 'preview' | 'boundTo'>
 
 /** One call, in the form in which a thread receives it. */
@@ -17,7 +17,7 @@ export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | '
   /** How far the clock of the call is ahead of this machine's clock, in milliseconds. */
   clockOffset: number
   server: { name: string; version: string }
-  /** Heap that the call may use, in MiB. */
+  /** Maximum heap of the call, in MiB. */
   memoryMb: number
   /** Null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
@@ -26,7 +26,7 @@ export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | '
 }
 
 export interface ToThread {
-  /** The signal of the context that has aborted. */
+  /** Which of the context's signals has aborted. */
   abort: 'signal' | 'beforeWriting'
   reason: ServiceError
 }
@@ -37,5 +37,5 @@ export type FromThread =
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
   | { is: 'result'; value: unknown }
-  /** `stack` is present if nothing that the caller sees explains the error. */
+  /** `stack` is present if the error is unexpected, so that the caller sees only a fixed text. */
   | { is: 'error'; error: ServiceError; stack?: string }

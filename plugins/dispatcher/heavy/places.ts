@@ -1,15 +1,15 @@
 import { ToolError } from '../../../schemas/errors.js'
 
 export interface PlacesOptions {
-  /** Calls that run at the same time. */
+  /** Maximum number of calls that run at the same time. */
   max: number
-  /** Running calls of one caller. */
+  /** Maximum number of running calls of one caller. */
   perCaller: number
-  /** Calls that wait. */
+  /** Maximum number of calls that wait. */
   queue: number
-  /** Waiting calls of one caller. */
+  /** Maximum number of waiting calls of one caller. */
   queuePerCaller: number
-  /** Longest wait of a call, in milliseconds. */
+  /** Maximum time that a call waits, in milliseconds. */
   waitMs: number
   /** Returns milliseconds since the epoch. */
   now: () => number
@@ -19,10 +19,11 @@ export interface PlacesOptions {
 export interface Places {
   /**
    * Waits for a place, and resolves with the function that gives it back. Rejects with `busy {retry_after_seconds}` if
-   * no place becomes free in time, and with the signal's reason if that aborts. `queued` is told how many calls are
-   * ahead if the call has to wait.
+   * no place becomes free in time, and with the signal's reason if that aborts. If the call has to wait, `queued` is
+   * called with the number of calls ahead of it.
    *
-   * `isPromised`: a confirm token has been used up for the call, so it goes before the others and is never `busy`.
+   * If `isPromised` is true, a confirm token has been used up for the call, so it goes before the others and is never
+   * `busy`.
    */
   enter(caller: string, signal: AbortSignal, queued: (ahead: number) => void, isPromised: boolean): Promise<() => void>
   readonly figures: () => { running: number; waiting: number }
@@ -30,7 +31,7 @@ export interface Places {
 
 /** Assumed duration of a call before any has ended, in milliseconds. */
 const FIRST_GUESS_MS = 10_000
-/** Weight of the latest call in the moving average of durations. */
+/** The weight of the latest call in the moving average of durations. */
 const LATEST = 0.2
 const LONGEST_ADVICE_SECONDS = 60
 
@@ -40,8 +41,8 @@ interface Waiting {
 }
 
 /**
- * Creates the places. They are given out first come, first served, except that callers who already have as many places
- * as one caller may have let others pass.
+ * Creates the places. They are given out first come, first served, except that callers who already have their maximum
+ * number of places are passed over.
  */
 export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, now }: PlacesOptions): Places {
   const runningOf = new Map<string, number>()
@@ -69,7 +70,7 @@ export function createPlaces({ max, perCaller, queue, queuePerCaller, waitMs, no
   }
 
   function admitNext(): void {
-    // Each admitted call takes a place, so the condition is evaluated anew for each.
+    // Each admitted call takes a place, so the condition is evaluated anew for each waiting call.
     for (const one of [...waiting]) if (isFree(one.caller)) one.admit()
   }
 

@@ -6,13 +6,13 @@ import { convert } from '../../errors/convert.js'
 import { createHeapGuard } from './guard-heap.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
-/** Interval of heap checks while nothing arrives, in milliseconds. */
+/** Interval of heap checks while no answers arrive, in milliseconds. */
 const LOOK_EVERY_MS = 100
 
 /**
- * Creates the function that a thread runs for each task: one function of one tool, with a context whose ports lead back
- * to the main thread. Over the control port it reports first that the task has begun, then its progress, and finally
- * the outcome. Never rejects; the other side closes the ports.
+ * Creates the function that a thread runs for each task. A task is one function of one tool, with a context whose ports
+ * lead back to the main thread. Over the control port it reports first that the task has begun, then its progress, and
+ * finally the outcome. Never rejects; the other side closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))

@@ -26,7 +26,7 @@ export interface Reader {
   logoutPath: string
   /** The path of this page without the base path; the next login returns to it. */
   ownPath: string
-  /** Milliseconds since the epoch. */
+  /** The current time, in milliseconds since the epoch. */
   now: number
 }
 
@@ -39,7 +39,7 @@ interface ApprovalPage extends Reader {
   /** The path of the login if it must be repeated before deciding; null if the last login is recent enough. */
   loginAgainPath: string | null
   notice: Notice | null
-  /** A rejected note that was too long, with the error; null if none was entered. */
+  /** A note that was refused because it is too long, with the error; null if there is none. */
   entered: { note: string; error: string } | null
 }
 
@@ -75,7 +75,7 @@ export function renderApprovalPage(page: ApprovalPage): string {
   })
 }
 
-/** The hidden form that the logout button submits. */
+/** Renders the hidden form that the logout button submits. */
 export const renderLogout = ({ logoutPath, ownPath, csrfToken }: Reader): string =>
   html`<form id="logout-form" method="post" action="${logoutPath}" hidden>
     <input type="hidden" name="${CSRF_FIELD}" value="${csrfToken}" />

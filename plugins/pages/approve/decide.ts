@@ -32,7 +32,7 @@ export function readDecision(body: unknown): ReadDecision {
 export const wantsLogin = (authenticatedAt: number | undefined, maxAgeSeconds: number, now: number): boolean =>
   maxAgeSeconds > 0 && (authenticatedAt === undefined || now - authenticatedAt > maxAgeSeconds * 1000)
 
-/** The notice for a person whose decision came too late; null if their decision is the one that stands. */
+/** Returns the notice for a person whose decision came too late, or null if their decision is the one that stands. */
 export function noticeOfDecision(
   won: boolean,
   verdict: 'approved' | 'denied',

@@ -1,18 +1,18 @@
 /**
- * Marks a place where something is left out. Stored texts are HTML-encoded, so only this function can put the mark into
- * a page, and `isCut` can search for it.
+ * Returns the mark for a place where something is left out. Stored texts are HTML-encoded, so only this function can
+ * put the mark into a page, and `isCut` can search for it.
  */
 export const leftOutMark = (words: string): string => `<span class="cut">${words}</span>`
 export const isCut = (rendered: string): boolean => rendered.includes('<span class="cut">')
 
-/** How many bytes of HTML may still be written. */
+/** The number of bytes of HTML that may still be written. */
 export interface Room {
   left: number
 }
 
 /**
- * Renders the first items, at most `most` of them and until the room is used up, and counts the items left out. The
- * last piece may exceed the room, so `render` must limit the size of each piece itself.
+ * Renders the first items, at most `most` of them and only while there is room, and counts the items left out. The last
+ * piece may exceed the room, so `render` must limit the size of each piece itself.
  */
 export function fit<Item>(
   items: readonly Item[],

@@ -55,9 +55,7 @@ export default function approve(app: FastifyInstance, options: Options, done: ()
   porter.refuseOtherMethods({ '/approve': READ, '/approve/:id': [...READ, 'POST'] })
   done()
 
-  /**
-   * Finds the request. Rejects with the same ToolError whether it does not exist or is none of this person's business.
-   */
+  /** Finds the request. Rejects with the same ToolError if it does not exist and if this person may not see it. */
   async function find(request: FastifyRequest): Promise<AskedApproval> {
     const id = idOf(request)
     const approval = isApprovalId(id) ? await desk.find(id) : null
@@ -136,7 +134,7 @@ const LOG_IN_FIRST: Notice = {
   text: 'Log in again first, at the end of this page. Your note was not kept.',
 }
 
-/** The path of the requested page, without the base path. */
+/** Returns the path of the requested page, without the base path. */
 function pathOf(request: FastifyRequest): string {
   const id = idOf(request)
   return isApprovalId(id) ? `/approve/${id}` : '/approve'

@@ -5,18 +5,18 @@ import { fit, isCut, leftOutMark, type Room } from './fit.js'
 import { renderValue, showStored } from './render-value.js'
 
 /**
- * Upper bounds of the page: the number of objects, and bytes of HTML for a field, for an object's fields and parts, for
- * all objects, and for any other list.
+ * The upper bounds of the page: the number of objects, and the bytes of HTML for a field, for an object's fields and
+ * parts, for all objects, and for any other list.
  */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
-/** If there are more objects than this, those that open no traffic are folded. */
+/** The number of objects above which those that open no traffic are folded. */
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
 const LONGEST_NAME = 300
 const MOST_KINDS = 12
 
-/** Groups of objects in the order in which a person should read them, the riskiest first. */
+/** The groups of objects in the order in which a person should read them, the riskiest first. */
 const EFFECTS: readonly { effect: ShownEffect | undefined; title: string; badge: string; kind: string }[] = [
   { effect: 'widening', title: 'Opens more', badge: '▲ opens more', kind: 'bad' },
   { effect: 'mixed', title: 'Opens some and closes some', badge: '▲▼ opens and closes', kind: 'bad' },
@@ -240,7 +240,10 @@ function renderNotes(object: ShownObject): string {
 
 const renderFieldList = (fields: string) => (fields === '' ? '' : html`<dl class="changes">!${fields}</dl>`)
 
-/** Renders a field with its old (−) and new (+) value. Entries that are in both of two lists are counted and folded. */
+/**
+ * Renders a field with its old (−) and new (+) value. If both values are lists, the entries that they share are counted
+ * and folded.
+ */
 function renderField({ path, before, after }: ShownField): string {
   return html`<div>
     <dt>${showStored(path, LONGEST_NAME)}</dt>

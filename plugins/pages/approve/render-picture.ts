@@ -11,9 +11,9 @@ import type { ShownCall } from '../../../schemas/approvals.js'
 const MOST_BYTES = 200_000
 
 /**
- * Draws what a call would do to policy, without script or style of its own. Empty for a call that does not change
- * policy, and for a drawing that would be too large. The text below the drawing says the same, so a narrow window can
- * hide it.
+ * Draws what a call would do to policy, without script or style of its own. Returns an empty text for a call that does
+ * not change policy, and for a drawing that would be too large. The text below the drawing says the same, so a narrow
+ * window can hide it.
  */
 export function renderPicture(shown: ShownCall): string {
   if (!shown.objects.some(({ effect }) => effect !== undefined)) return ''

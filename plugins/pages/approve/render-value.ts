@@ -3,8 +3,8 @@ import { clipText, escapeText, unescapeText } from '../../../domain/text/escape-
 import { leftOutMark } from './fit.js'
 
 /**
- * Prepares a stored text for display. Its hidden characters are already visible escapes, which stay; a character that
- * should have been escaped is escaped now. The result must still be HTML-encoded.
+ * Prepares a stored text for display. Its hidden characters have already been replaced by visible escapes, which are
+ * kept; any that were missed are escaped now. The result must still be HTML-encoded.
  */
 export const showStored = (text: string, most = Infinity): string => {
   const bare = unescapeText(text)
@@ -21,7 +21,7 @@ const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: '
 const LARGEST_VALUE = 4000
 
 /**
- * Renders a JSON value in words, as at most some 20 KB of HTML. An object that the PCE identifies by an href is shown
+ * Renders a JSON value in words, in at most about 20 KB of HTML. An object that the PCE identifies by an href is shown
  * by its name, with the href beside it.
  */
 export function renderValue(value: unknown): string {

@@ -2,17 +2,17 @@ const WHEN = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 
 const AGO = new Intl.RelativeTimeFormat('en')
 const MINUTE_MS = 60_000
 
-/** A moment in words. `at` is in milliseconds since the epoch. */
+/** Describes a moment in words. `at` is in milliseconds since the epoch. */
 export const describeMoment = (at: number): string => `${WHEN.format(new Date(at))} UTC`
 
-/** How long ago something was, in the largest unit that gives at least one. `ms` is in milliseconds. */
+/** Says how long ago something was, in the largest unit of which there is at least one. `ms` is in milliseconds. */
 export function describeAge(ms: number): string {
   const minutes = Math.floor(ms / MINUTE_MS)
   if (minutes < 1) return 'just now'
   return AGO.format(...inLargestUnit(-minutes))
 }
 
-/** How long it is until something, in the same form as `describeAge`. */
+/** Says how long it is until something, in the same form as `describeAge`. */
 export function describeWait(ms: number): string {
   const minutes = Math.floor(ms / MINUTE_MS)
   return minutes < 1 ? 'in less than a minute' : AGO.format(...inLargestUnit(minutes))

@@ -9,23 +9,23 @@ const ICON = `data:image/svg+xml,${encodeURIComponent(
 
 interface Page {
   title: string
-  /** HTML. */
+  /** The contents of the page as HTML. */
   body: string
   /** HTML at the right end of the bar. */
   corner?: string
   /** HTML after everything visible: forms whose buttons are elsewhere on the page. */
   forms?: string
-  /** For content that needs more width than a form. */
+  /** True for content that needs more width than a form. */
   isWide?: boolean
 }
 
-/** The button in the bar that ends the login; its form has the id `logout-form`. */
+/** The button in the bar that logs the person out; its form has the id `logout-form`. */
 export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-form">Log out</button>'
 
 /**
- * A complete page. Its referrer policy lets the browser name this server's own origin to this server. Under the
- * `no-referrer` of the headers, it would send `Origin: null` with every form (Fetch, append a request Origin header),
- * which the guard must refuse.
+ * Builds a complete page. Its referrer policy lets the browser name this server's own origin to this server. With the
+ * `no-referrer` of the headers, the browser would send `Origin: null` with every form (Fetch, append a request Origin
+ * header), which the guard must refuse.
  */
 export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
   return html`<!doctype html>
@@ -58,8 +58,8 @@ export function layOut({ title, body, corner = '', forms = '', isWide = false }:
 }
 
 /**
- * A message at the top of a page. It must be short, because it travels in the session cookie from a form to the page
- * after it.
+ * A message at the top of a page. It must be short, because it travels in the session cookie from a form to the next
+ * page.
  */
 export interface Notice {
   kind: 'good' | 'warning' | 'bad'
@@ -68,8 +68,8 @@ export interface Notice {
 }
 
 /**
- * Renders a notice that takes the focus, so that it is heard and seen first; without scripts, only the attribute can do
- * that. `more` is HTML at its end.
+ * Renders a notice that takes the focus, so that it is seen and read aloud first; without scripts, only the `autofocus`
+ * attribute can do that. `more` is HTML that is added at the end.
  */
 export const renderNotice = ({ kind, title, text }: Notice, more = ''): string =>
   html` <div class="notice ${kind}" role="${kind === 'good' ? 'status' : 'alert'}" tabindex="-1" autofocus>
@@ -84,11 +84,11 @@ interface MessagePage {
   /** A machine-readable code, for support. */
   code?: string
   requestId?: string
-  /** Where to go next. */
+  /** A link to the page where the person can continue. */
   link?: { href: string; label: string }
 }
 
-/** A page with a single message: an error, or the confirmation of a logout. */
+/** Renders a page with a single message: an error, or the confirmation of a logout. */
 export const renderMessagePage = ({ title, text, hint, code, requestId, link }: MessagePage): string =>
   layOut({
     title,
@@ -110,9 +110,9 @@ export const renderMessagePage = ({ title, text, hint, code, requestId, link }: 
   })
 
 /**
- * The page after a logout. The session here is over, but this server cannot end the one at the identity provider, so
- * the next login asks for the password. `loginPath` is null if there is no browser login. `backTo` is the page that the
- * next login leads to, if not the usual one.
+ * Renders the page after a logout. The session here is over, but this server cannot end the session at the identity
+ * provider, so the next login asks for the password. `loginPath` is null if there is no browser login. `backTo` is the
+ * page that the next login leads to, if not the usual one.
  */
 export const renderLoggedOutPage = (loginPath: string | null, backTo?: string): string =>
   renderMessagePage({

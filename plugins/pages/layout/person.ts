@@ -5,12 +5,12 @@ import type { Identity, Role } from '../../../schemas/caller.js'
 const LONGEST_SHOWN = 300
 
 /**
- * Prepares a name from the identity provider for display, so that no name can be made to look like another one. It
- * still has to be HTML-encoded.
+ * Prepares a name from the identity provider for display, so that no name can be made to look like another one. The
+ * result still has to be HTML-encoded.
  */
 export const showName = (text: string): string => escapeText(clipText(text, LONGEST_SHOWN))
 
-/** Renders who is logged in. */
+/** Renders the name of the person who is logged in. */
 export function renderPerson({ identity, role }: { identity: Identity; role: Role | null }): string {
   const { name, sub, iss } = identity
   const account = name === undefined || name === sub ? '' : html`<bdi>${showName(sub)}</bdi> · `

@@ -14,9 +14,9 @@ import { LOGIN_SECONDS, type PendingLogin } from './browser-session.js'
 import { explainLoginFailure, type Fetch, discoverProvider } from './find-provider.js'
 import type { HomePage, LoginOptions } from '../ports.js'
 
-/** What a login is started for. */
+/** The purpose and the conditions of a login. */
 export interface LoginWish {
-  /** Makes the provider ask for the password even if someone is logged in there. */
+  /** If true, the provider asks for the password even if someone is logged in there. */
   isAnew: boolean
   /** The page to return to, if not the usual one. */
   backTo?: string
@@ -25,7 +25,10 @@ export interface LoginWish {
 }
 
 export interface BrowserLogin {
-  /** Starts a login: returns where to send the browser, and what the provider's answer will be checked against. */
+  /**
+   * Starts a login. Returns the URL to send the browser to, and the facts that the provider's answer will be checked
+   * against.
+   */
   start(wish: LoginWish): Promise<{ url: string; pending: PendingLogin }>
   /**
    * Finishes a login with the query that the browser returned with. Resolves with the access token and what the
@@ -100,16 +103,16 @@ export function createBrowserLogin(
 }
 
 /**
- * Whether the provider announces the scope; it is requested only then, because others may refuse unknown scopes (RFC
- * 6749, 3.3).
+ * Whether the provider announces the scope `profile`. It is requested only then, because other providers may refuse
+ * unknown scopes (RFC 6749, 3.3).
  */
 const knowsNames = (provider: Configuration): boolean =>
   provider.serverMetadata().scopes_supported?.includes('profile') === true
 
-/** Longest name, in characters, that fits in the session cookie. */
+/** Maximum length of a name in the session cookie, in characters. */
 const LONGEST_NAME = 100
 
-/** The first of these claims that contains a name (OpenID Connect Core, 5.1). */
+/** Returns the first of these claims that contains a name (OpenID Connect Core, 5.1). */
 function readName(claims: IDToken | undefined): string | undefined {
   const names = [claims?.name, claims?.preferred_username, claims?.email]
   const found = names.find((name): name is string => typeof name === 'string' && name.trim() !== '')
@@ -117,9 +120,9 @@ function readName(claims: IDToken | undefined): string | undefined {
 }
 
 /**
- * The resource that a token is requested for (RFC 8707, 2), which must be an absolute URI. If the audience is not a
- * URI, this server's own address is requested; unless the scope is a URI, in which case no resource is sent (Entra ID
- * refuses a `resource` that differs from its scope).
+ * Returns the resource that a token is requested for (RFC 8707, 2), which must be an absolute URI. If the audience is
+ * not a URI, it is this server's own address. If the scope is a URI, however, no resource is sent (Entra ID refuses a
+ * `resource` that differs from its scope).
  */
 function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { resource?: string } {
   if (URL.canParse(audience) && !audience.includes('#')) return { resource: audience }
@@ -127,8 +130,8 @@ function resourceOf({ audience, scope }: LoginOptions, publicUrl: string): { res
 }
 
 /**
- * Maximum number of callbacks that are processed at the same time. Each costs the identity provider a request and is
- * over within seconds.
+ * Maximum number of simultaneous callbacks. Each causes one request to the identity provider and is over within
+ * seconds.
  */
 const MOST_EXCHANGES = 16
 /**
@@ -136,15 +139,15 @@ const MOST_EXCHANGES = 16
  * slow.
  */
 const MOST_PER_CLIENT = 4
-/** Seconds: about as long as a provider that hangs can block a place. */
+/** The seconds for `retry_after`: about as long as a provider that hangs can block a place. */
 const RETRY_AFTER = 5
 
 /** Runs one exchange. `client` is the client's address. */
 export type RunExchange = <Result>(client: string, exchange: () => Promise<Result>) => Promise<Result>
 
 /**
- * Limits the exchanges with the identity provider that run at the same time, per client and in total, because anyone
- * can start logins and return from all of them at the same moment. Beyond the limits it rejects with ToolError
+ * Limits the simultaneous exchanges with the identity provider, per client and in total, because anyone can start
+ * logins and return from all of them at the same moment. Beyond the limits, the function rejects with ToolError
  * `overloaded {retry_after}` and starts nothing.
  */
 export function boundExchanges(): RunExchange {

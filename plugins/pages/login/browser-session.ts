@@ -20,8 +20,8 @@ export interface SessionData {
   /** Returns the notice that an earlier form has left, and removes it. */
   takeNotice(): Notice | null
   /**
-   * Starts a new session. Nothing of the previous one is kept, including its CSRF secret, so that knowing that one does
-   * not help.
+   * Starts a new session. Nothing of the previous session is kept, not even its CSRF secret, so that knowing the old
+   * secret does not help.
    */
   logIn(person: Person): void
   end(): void
@@ -52,7 +52,7 @@ export function readSessionData(store: SessionStore): SessionData {
   }
 }
 
-/** Duration of a session from the login, regardless of activity (D46). */
+/** The duration of a session from the login on, regardless of activity (D46). */
 export const SESSION_SECONDS = 15 * 60
 
 /** The person who is logged in with this browser, as stored in the session cookie. */
@@ -63,7 +63,7 @@ export interface Person {
   name?: string
   groups: string[]
   overage: boolean
-  /** Milliseconds since the epoch. */
+  /** The time at which the session expires, in milliseconds since the epoch. */
   until: number
   /** When the person entered their password, if known, in milliseconds since the epoch. */
   authenticatedAt?: number
@@ -97,19 +97,24 @@ export async function readSession(
 export interface PendingLogin {
   state: string
   nonce: string
-  /** PKCE (RFC 7636). */
+  /** The code verifier of PKCE (RFC 7636). */
   verifier: string
-  /** Milliseconds since the epoch. */
+  /** The time at which the login expires, in milliseconds since the epoch. */
   until: number
-  /** As in the `LoginWish` that started the login. */
+  /** The conditions of the login, as in the `LoginWish` that started it. */
   isAnew?: boolean
   backTo?: string
   maxAgeSeconds?: number
 }
 
-/** Time for a login; the person may have to enter a password and a second factor and give consent. */
+/**
+ * The time limit of a login, during which the person may have to enter a password and a second factor and give consent.
+ */
 export const LOGIN_SECONDS = 10 * 60
-/** Several logins are kept because the page may be open in several tabs, but few because the cookie must stay small. */
+/**
+ * Maximum number of logins to keep: several, because the page may be open in several tabs, but few, because the cookie
+ * must stay small.
+ */
 const MOST_LOGINS = 3
 
 export function addLogin(pending: readonly PendingLogin[] | undefined, login: PendingLogin): PendingLogin[] {
@@ -117,7 +122,7 @@ export function addLogin(pending: readonly PendingLogin[] | undefined, login: Pe
 }
 
 /**
- * Finds the login that `state` belongs to, and returns it with the remaining ones; null if there is none or it has
+ * Finds the login that `state` belongs to, and returns it with the remaining ones, or null if there is none or it has
  * expired.
  */
 export function takeLogin(
@@ -132,7 +137,7 @@ export function takeLogin(
 }
 
 /**
- * The logins that have been tried in this process, so that each makes only one request to the provider. Successful
+ * The logins that have been tried in this process, so that each causes only one request to the provider. Successful
  * logins are recorded for all processes.
  */
 export interface TriedLogins {
@@ -172,8 +177,8 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * The sessions that were ended early. The cookie alone does not show that, since a copy of it could continue to be
- * used.
+ * The sessions that were ended early. The cookie alone does not show this, since someone could go on using a copy of
+ * it.
  */
 export interface EndedSessions {
   /** `until` is when the session expires by itself and can be forgotten here, in milliseconds since the epoch. */
@@ -195,8 +200,8 @@ const KEY_BYTES = 32
 /**
  * Derives the key of the session cookie from a key that every replica has (32 bytes; the key-encryption key of the
  * keystore, if there is one). All replicas derive the same key, nobody has to configure it, and its label separates it
- * from other uses of that key (RFC 5869, 3.2). It depends on the address, so that another server with the same key does
- * not accept sessions of this one, since its groups may mean something else.
+ * from other uses of that key (RFC 5869, 3.2). The derived key depends on the server's address, so that another server
+ * with the same key does not accept this server's sessions: its groups may have another meaning there.
  */
 export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
   derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)

@@ -26,15 +26,16 @@ interface ProviderOptions {
 
 /** Time limit of one request to the provider, in seconds. */
 const PATIENCE_SECONDS = 5
-/** How long the endpoints are used before they are read again; they hardly ever change. */
+/** How long the endpoints are used before they are read again. They hardly ever change. */
 const FRESH_MS = 60 * 60_000
-/** How long a provider that is down is not asked again, regardless of how many people want to log in. */
+/** The time during which a provider that is down is not asked again, however many people want to log in. */
 const COOLDOWN_MS = 5_000
 
 /**
- * Reads the endpoints of the identity provider from its discovery document: at the first login, once for everyone who
- * waits, and again after an hour. While the provider is down, the earlier endpoints stay in use. Rejects with ToolError
- * `login_unavailable` if it does not answer, or answers with an unusable document.
+ * Creates the function that reads the endpoints of the identity provider from its discovery document: at the first
+ * login, once for everyone who waits, and again after an hour. While the provider is down, the earlier endpoints stay
+ * in use. The function rejects with ToolError `login_unavailable` if the provider does not answer, or answers with an
+ * unusable document.
  */
 export function discoverProvider(options: ProviderOptions): () => Promise<Configuration> {
   let known: { configuration: Configuration; at: number } | null = null
@@ -86,7 +87,7 @@ async function discover({ issuer, clientId, clientSecret, fetch }: ProviderOptio
 
 function authenticate({ token_endpoint_auth_methods_supported: ways }: ServerMetadata, secret?: string): ClientAuth {
   if (secret === undefined) return None()
-  // A provider that names no method supports client_secret_basic (RFC 8414, 2).
+  // A provider that names no method for sending the secret supports client_secret_basic (RFC 8414, 2).
   return (ways ?? ['client_secret_basic']).includes('client_secret_basic')
     ? ClientSecretBasic(secret)
     : ClientSecretPost(secret)
@@ -100,7 +101,10 @@ function checkMetadata(metadata: ServerMetadata, issuer: string): void {
   }
 }
 
-/** Requires https. Plain http is permitted only on loopback, and only if the provider itself is there (D14). */
+/**
+ * Whether an address uses https. Plain http is permitted only on loopback, and only if the provider itself is there
+ * (D14).
+ */
 function isSafeAddress(address: string | undefined, issuer: string): boolean {
   if (address === undefined || !URL.canParse(address)) return false
   const { protocol, hostname } = new URL(address)
@@ -112,12 +116,12 @@ const unusable = (what: string) => new ToolError('login_unavailable', `The ident
 
 export type Fetch = typeof globalThis.fetch
 
-/** Metadata and token answers are a few kilobytes. */
+/** Maximum size of an answer in bytes. Metadata and token answers are only a few kilobytes. */
 const LARGEST_ANSWER = 256 * 1024
 
 /**
- * A `fetch` for the identity provider, without redirects and with at most 256 KiB. Rejects with ToolError
- * `login_unavailable` for a larger answer, otherwise as fetch does.
+ * Creates a `fetch` for the identity provider, without redirects and with at most 256 KiB. Rejects with ToolError
+ * `login_unavailable` for a larger answer, and otherwise as `fetch` does.
  */
 function boundFetch(fetch: Fetch): Fetch {
   return async (input, init) => {
@@ -186,18 +190,18 @@ export function explainLoginFailure(error: unknown): ToolError {
   return failed("The identity provider's answer does not belong to this login.", code)
 }
 
-/** Like explainLoginFailure, for failures before anyone could log in. */
+/** Explains a failure before anyone could log in, in the same way as `explainLoginFailure`. */
 function explainUnavailable(error: unknown): ToolError {
   if (error instanceof ToolError) return error
   if (isOwn(error)) return error.cause
   return unavailable(error instanceof ClientError ? (error.code ?? 'unknown') : networkReason(error))
 }
 
-/** The library wraps errors of the bounded fetch. */
+/** Whether the error is one of the bounded fetch, which the library has wrapped. */
 const isOwn = (error: unknown): error is ClientError & { cause: ToolError } =>
   error instanceof ClientError && error.cause instanceof ToolError
 
-/** The operating system's error code, such as ECONNREFUSED. */
+/** Returns the operating system's error code, such as ECONNREFUSED. */
 function networkReason(error: unknown): string {
   const { cause } = error as { cause?: { code?: unknown } }
   return typeof cause?.code === 'string' ? cause.code : 'network'

@@ -18,7 +18,7 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
   porter: Porter<FastifyRequest, FastifyReply>
 }
 
-/** The login of a browser and the logout, at paths below the page that they usually lead to. */
+/** Adds the login of a browser and the logout, at paths below the page that they usually lead to. */
 export default function login(app: FastifyInstance, options: Options, done: () => void): void {
   const { home, client, porter, ended, authenticate } = options
   const { basePath, dataOf, sendPage } = porter
@@ -40,7 +40,7 @@ export default function login(app: FastifyInstance, options: Options, done: () =
   done()
 }
 
-/** The route that starts logins, and the one that the provider sends the browser back to. */
+/** Adds the route that starts logins, and the route that the provider sends the browser back to. */
 function openLogin(app: FastifyInstance, client: LoginOptions, options: Options): void {
   const { home, porter, ended, limitCaller, approveMaxAge } = options
   const { basePath, dataOf } = porter

@@ -27,7 +27,8 @@ interface Ports {
 }
 
 /**
- * Starts a login in this browser, and resolves with the URL to send it to. Rejects with ToolError `login_unavailable`.
+ * Starts a login in this browser, and resolves with the URL to send the browser to. Rejects with ToolError
+ * `login_unavailable`.
  */
 export async function beginLogin(session: SessionData, wish: LoginWish, { login }: Ports): Promise<string> {
   const { url, pending } = await login.start(wish)
@@ -36,8 +37,8 @@ export async function beginLogin(session: SessionData, wish: LoginWish, { login 
 }
 
 /**
- * The page that a login leads back to, given the query with which the browser has returned; undefined for the usual
- * page.
+ * Returns the page that a login leads back to, given the query with which the browser has returned, or undefined for
+ * the usual page.
  */
 export function findBackTo({ pendingLogins }: SessionData, query: string): string | undefined {
   const state = new URLSearchParams(query).get('state')
@@ -47,11 +48,11 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
 /**
  * Completes a login with the query that the browser brought back: checks that it was started here, fetches and verifies
  * the access token, and stores the person in a new session. The token itself is not kept. After ToolError
- * `login_failed`, `login_unavailable` or `keys_unavailable`, the login cannot be tried again. It can after
- * `overloaded`, and after `login_unavailable` because nothing can be recorded; nothing was started then.
+ * `login_failed`, `login_unavailable` or `keys_unavailable`, the login cannot be tried again. Only `overloaded`, and a
+ * `login_unavailable` because nothing can be recorded, permit another attempt, because nothing was started.
  *
- * Until it has succeeded, a login exists only in the cookie and in the memory of this process, because anyone can start
- * one and return from it with a made-up code (D82).
+ * A login that has not succeeded exists only in the cookie and in the memory of this process, because anyone can start
+ * a login and return from it with a made-up code (D82).
  */
 export async function completeLogin(
   session: SessionData,
@@ -78,13 +79,13 @@ export async function completeLogin(
   })
 }
 
-/** The provider's clock may be this far behind. */
+/** How far the provider's clock may be behind, in milliseconds. */
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * When the provider asked this person for their password: according to the provider, or, if it does not say, since the
- * start of this login if it was told to ask. Undefined if that is unknown. Throws ToolError `login_failed` if a recent
- * login is required and the provider, although told to ask, says that it did not.
+ * Returns when the provider asked this person for their password, as the provider states it. If it does not, but was
+ * told to ask, the start of this login is returned. Undefined means that the time is unknown. Throws ToolError
+ * `login_failed` if a recent login is required and the provider, although told to ask, says that it did not.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt
@@ -124,7 +125,10 @@ const rejectUnclaimed = (cause: StateError) =>
 
 type StateError = Error & { cause?: { code?: unknown } }
 
-/** The reason is a code for the log, such as SQLITE_FULL. */
+/**
+ * Throws `login_unavailable` for a store that cannot record the login. The reason is a code for the log, such as
+ * SQLITE_FULL.
+ */
 function cannotRecord(cause: StateError, hint: string): never {
   const code = cause.cause?.code
   throw new ToolError(
@@ -136,8 +140,8 @@ function cannotRecord(cause: StateError, hint: string): never {
 }
 
 /**
- * Verifies the token that a login has fetched. Its problems are reported to the operator, because the person cannot do
- * anything about a token that they never saw.
+ * Verifies the token that a login has fetched. Problems with it are reported to the operator, because the person can do
+ * nothing about a token that they never saw.
  */
 async function verifyForPerson(token: string, verifyToken: (token: string) => Promise<Identity>): Promise<Identity> {
   try {
@@ -156,8 +160,8 @@ async function verifyForPerson(token: string, verifyToken: (token: string) => Pr
 }
 
 /**
- * Reduces an identity's groups to those that decide its role: one for each role. A person may be in hundreds of groups,
- * but a cookie holds only 4 KB.
+ * Reduces an identity's groups to those that decide its role: one group for each role. A person may be in hundreds of
+ * groups, but a cookie holds only 4 KB.
  */
 function keepDecidingGroups(identity: Identity, groupsOfRole: Readonly<Record<Role, readonly string[]>>): Identity {
   const own = new Set(identity.groups)

@@ -1,7 +1,7 @@
 import type { ErrorDetails } from '../../../schemas/errors.js'
 import { CSRF_FIELD } from '../check-request.js'
 
-/** The tools behind the forms. The fields have the names of the tools' arguments (D17). */
+/** The tools behind the forms. The fields of the forms are named like the tools' arguments (D17). */
 export const REGISTER_TOOL = 'register-pce-credentials'
 export const REMOVE_TOOL = 'delete-pce-credentials'
 export const STATUS_TOOL = 'check-pce-credentials-status'
@@ -11,15 +11,15 @@ export interface FormField {
   name: string
   label: string
   hint: string
-  /** `tick` is a checkbox, which the form shows only if there is something to insist on. */
+  /** The kind of control. `tick` is a checkbox, which the form shows only if there is something to insist on. */
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
   /** The part of the form that the field belongs to. */
   part: 'pce' | 'key'
-  /** Whether the page may show the value again after an error, and fill in a usual value before (D110). */
+  /** Whether the page may show the value again after an error, and fill in a usual value at first (D110). */
   isKept?: boolean
-  /** Text beside the field if it is left empty. */
+  /** The text beside the field if it was left empty. */
   missing?: string
-  /** Text beside the field for an invalid value, if the check itself has only technical words. */
+  /** The text beside the field for an invalid value, if the check itself has only a technical message. */
   wrong: string
 }
 
@@ -101,7 +101,7 @@ export const FORM_FIELDS: readonly FormField[] = [
   },
 ]
 
-/** Contents of the fields that are kept, by name. */
+/** The contents of the fields that may be shown again, by name. */
 export type FormValues = Readonly<Record<string, string>>
 
 /** The values that apply to almost every PCE. */
@@ -112,8 +112,8 @@ const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 
 /**
  * Turns the fields of the form into the arguments of register-pce-credentials. Blanks around a value are removed, since
- * they were pasted by mistake; an empty field is an absent argument. A malformed number or choice remains text, and a
- * repeated field becomes a list, so that the argument check of every call refuses it.
+ * they are pasted by mistake, and an empty field becomes an absent argument. A malformed number or choice remains text,
+ * and a repeated field becomes a list, so that the argument check of every call refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}
@@ -139,12 +139,13 @@ export interface OfferedPce {
   port: number | null
 }
 
-/** The name of the PCE in the selection, both as label and as value. */
+/** Returns the name of the PCE in the selection, which serves as label and as value. */
 export const nameOfPce = ({ host, port }: OfferedPce): string =>
   port === null ? host : `${host.includes(':') ? `[${host}]` : host}:${port}`
 
 /**
- * Adds the port of the selected PCE to the arguments if the operator's list contains it; users then need not enter it.
+ * Adds the port of the selected PCE to the arguments if the operator's list contains the port, so that users need not
+ * enter it.
  */
 export function fillInPort(
   args: Readonly<Record<string, unknown>>,
@@ -155,15 +156,16 @@ export function fillInPort(
 }
 
 /**
- * Longest value that is kept: the longest possible host name (RFC 1035, 2.3.4), which is longer than any other value.
+ * The maximum length of a value that is shown again: that of the longest host name (RFC 1035, 2.3.4), which is longer
+ * than any other value.
  */
 const LONGEST_KEPT = 253
-/** Looks like an API key, a secret that was pasted into the wrong field, or a URL with a password. */
+/** Matches what may be an API key, a secret that was pasted into the wrong field, or a URL with a password. */
 const LIKE_A_SECRET = /api_|[0-9a-z]{32}|@/i
 
 /**
- * The values of a refused form that its fields show again: the location of the PCE, never a key, not even one in the
- * wrong field. Values that look like one are left out.
+ * Returns the values of a refused form that its fields show again: the location of the PCE, but never a key, not even
+ * one in the wrong field. Values that look like a secret are left out.
  */
 export function keepValues(fields: Readonly<Record<string, unknown>>): FormValues {
   const entered = ({ name }: FormField) => (typeof fields[name] === 'string' ? fields[name].trim() : '')
@@ -181,18 +183,18 @@ export function keepValues(fields: Readonly<Record<string, unknown>>): FormValue
 }
 
 export interface FieldErrors {
-  /** Messages by the name of the field. */
+  /** The messages by the name of the field. */
   fields: ReadonlyMap<string, string>
-  /** Messages that belong to no field of the form. */
+  /** The messages that belong to no field of the form. */
   others: readonly string[]
 }
 
-/** Technical messages of the schema check; people need to know what to enter instead. */
+/** Matches technical messages of the schema check. People are told instead what to enter. */
 const TECHNICAL = /^(expected|required)/
 
 /**
  * Assigns the problems of a refused registration to the fields. `sent` are the arguments of the call; none of their
- * values is repeated, even if a message quotes it (D17).
+ * values is shown, even if a message quotes it (D17).
  */
 export function findFieldErrors(details: ErrorDetails, sent: Readonly<Record<string, unknown>>): FieldErrors {
   const fields = new Map<string, string>()
@@ -219,7 +221,10 @@ function inWords(
   return TECHNICAL.test(message) ? field.wrong : asSentence(withoutValues(message, sent))
 }
 
-/** Replaces every value of the form that is too long to be an ordinary word. */
+/**
+ * Removes the values of the form from a text. Values of one or two characters stay, because they occur in ordinary
+ * words.
+ */
 export function withoutValues(text: string, sent: Readonly<Record<string, unknown>>): string {
   const values = Object.values(sent).filter((value) => typeof value === 'string' && value.length >= 3) as string[]
   return values.sort((a, b) => b.length - a.length).reduce((rest, value) => rest.replaceAll(value, '…'), text)

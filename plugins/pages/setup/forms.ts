@@ -11,11 +11,11 @@ import {
 import type { Notice } from '../layout/page-layout.js'
 import type { ToolAnswer } from '../ports.js'
 
-/** The result of a form, for the page after it. */
+/** The result of a form, as the next page shows it. */
 export interface FormOutcome {
   notice: Notice | null
   errors: FieldErrors | null
-  /** The PCE refused the replacement for a registered key; the person may insist on storing it. */
+  /** True if the PCE refused the replacement for a registered key, so that the person may insist on storing it. */
   canInsist?: boolean
   /**
    * If true, the page is shown in answer to the form itself, with the status of the error. Otherwise the browser is
@@ -28,8 +28,8 @@ export interface Form {
   path: string
   tool: string
   /**
-   * Whether the limit of connection tests applies. A registration has a limit of its own, which refused hosts do not
-   * count against.
+   * Whether the limit of connection tests applies. A registration has its own limit, against which refused hosts do not
+   * count.
    */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>
@@ -63,7 +63,7 @@ export const FORMS: readonly Form[] = [
     tool: TEST_TOOL,
     isLimited: true,
     readArguments: () => ({}),
-    // An unusable PCE is a regular result of the test, too.
+    // An unusable PCE is a regular result of the test, not an error.
     describe: (answer) => told(describeTest(answer)),
   },
 ]
@@ -88,7 +88,7 @@ function describeRefusedRegistration(
 }
 
 /**
- * What the page says after a registration. An unreachable PCE is a warning, because the credentials have been stored
+ * Describes the result of a registration. An unreachable PCE is a warning, because the credentials have been stored
  * (D18).
  */
 function describeRegistration(value: object): Notice {
@@ -124,6 +124,6 @@ const notice = (kind: Notice['kind'], title: string, text = ''): Notice => ({
   text: text.length > LONGEST_TEXT ? `${text.slice(0, LONGEST_TEXT)}…` : text,
 })
 
-/** A notice about the error of a tool call, with what can be done about it. */
+/** Builds a notice about the error of a tool call, with what can be done about it. */
 const noticeOf = (title: string, { message, hint }: Pick<ServiceError, 'message' | 'hint'>): Notice =>
   notice('bad', title, hint === undefined ? message : `${message} ${hint}`)

@@ -13,7 +13,7 @@ export interface RegistrationForm {
   action: string
   csrfToken: string
   errors: FieldErrors | null
-  /** Initial values of the fields: the location of the PCE, never a key (D110). */
+  /** The initial values of the fields: the location of the PCE, but never a key (D110). */
   values: FormValues
   /** The PCEs to choose from; empty if any host may be entered. */
   offeredPces: readonly OfferedPce[]
@@ -25,11 +25,11 @@ export interface RegistrationForm {
 }
 
 const WIDTHS: Record<string, string> = { pce_host: 'large', pce_port: 'small', pce_org_id: 'small' }
-/** Keeps password managers from filling a login of their own into these fields and from storing what is entered. */
+/** The attributes that keep password managers from filling in another login and from storing what is entered. */
 const NOT_A_LOGIN = 'data-1p-ignore data-bwignore data-lpignore="true" data-form-type="other"'
 const PARTS = { pce: 'Your PCE', key: 'Your API key' }
 
-/** The form that registers or replaces credentials. Keys are never sent back to the browser. */
+/** Renders the form that registers or replaces credentials. Keys are never sent back to the browser. */
 export function renderRegistrationForm(form: RegistrationForm): string {
   const parts = Object.entries(PARTS).map(([part, title]) => {
     const fields = FORM_FIELDS.filter((field) => field.part === part).map((field) => renderControl(field, form))
@@ -79,8 +79,8 @@ function renderField(field: FormField, value: string | undefined, error: string 
 }
 
 /**
- * The hosts of the operator's list as a selection, so that nobody has to know them by heart or find them by trial and
- * error.
+ * Renders the hosts of the operator's list as a selection, so that nobody has to know them by heart or find them by
+ * trial and error.
  */
 function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const options = [...new Map(offeredPces.map((pce) => [nameOfPce(pce), pce])).values()]
@@ -100,7 +100,7 @@ function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm
   )
 }
 
-/** The port field; a PCE of the list may already include its port. */
+/** Renders the port field. It is left out if every PCE of the list includes its port. */
 function renderPort(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const withPort = offeredPces.filter(({ port }) => port !== null)
   if (withPort.length === 0) return renderField(field, values.pce_port, error)
@@ -109,7 +109,7 @@ function renderPort(field: FormField, { offeredPces, values }: RegistrationForm,
   return renderField({ ...rest, hint: 'Where the list has none.' }, values.pce_port, error)
 }
 
-/** The choice of certificate verification; omitted if the operator permits no choice. */
+/** Renders the choice of certificate verification, or nothing if the operator permits no choice. */
 function renderCertificateCheck(
   field: FormField,
   { allowInsecureTls: isOffered, values }: RegistrationForm,
@@ -156,5 +156,5 @@ function describedBy(name: string, error: string | undefined): string {
     : `aria-invalid="true" aria-describedby="${id}-error ${id}-hint"`
 }
 
-/** The id of a field's control, for labels and for the links of the error summary. */
+/** Returns the id of a field's control, for labels and for the links of the error summary. */
 export const idOf = (name: string) => name.replaceAll('_', '-')

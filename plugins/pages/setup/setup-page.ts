@@ -15,22 +15,22 @@ interface SetupPage {
   notice: Notice | null
   /** The errors of a refused registration. */
   errors: FieldErrors | null
-  /** The values that its fields show again; null if no registration was refused. */
+  /** The values that the fields of the registration form show again; null if no registration was refused. */
   entered: FormValues | null
-  /** Whether to offer storing what the PCE has not accepted. */
+  /** Whether to offer storing credentials that the PCE has not accepted. */
   canInsist?: boolean
-  /** Milliseconds since the epoch. */
+  /** The current time, in milliseconds since the epoch. */
   now: number
   offeredPces: readonly OfferedPce[]
   csrfToken: string
-  /** Path prefix of every link, for a proxy that serves this server below a path. */
+  /** The path prefix of every link, for a proxy that serves this server below a path. */
   basePath: string
   allowInsecureTls: boolean
   /** Whether there is a login to end; there is none with a bearer token. */
   canLogOut: boolean
 }
 
-/** The /setup page: whose credentials these are, what is registered, and the forms that change it. */
+/** Renders the /setup page: who the person is, what they have registered, and the forms that change it. */
 export function renderSetupPage(page: SetupPage): string {
   const { visitor, status, notice, errors } = page
   return layOut({
@@ -52,7 +52,7 @@ export function renderSetupPage(page: SetupPage): string {
   })
 }
 
-/** A summary of all errors, each with a link to its field. */
+/** Renders a summary of all errors, each with a link to its field. */
 function renderErrors({ fields, others }: FieldErrors): string {
   const entries = FORM_FIELDS.flatMap(({ name, label }) => {
     const error = fields.get(name)
@@ -71,7 +71,10 @@ function renderErrors({ fields, others }: FieldErrors): string {
   )
 }
 
-/** The registration form. For a replacement it is collapsed, unless the person is filling it in. */
+/**
+ * Renders the registration form. If credentials are already registered, it is collapsed unless the person is filling it
+ * in.
+ */
 function renderRegistration(page: SetupPage): string {
   const { visitor, status, entered, canInsist = false } = page
   if (visitor.role === null) return ''
@@ -102,7 +105,7 @@ const ADVICE = html`<p class="hint">
   Create an API key for your own user in the PCE console and enter both parts of it. This page never shows them again.
 </p>`
 
-/** A new key usually is for the same PCE, so its values are filled in. */
+/** Returns the registered values for the form, since a new key is usually for the same PCE. */
 const valuesOf = ({
   pce_host: host,
   pce_port: port,
@@ -118,8 +121,8 @@ const valuesOf = ({
 })
 
 /**
- * The other forms come last, so that the registration is the first form of the page for tools that look for one. Their
- * buttons refer to them by id.
+ * Renders the other forms. They come last, so that the registration is the first form of the page for tools that look
+ * for one. Their buttons refer to them by id.
  */
 function renderOtherForms({ basePath, csrfToken, canLogOut, visitor }: SetupPage): string {
   const form = (name: string) =>
@@ -141,7 +144,7 @@ interface CredentialStatus {
   last_check?: { at: string; ok: boolean; message?: string }
 }
 
-/** What is registered for this person, or why that is not known, in the words of the refused tool. */
+/** Renders what is registered for this person, or why this is not known, in the words of the refused tool. */
 function renderStatusCard(role: Role | null, status: ToolAnswer, now: number): string {
   const title = role === null ? 'No role' : 'Registered credentials'
   if (!status.ok) {
@@ -179,8 +182,8 @@ const renderCard = (title: string, kind: string, badge: string, content: string)
   </section>`
 
 /**
- * The registered values. The buttons belong to forms at the end of the page. Removing takes a second click, which works
- * without a script.
+ * Renders the registered values. The buttons belong to forms at the end of the page. Removing the credentials takes a
+ * second click, without any script.
  */
 const renderFacts = (value: CredentialStatus, now: number) =>
   html`<dl>!${factsOf(value).map(renderFact).join('')} !${renderLastCheck(value, now)}</dl>
@@ -215,7 +218,7 @@ function factsOf(value: CredentialStatus): [string, string][] {
   return facts.flatMap(([name, fact]) => (fact === undefined || fact === '' ? [] : [[name, String(fact)]]))
 }
 
-/** When the PCE was last tried with these credentials, and the result. */
+/** Renders when the PCE was last tried with these credentials, and the result. */
 function renderLastCheck({ last_check: check }: CredentialStatus, now: number): string {
   if (check === undefined) return ''
   const { at, ok, message = 'The PCE could not be used.' } = check
