@@ -315,6 +315,8 @@ interface Outgoing {
 function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | 'untold' | null {
   // What no rule allows passes at a source in selective mode, and is reported so (P52).
   if (decision === 'potentially_blocked' && passesByDefault(sourceMode)) return 'byDefault'
+  // A source whose mode is not known may be such a one, or one with a rule for what the other end reports.
+  if (decision === 'potentially_blocked' && sourceMode === 'unknown') return 'untold'
   if (decision !== 'allowed') return 'certain'
   if (hasDraftRules) return null
   return sourceMode === 'selective' ? 'byDefault' : sourceMode === 'unknown' ? 'untold' : null

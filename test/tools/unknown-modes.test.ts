@@ -6,15 +6,15 @@ import { CART, LABELS, POLICY, PROD, SHOP, hostOf } from './shop-and-cart.js'
 
 type Mode = string | null | undefined
 
-/** A PCE that saw one allowed row from shop to cart. */
-function start(test: Test, source: Mode, destination: Mode, port = 443, profiles: Json[] = []) {
+/** A PCE that saw one row from shop to cart. */
+function start(test: Test, source: Mode, destination: Mode, port = 443, profiles: Json[] = [], decision = 'allowed') {
   const [shop, cart] = [hostOf('shop-1', SHOP, source), hostOf('cart-1', CART, destination)]
   const row: Json = {
     src: { ip: '10.1.0.2', workload: shop },
     dst: { ip: '10.1.0.1', workload: cart },
     service: { port, proto: 6 },
     num_connections: 5,
-    policy_decision: 'allowed',
+    policy_decision: decision,
     flow_direction: 'inbound',
     timestamp_range: { first_detected: '2026-06-14T00:00:00Z', last_detected: '2026-06-14T01:00:00Z' },
   }
@@ -121,8 +121,8 @@ t.test('pods that are managed from now on in such a mode', async (t) => {
 })
 
 t.test('what a ringfence would make such workloads drop of their outbound traffic', async (t) => {
-  const ask = async (mode: Mode) => {
-    const { ok, updates } = await start(t, mode, 'idle')
+  const ask = async (mode: Mode, decision = 'allowed') => {
+    const { ok, updates } = await start(t, mode, 'idle', 443, [], decision)
     const { warnings } = await ok('create-ringfence', { app_name: 'shop', env_name: 'prod', dry_run: true })
     const said = warnings.flatMap((one: string) => /no outbound rules.*?\((\d.*?)\)\./.exec(one)?.[1] ?? [])
     return [said, updates().map((path) => /async_queries\/(\d+)\/update_rules/.exec(path)?.[1])]
@@ -132,7 +132,9 @@ t.test('what a ringfence would make such workloads drop of their outbound traffi
   for (const mode of [null, undefined, 'of_a_later_release']) {
     const said = `${LOST} perhaps allowed today only because a mode that is not known ${WHY}`
     t.same(await ask(mode), [[said], ['1', '2']], `${mode}: the rules of both directions were asked for`)
+    t.same((await ask(mode, 'potentially_blocked'))[0], [said], `${mode}: which end has no rule is not known`)
   }
   t.same(await ask('selective'), [[`${LOST} allowed today only because selective mode ${WHY}`], ['1', '2']])
   t.same(await ask('full'), [[], ['1']], 'where it is allowed by rules')
+  t.same((await ask('visibility_only', 'potentially_blocked'))[0], ['5 connections in the window'], 'no rule allows it')
 })
