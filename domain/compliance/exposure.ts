@@ -5,7 +5,7 @@ import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { classifyAddress } from '../policy/addresses.js'
-import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { collectAssumedFacts, type AssumedFacts } from '../policy/assumed-facts.js'
 import type { JudgeAllowed } from '../policy/judge-allowed.js'
 import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
@@ -184,8 +184,8 @@ export interface TrafficExposure {
   /** True if the row limit was reached, so that traffic is missing. */
   truncated: boolean
   count(test: (cell: Cell) => boolean): TrafficCount
-  /** The facts about the PCE that no source settles and on which the answers to "does a rule allow this?" depend. */
-  assumes: readonly string[]
+  /** Returns the unsettled facts about the PCE behind the answers to "does a rule allow this?" among the matching cells. */
+  assumes(test: (cell: Cell) => boolean): string[]
   /** Returns the distinct answers to "does a rule allow this?" among the matching cells. */
   answers(test: (cell: Cell) => boolean): Answer[]
   /** Returns the matching flows with the most connections, at most `limit`. */
@@ -222,7 +222,8 @@ export function createExposureMeter(
   const cells: Cell[] = []
   const answers: Answer[] = []
   const codes = new Map<Answer, number>()
-  const assumed = collectAssumedFacts()
+  /** By the same numbers as the cells; absent where the rules were not asked. */
+  const assumed: (AssumedFacts | undefined)[] = []
   const tuple = new Int32Array(6)
   let current = 0
   const cell: Column<Cell> = { code: () => current, value: (code) => cells[code] as Cell }
@@ -236,16 +237,17 @@ export function createExposureMeter(
   })
   let [rows, inside] = [0, 0]
 
-  const judge = (row: FlowRow): number => {
-    if (decisions.value(decisions.code(row)) !== 'allowed') return codeOf('yes')
+  const judge = (row: FlowRow): { code: number; note?: (facts: AssumedFacts) => void } => {
+    if (decisions.value(decisions.code(row)) !== 'allowed') return { code: codeOf('yes') }
     const [source, destination] = [encoder.ends.end(row.src), encoder.ends.end(row.dst)]
     const sourceMode = judgedMode(classAt(texts.src.code(row)))
     const destinationMode = judgedMode(classAt(texts.dst.code(row)))
     const port = portColumn.value(portColumn.code(row))
     const proto = protocolColumn.value(protocolColumn.code(row))
     const answer = judgeAllowed({ source, destination, sourceMode, destinationMode, port, proto })
-    if (mayPassByDefault(sourceMode, destinationMode)) assumed.add(answer, source, destination)
-    return codeOf(answer)
+    const code = codeOf(answer)
+    if (!mayPassByDefault(sourceMode, destinationMode)) return { code }
+    return { code, note: (facts) => facts.add(answer, source, destination) }
   }
   const codeOf = (answer: Answer): number => {
     const known = codes.get(answer) ?? answers.push(answer) - 1
@@ -260,7 +262,8 @@ export function createExposureMeter(
     tuple[2] = isWatched ? row.port : -1
     tuple[3] = decisions.code(row)
     tuple[4] = (inbound ? 1 : 0) + (outbound ? 2 : 0)
-    tuple[5] = judge(row)
+    const { code, note } = judge(row)
+    tuple[5] = code
     const slot = table.slot(tuple)
     if (slot === cells.length) {
       const [source, destination] = [classAt(tuple[0]), classAt(tuple[1])]
@@ -268,6 +271,7 @@ export function createExposureMeter(
       const byRule = answers[tuple[5]] as Answer
       cells.push({ source, destination, inbound, outbound, port: isWatched ? row.port : null, decision, byRule })
     }
+    note?.((assumed[slot] ??= collectAssumedFacts()))
     return slot
   }
 
@@ -292,7 +296,6 @@ export function createExposureMeter(
         rows,
         inside,
         truncated,
-        assumes: assumed.list(),
         count(test) {
           const total = { rows: 0, connections: 0 }
           for (const one of counts) {
@@ -302,6 +305,8 @@ export function createExposureMeter(
           }
           return total
         },
+        assumes: (test) =>
+          [...new Set(cells.flatMap((one, at) => (test(one) ? (assumed[at]?.list() ?? []) : [])))].sort(),
         answers: (test) => [...new Set(cells.filter(test).map(({ byRule }) => byRule))],
         busiest(test, limit) {
           const wanted = new Set(cells.filter(test))

@@ -79,7 +79,8 @@ export function whyNothingKnown(
   { workloads, traffic }: ComplianceFacts['sources'],
 ): string | null {
   const named = [app, env].flatMap((label) => (label === null ? [] : `${label.key}=${label.value}`))
-  const rows = traffic !== undefined && 'value' in traffic ? traffic.value.rows : 0
+  const isJudged = traffic !== undefined && 'value' in traffic
+  const rows = isJudged ? traffic.value.rows : 0
   const known = workloads !== undefined && 'value' in workloads ? workloads.value.length : null
   const isPartial = workloads !== undefined && 'value' in workloads && workloads.partly !== undefined
   if (named.length === 0 || rows > 0 || (known !== null && known > 0)) return null
@@ -87,5 +88,6 @@ export function whyNothingKnown(
     known === null
       ? 'the workloads could not be read'
       : `no workload ${isPartial ? 'that could be read ' : ''}has ${named.length > 1 ? 'these labels' : 'this label'}`
-  return `Nothing is known about ${named.join(' ')}: ${machines}, and there is no traffic in the window.`
+  const flows = isJudged ? 'there is no traffic in the window' : 'the traffic could not be judged'
+  return `Nothing is known about ${named.join(' ')}: ${machines}, and ${flows}.`
 }

@@ -68,7 +68,7 @@ function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean
   const text = `${share} % of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
   const doubt = describeDefault(traffic, wanted)
   const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'
-  return { status, detail: `${text}${doubt}`.trim(), evidence }
+  return { status, detail: `${text}${doubt}`.trim(), evidence, assumes: traffic.assumes(wanted) }
 }
 
 /** Minimum percentages of rows whose other end is known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */

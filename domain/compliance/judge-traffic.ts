@@ -36,8 +36,8 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
         },
         note: {
           blocked: (cell) => (cell.inbound || outbound(cell)) && cell.decision === 'blocked',
-          [BY_DEFAULT]: (cell) => (cell.inbound || outbound(cell)) && mayBeByDefault(cell),
         },
+        byRules: (cell) => cell.inbound || outbound(cell),
       })
     },
   )
@@ -106,8 +106,8 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
         note: {
           ...(listed === 'approved' && { allowed_by_ip_list: onList }),
           blocked: (cell) => withInternet(cell) && cell.decision === 'blocked',
-          [BY_DEFAULT]: (cell) => withInternet(cell) && mayBeByDefault(cell),
         },
+        byRules: withInternet,
       })
     },
   )
@@ -193,6 +193,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
         status,
         detail: text.trim() || 'None of these ports is used from outside.',
         evidence: { counts, ...(flows.length > 0 && { flows }) },
+        assumes: traffic.assumes(risky),
       }
     },
   )
@@ -242,17 +243,25 @@ type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 
 /**
  * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
- * it a WARNING. Rows that match `note` are only reported.
+ * it a WARNING. Rows that match `note` are only reported. The detail also says how many of the allowed rows that match
+ * `byRules` may not be allowed by a rule.
  */
 export function judgeViolations(
   traffic: TrafficExposure,
-  { fail, warn, note }: { fail: Tests; warn: Tests; note: Tests },
+  { fail, warn, note, byRules }: { fail: Tests; warn: Tests; note: Tests; byRules?: (cell: Cell) => boolean },
 ): CheckOutcome {
   const count = (tests: Tests) =>
     Object.fromEntries(
       Object.entries(tests).map(([name, test]) => [name, test === undefined ? 0 : traffic.count(test).rows]),
     )
-  const [failed, warned, noted] = [count(fail), count(warn), count(note)]
+  const [failed, warned, noted] = [
+    count(fail),
+    count(warn),
+    count({
+      ...note,
+      ...(byRules !== undefined && { [BY_DEFAULT]: (cell: Cell) => byRules(cell) && mayBeByDefault(cell) }),
+    }),
+  ]
   const counts = { ...failed, ...warned, ...noted, inside_one_application: traffic.inside }
   if (traffic.rows === 0) return notAssessed('No traffic in the window.', { counts })
   const sum = (of: Record<string, number>) => Object.values(of).reduce((total, one) => total + one, 0)
@@ -264,10 +273,11 @@ export function judgeViolations(
     .filter(([name]) => name !== BY_DEFAULT)
     .map(([name, rows]) => found(rows, 'row', PHRASES[name] ?? name.replaceAll('_', ' ')))
     .join('')
-  const doubt = describeDefault(traffic, (cell) => note[BY_DEFAULT]?.(cell) === true)
+  const doubt = byRules === undefined ? '' : describeDefault(traffic, byRules)
   return {
     status,
     detail: `${text}${doubt}`.trim() || 'No such traffic.',
     evidence: { counts, ...(flows.length > 0 && { flows }) },
+    ...(byRules !== undefined && { assumes: traffic.assumes(byRules) }),
   }
 }

@@ -1,11 +1,10 @@
-import { PceError } from '../../pce-client/index.js'
 import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchEvery, isUnread } from '../inventory/fetch-every.js'
 import { fetchWorkloads, isKubernetes, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { isManaged } from '../inventory/workloads.js'
-import { labelExpander, loadLabels } from '../inventory/labels.js'
+import { indexLabels, labelExpander, loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { createAllowedJudge } from '../policy/judge-allowed.js'
 import { loadSnapshot, withDenyRules } from '../policy/load-snapshot.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
@@ -71,7 +70,7 @@ async function attempt<T>(work: () => Promise<T>, signal: AbortSignal): Promise<
   try {
     return { value: await work() }
   } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
+    if (!isUnread(error) || signal.aborted) throw error
     return { unavailable: error.message }
   }
 }
@@ -131,7 +130,8 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 
 /**
  * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
- * every policy decision, because flows that no VEN judged pass too. Each row counts once.
+ * every policy decision, because flows that no VEN judged pass too. Each row counts once. Where the list of labels
+ * cannot be read, the traffic is judged only if its rows name their labels themselves.
  *
  * @param complete as for createConversationReader
  * @throws what the flow reader throws
@@ -142,9 +142,9 @@ export async function readExposure(
   sources: ComplianceFacts['sources'],
   ports: ReadonlySet<number>,
   complete?: boolean,
-): Promise<{ exposure: TrafficExposure; reading: Reading }> {
-  const labels = await loadLabels(ctx.pce, ctx)
-  const encoder = createFlowEncoder(labels)
+): Promise<{ traffic: Source<TrafficExposure>; reading: Reading }> {
+  const labels = watchLabels(await attempt(() => loadLabels(ctx.pce, ctx), ctx.signal))
+  const encoder = createFlowEncoder(labels.index)
   const wanted = [assessment.app, assessment.env].filter((label) => label !== null)
   const lists = valueOf(sources.ipLists) ?? []
   const known = (valueOf(sources.workloads) ?? []).filter(({ mode }) => isMode(mode))
@@ -162,12 +162,28 @@ export async function readExposure(
   )
   const read = createConversationReader(ctx, encoder, complete)
   const request = { name: 'mcp-compliance-check', window: assessment.window }
-  const finish = (reading: Reading) => ({ exposure: meter.finish(reading.flows_truncated), reading })
+  const finish = (reading: Reading) => {
+    const unavailable = labels.whyMissed()
+    const traffic = unavailable === null ? { value: meter.finish(reading.flows_truncated) } : { unavailable }
+    return { traffic, reading }
+  }
   if (wanted.length === 0) return finish(describeReading(await read(request, (row) => meter.add(row))))
   const reads = await readBothWays(read, encoder, wanted, request, (row, path) =>
     meter.add(row, { inbound: path !== 'outbound', outbound: path !== 'inbound' }),
   )
   return finish(describeBothWays(reads))
+}
+
+/** Returns an index of labels and the reason why a label that it was asked for is not known; null if none was. */
+function watchLabels(source: Source<LabelIndex>): { index: LabelIndex; whyMissed: () => string | null } {
+  if ('value' in source) return { index: source.value, whyMissed: () => null }
+  let isMissed = false
+  const get = () => {
+    isMissed = true
+    return undefined
+  }
+  const why = `its ends have labels by href alone, and of the list of labels: ${source.unavailable}`
+  return { index: { ...indexLabels([]), get }, whyMissed: () => (isMissed ? why : null) }
 }
 
 const valueOf = <T>(source: Source<T> | undefined): T | undefined =>

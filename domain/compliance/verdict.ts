@@ -83,7 +83,6 @@ export function evaluator<N extends SourceName>(
       ]
       return {
         ...outcome,
-        ...(traffic !== undefined && { assumes: traffic.assumes }),
         ...(outcome.status === 'PASS' &&
           gaps.length > 0 && { status: 'INFO' as const, detail: `${outcome.detail} Not proven: ${gaps.join(' ')}` }),
         ...(outcome.status === 'NOT_ASSESSED' && { detail: [outcome.detail, ...gaps].join(' ') }),

@@ -1,10 +1,11 @@
-import type {
-  ObjectApi,
-  Page,
-  ReferenceLike,
-  RequestOptions,
-  ScanOptions,
-  ScanOutcome,
+import {
+  PceError,
+  type ObjectApi,
+  type Page,
+  type ReferenceLike,
+  type RequestOptions,
+  type ScanOptions,
+  type ScanOutcome,
 } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -46,6 +47,10 @@ export class IncompleteListError extends ToolError {
     )
   }
 }
+
+/** Returns true if the error says that the PCE did not give something, or not the whole of it. */
+export const isUnread = (error: unknown): error is PceError | IncompleteListError =>
+  error instanceof PceError || error instanceof IncompleteListError
 
 /** Thrown when the PCE listed objects of another kind, which say nothing about those that were asked for. */
 export class OddListError extends ToolError {

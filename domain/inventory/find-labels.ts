@@ -1,7 +1,8 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
-import { loadLabels, splitLabel, type LabelIndex } from './labels.js'
+import { fetchEvery, IncompleteListError } from './fetch-every.js'
+import { indexLabels, loadLabels, splitLabel, type LabelIndex } from './labels.js'
 import { parseHref } from './parse-href.js'
 import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
@@ -68,6 +69,7 @@ type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined
  * skipped. Each argument is a bare value, `app=VALUE` or a label href.
  * @throws {ToolError} not_found with similar values, because ignoring an unknown name would widen the answer to
  * everything.
+ * @throws {IncompleteListError} if the PCE sends only part of the list of labels and does not find these by themselves.
  */
 export async function resolveApplication(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -79,11 +81,20 @@ export async function resolveApplication(
   })
   if (asked.length === 0) return []
   const attempt = (index: LabelIndex) => asked.map(({ key, text }) => find(index, key, text))
-  let index = await loadLabels(ctx.pce, ctx)
-  let found = attempt(index)
-  if (found.includes(undefined)) {
-    index = await loadLabels(ctx.pce, ctx, 'fresh')
+  let index: LabelIndex
+  let found: ReturnType<typeof attempt>
+  try {
+    index = await loadLabels(ctx.pce, ctx)
     found = attempt(index)
+    if (found.includes(undefined)) {
+      index = await loadLabels(ctx.pce, ctx, 'fresh')
+      found = attempt(index)
+    }
+  } catch (error) {
+    if (!(error instanceof IncompleteListError)) throw error
+    index = await readByName(ctx, asked)
+    found = attempt(index)
+    if (found.includes(undefined)) throw error
   }
   const at = found.indexOf(undefined)
   if (at === -1) return found.filter((label) => label !== undefined)
@@ -95,6 +106,18 @@ export async function resolveApplication(
     { argument, key, value: text, near_names: near },
     hintWithout(near, key),
   )
+}
+
+/** Reads the labels that the arguments name, without the list of all labels. An href finds nothing here. */
+async function readByName(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  asked: readonly { key: string; text: string }[],
+): Promise<LabelIndex> {
+  const named = asked.flatMap(({ key, text }) =>
+    [text, splitLabel(text)?.value].flatMap((value) => (value === undefined ? [] : { key, value })),
+  )
+  const pages = await Promise.all(named.map((params) => fetchEvery({ api: pce.labels, params, signal })))
+  return indexLabels(pages.flatMap(({ items }) => items))
 }
 
 function find(index: LabelIndex, key: string, text: string): Label | undefined {

@@ -1,8 +1,8 @@
-import { PceError } from '../../pce-client/index.js'
 import { readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { isEnforcing, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
+import { isUnread } from '../inventory/fetch-every.js'
 import { loadLabels } from '../inventory/labels.js'
 import { compareRecord, type Disagreement } from '../policy/compare-record.js'
 import { createConnectionJudge, dropsBy, endModeOf, type EndJudge } from '../policy/judge-connection.js'
@@ -137,7 +137,7 @@ export async function judgeChangedFlows(
     await workInTurns(judgeAll(), signal)
     return { inbound, outbound, repeated }
   } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
+    if (!isUnread(error) || signal.aborted) throw error
     return `The traffic could not be read, so what would be cut is not known: ${error.message}`
   }
 }

@@ -1,4 +1,4 @@
-import { PceError, type PceClient } from '../../pce-client/index.js'
+import { type PceClient } from '../../pce-client/index.js'
 import {
   JUDGED_DECISIONS,
   mapDecisions,
@@ -9,7 +9,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
-import { IncompleteListError, pickEvery } from '../inventory/fetch-every.js'
+import { isUnread, pickEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
 import { assumedOfIpTables, countIpTables } from '../policy/ip-tables.js'
@@ -190,8 +190,7 @@ async function orNull<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T
   try {
     return await read()
   } catch (error) {
-    const isUnread = error instanceof PceError || error instanceof IncompleteListError
-    if (!isUnread || signal.aborted) throw error
+    if (!isUnread(error) || signal.aborted) throw error
     return null
   }
 }

@@ -50,6 +50,9 @@ t.test('each tool names what its answer hangs on', async (t) => {
     ['enforcement-readiness', SQL, ['P107']],
     ['get-policy-coverage-report', SQL, ['P107']],
     ['compliance-check', SQL, ['P107']],
+    ['compliance-check', { ...SQL, framework: 'dora' }, ['P107']],
+    // None of its checks looks at the port of the row.
+    ['compliance-check', { ...SQL, framework: 'cis' }, undefined],
     ['compliance-check', API, undefined],
     ['preview-enforcement-change', { ...WATCH, enforcement_mode: 'selective' }, ['P51']],
     ['preview-enforcement-change', { ...SQL, enforcement_mode: 'full' }, ['P107']],

@@ -4,7 +4,9 @@ import type { ScanOptions } from '../../pce-client/index.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { partial } from '../partial.js'
 import { handMade } from './hand-made.js'
-import { startBench } from './harness.js'
+import { startBench, type Bench, type Json } from './harness.js'
+import { startListed } from './listed-pce.js'
+import { CART, LABELS, POLICY, SHOP, hostOf } from './shop-and-cart.js'
 
 const HOSTS = {
   a1: { ip: '10.0.0.1', labels: 'app=pay env=prod role=web', mode: 'full' as const },
@@ -80,4 +82,47 @@ t.test('does not count as a look at what was written', async (t) => {
   const { ok } = await startCut(t, { ...Object.fromEntries(many), a1: HOSTS.a1 }, 2)
   const answer = await ok('label-workloads', { selection: { labels: 'app=pay' }, max_matches: 100, set: ['role=web'] })
   t.match(JSON.stringify(answer), /The PCE sent 2 of/, 'that it could not be read back is told')
+})
+
+/** Lets the PCE of a bench send the first labels alone. */
+function cutLabels<B extends Bench>(bench: B): B {
+  const { labels } = bench.pce
+  const scan = labels.scan.bind(labels)
+  labels.scan = async (...args) => ({ ...(await scan(...args)), isWhole: false })
+  return bench
+}
+
+const MISSING = /The PCE sent \d+ of \d+ objects of a list that is needed whole/
+
+t.test('of labels costs compliance-check what hangs on it alone', async (t) => {
+  const CUT = { app_name: 'cart', env_name: 'prod' }
+  const ask = async (ends: Json[]) => {
+    const row = {
+      src: { ip: '10.1.0.2', workload: hostOf('shop-1', SHOP, 'full') },
+      dst: { ip: '10.1.0.1', workload: { ...hostOf('cart-1', CART, 'full'), labels: ends } },
+      service: { port: 443, proto: 6 },
+      num_connections: 1,
+      policy_decision: 'allowed',
+      flow_direction: 'inbound',
+      timestamp_range: { first_detected: '2026-06-14T00:00:00Z', last_detected: '2026-06-14T01:00:00Z' },
+    }
+    const lists = { labels: LABELS, workloads: [hostOf('cart-1', CART, 'full')], ...POLICY }
+    const { ok } = cutLabels(await startListed(t, { lists, rows: [row] }))
+    const { findings, workloads_analyzed: workloads, analysed } = await ok('compliance-check', CUT)
+    const lost = findings.filter(({ status, detail }: Json) => status === 'NOT_ASSESSED' && MISSING.test(detail))
+    return { lost: lost.map(({ name }: Json) => name), of: findings.length, workloads, rows: analysed.rows }
+  }
+  const own = LABELS.slice(0, 2)
+  const answer = { of: 4, workloads: 1, rows: 1 }
+  t.same(await ask([...own]), { ...answer, lost: ['Ringfencing'] }, 'where traffic names its labels, the policy alone')
+  const lost = ['Ringfencing', 'High-risk ports', 'Policy coverage']
+  t.same(await ask(own.map(({ href }) => ({ href }))), { ...answer, lost }, 'otherwise the traffic, too')
+})
+
+t.test('of labels leaves unknown what another mode would cut', async (t) => {
+  const { ok } = cutLabels(await startCut(t, HOSTS, Infinity))
+  const args = { app_name: 'pay', env_name: 'prod', enforcement_mode: 'idle' }
+  const { connections, warnings } = await ok('preview-enforcement-change', args)
+  t.same([connections, warnings.length], [undefined, 1])
+  t.match(warnings[0], /^The traffic could not be read, so what would be cut is not known: The PCE sent 7 of 7/)
 })

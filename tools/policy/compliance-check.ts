@@ -91,8 +91,8 @@ export default defineTool({
     const needs = new Set([...ALWAYS, ...checks.flatMap(({ evaluate }) => evaluate.needs)])
     const sources = await loadFacts(ctx, assessment, needs)
     const ports = new Set(checks.flatMap(({ evaluate }) => evaluate.ports))
-    const { exposure, reading } = await readExposure(ctx, assessment, sources, ports, args.complete)
-    const facts = { assessment, sources: { ...sources, traffic: { value: exposure } } }
+    const { traffic, reading } = await readExposure(ctx, assessment, sources, ports, args.complete)
+    const facts = { assessment, sources: { ...sources, traffic } }
     const nothing = whyNothingKnown(assessment, facts.sources)
     const findings = checks.map(({ evaluate, ...check }) => ({
       ...check,
