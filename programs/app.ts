@@ -34,7 +34,7 @@ interface AppDeps extends AppBasis {
   worker?: URL
   /** The destination of audit entries if no audit file is configured. */
   auditStream?: Writable
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now?: () => number
   timers?: McpOptions['timers']
 }
@@ -61,7 +61,10 @@ declare module 'fastify' {
   }
 }
 
-/** The address of the metrics: the same host as the server, or loopback if the server listens on a Unix socket. */
+/**
+ * Returns where the metrics are served: at the host of the server, or on loopback if the server listens on a Unix
+ * socket.
+ */
 export const metricsPlace = ({ http }: HttpConfig): HttpListen => {
   const { socket, ...listen } = http
   return { ...listen, port: http.metricsPort ?? 0, ...(socket !== undefined && { host: '127.0.0.1' }) }
@@ -131,7 +134,7 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
   await app.register(rateLimits)
   const { meter, tracing, now } = deps
   await app.register(accessTokens, { oauth, publicUrl, ...rates, ...(now && { now }), ...(meter && { meter }) })
-  // These limits are shared by everything a caller does, on whichever route.
+  // These limits cover everything that a caller does, on whichever route.
   const inAll = placesFor(config)
   readFigures(deps.meter, inAll, composed)
   const perCaller = { max: rates.inFlightPerCaller, keyOf: callerOf, counts: new Map<string, number>() }
@@ -193,8 +196,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
 }
 
 /**
- * Applies a caller's rate limit across all replicas. Unknown callers are counted by each replica, so that they cannot
- * load the database; so is everybody while the database does not answer.
+ * Applies a caller's rate limit across all replicas. Each replica counts unknown callers by itself, so that they cannot
+ * load the database, and while the database does not answer, it counts all callers by itself.
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
@@ -209,7 +212,7 @@ function overAll(admissions: Admissions, name: string, perMinute: number, here: 
   }
 }
 
-/** The limit of requests in flight on all routes together, with its counter. */
+/** Creates the limit of requests in flight on all routes together, with its counter. */
 const placesFor = ({ http: { maxInFlight } }: HttpConfig) => ({ max: maxInFlight, counts: new Map<string, number>() })
 
 /** Registers the gauges that are read when metrics are collected, rather than reported as events. */
@@ -339,10 +342,10 @@ function addressOf(app: FastifyInstance | null): { address: string; port: number
   return typeof address === 'string' ? null : address
 }
 
-/** The authenticated identity of a request, by token or by browser session. */
+/** Returns the authenticated identity of a request, by token or by browser session. */
 const identityOf = ({ identity, visit }: FastifyRequest): Owner | undefined => identity ?? visit?.identity
 
-/** The identity of a request as an owner; null if it is unknown. */
+/** Returns the identity of a request as an owner, or null if it is unknown. */
 function knownCaller(request: FastifyRequest): Owner | null {
   const known = identityOf(request)
   return known === undefined ? null : { iss: known.iss, sub: known.sub }
@@ -354,7 +357,9 @@ function knownCaller(request: FastifyRequest): Owner | null {
  */
 const callerKeys = new WeakMap<Owner, string>()
 
-/** The key under which a request is counted. Unknown callers of a public page are counted by network address. */
+/**
+ * Returns the key under which a request is counted. Unknown callers of a public page are counted by network address.
+ */
 function callerOf(request: FastifyRequest): string {
   const identity = identityOf(request)
   if (identity === undefined) return keyOf(nobodyAt(request))
@@ -436,7 +441,8 @@ async function createServer(
       headersTimeout: TIMEOUTS.headers,
       connectionsCheckingInterval: TIMEOUTS.checkEvery,
       maxHeaderSize: LARGEST_HEADERS,
-      // Node's own refusal would carry no request id, so the origin guard refuses missing hosts instead.
+      // Node's own refusal would carry no request id, so the origin guard refuses requests without a Host header
+      // instead.
       requireHostHeader: false,
     },
     // Requests that are already running when the process must stop are finished, not refused.
@@ -462,10 +468,11 @@ async function createServer(
     done()
   })
   app.addHook('onSend', (request, reply, payload, done) => {
-    // Clients that keep connections open, proxies above all, then send their next request to another process.
+    // With this header, clients that keep connections open, proxies above all, send their next request to another
+    // process.
     if (isClosing || isDraining()) reply.header('connection', 'close')
-    // A proxy that is still sending the body would lose the answer if the connection were closed, so short bodies are
-    // read to the end.
+    // A proxy that is still sending the body would lose the answer if the connection were closed, so bodies that are
+    // short enough are read to the end.
     else if (reply.statusCode === 413 && Number(request.headers['content-length']) <= MOST_DROPPED)
       reply.removeHeader('connection')
     done(null, payload)

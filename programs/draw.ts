@@ -1,4 +1,6 @@
-/** `svc-mcp draw`: calls the tool behind a picture as the server would, and writes its answer as a drawing. */
+/**
+ * This is `svc-mcp draw`: it calls the tool behind a picture as the server would, and writes its answer as a drawing.
+ */
 import { createHash, randomUUID } from 'node:crypto'
 import { existsSync } from 'node:fs'
 import { open, rename, rm, stat } from 'node:fs/promises'
@@ -19,9 +21,9 @@ import { readPackage } from './process/read-package.js'
 import { inWords, type StdioConfig } from '../schemas/config.js'
 import { tools } from '../tools/index.js'
 
-/** The response budget in bytes. No model reads these answers, so it is the largest that any answer may have. */
+/** The response budget in bytes. No model reads these answers, so the budget is the largest that can be configured. */
 const BUDGET = 800_000
-/** The maximum number of pages of a change; nobody studies more in one picture. */
+/** The maximum number of pages that are fetched for a change; nobody studies more in one picture. */
 const MOST_PAGES = 5
 const DAY_MS = 86_400_000
 
@@ -80,7 +82,7 @@ export async function draw(args: readonly string[], worker: URL): Promise<number
     await program.parseAsync([...args], { from: 'user' })
     return 0
   } catch (error) {
-    // Commander has already printed the error, and sets the matching exit code.
+    // Commander has already printed the error, and its error carries the exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     if (!(error instanceof DrawError)) throw error
     process.stderr.write(`svc-mcp draw: ${error.message}\n`)
@@ -187,7 +189,7 @@ async function renderPage(picture: Picture): Promise<string> {
 }
 
 /**
- * Fetches all pages of a tool's answer, called as the server would call it. Rejects with DrawError if the tool refuses.
+ * Calls a tool as the server would, and fetches all pages of its answer. Rejects with DrawError if the tool refuses.
  */
 async function ask(tool: string, args: Record<string, unknown>, worker: URL): Promise<object[]> {
   const config = await readSettings()
@@ -234,7 +236,7 @@ async function ask(tool: string, args: Record<string, unknown>, worker: URL): Pr
 
 /**
  * Reads the server's settings for use at a shell. Restrictions and confirmations for assistants do not apply to a
- * person there (D121).
+ * person at a shell (D121).
  */
 async function readSettings(): Promise<StdioConfig> {
   const { env, ...found } = readEnvironment()

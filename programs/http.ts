@@ -42,16 +42,18 @@ import {
 import { tools } from '../tools/index.js'
 
 /**
- * How long new requests are still accepted after the signal while /readyz already fails, so that a load balancer can
- * react first.
+ * How long new requests are still accepted after the signal to stop, while /readyz already fails, so that a load
+ * balancer can react first.
  */
 const LAME_DUCK_MS = 500
-/** How long a connection that was accepted just before the server stopped listening has to send its request. */
+/** The time that a connection accepted just before the server stopped listening has to send its request. */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
-/** How long calls that are aborted at the end of the drain have to answer, and the last answers to be sent. */
+/** The time that calls aborted at the end of the drain have to answer, and that the last answers have to be sent. */
 const LAST_WORDS_MS = 1500
-/** The reserve between these waits and the forced exit. Containers are usually killed 30 seconds after the signal. */
+/**
+ * The reserve between all these waits and the forced exit. Containers are usually killed 30 seconds after the signal.
+ */
 const SPARE_MS = 750
 
 /** The default listening address. */
@@ -75,7 +77,7 @@ The configuration comes from the environment and from a .env file in the working
   development     MCP_DEV_INSECURE=1: nobody is authenticated
 Secrets may come from files: MCP_KEK_FILE=/run/secrets/kek. docs/configuration.md lists every variable with its default.`
 
-/** Logs what happens before the configuration is read, and what commands report. */
+/** The log for what happens before the configuration is read, and for the reports of commands. */
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
@@ -237,25 +239,25 @@ function nameOfUser(): string {
   }
 }
 
-/** Logs what a command has done. The exit code says whether it completed. */
+/** Logs the report of a command. The exit code says whether the command was completed. */
 function report({ ok, lines }: CommandReport): void {
   for (const { level, text } of lines) startLog[level](text)
   if (!ok) process.exitCode = 1
 }
 
-/** Refuses an empty host, as an unset shell variable leaves it: Node.js would listen on every address. */
+/** Refuses an empty host, which an unset shell variable results in: Node.js would listen on every address. */
 function readHost(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty value, as an unset shell variable leaves it: it would offer every toolset. */
+/** Refuses an empty value, which an unset shell variable results in: it would offer every toolset. */
 function readToolsets(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty path, as an unset shell variable leaves it: it would mean the working directory. */
+/** Refuses an empty path, which an unset shell variable results in: it would mean the working directory. */
 function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
@@ -268,9 +270,9 @@ function readPort(value: string): number {
 }
 
 async function serve(config: HttpConfig): Promise<void> {
-  // During the start all objects survive, from which V8 learns to allocate them in the old generation at once
-  // (pretenuring). The same code later serves requests, and an object of a request in the old generation keeps the
-  // whole request in memory until the next major collection.
+  // During the start, all objects survive. From this, V8 would learn to allocate such objects directly in the old
+  // generation (pretenuring). The same code later serves requests, however, and an object of a request in the old
+  // generation keeps the whole request in memory until the next major collection.
   setFlagsFromString('--no-allocation-site-pretenuring')
   const log = createLogger(config.logLevel).child({ replica: replicaOf(config) })
   const starting = alwaysSaid(log)
@@ -314,7 +316,9 @@ async function serve(config: HttpConfig): Promise<void> {
   starting.info({ version }, `${name} ${version} is listening on ${listening.where}`)
 }
 
-/** Waits for running calls to finish. Throws Error if some had to be aborted, so that the process exits with 1. */
+/**
+ * Waits for running calls to finish. Throws Error if some calls had to be aborted, so that the process exits with 1.
+ */
 async function drain(app: FastifyInstance, closeSilent: () => void, milliseconds: number): Promise<void> {
   if (milliseconds > 0) await wait(LAME_DUCK_MS)
   const closed = app.close()

@@ -35,13 +35,13 @@ import type { Tracing } from '../schemas/tracing.js'
 import { tools } from '../tools/index.js'
 
 /**
- * How long running calls have to finish, in milliseconds. A client that closes our input expects the process to end
+ * How long running calls have to finish, in milliseconds. A client that closes the process's input expects it to end
  * within 2 seconds.
  */
 const FINISH_MS = 1200
-/** How long aborted calls then have to answer and to be audited, in milliseconds. */
+/** The time that aborted calls then have to answer and to be audited, in milliseconds. */
 const LAST_WORDS_MS = 300
-/** How long the last spans then have to be sent, if tracing is on, in milliseconds. */
+/** The time that the last spans then have to be sent, if tracing is on, in milliseconds. */
 const LAST_SPANS_MS = 200
 
 /** The module that worker threads load. */
@@ -79,14 +79,14 @@ const OPTIONS = {
   toolsets: { type: 'string' },
 } as const
 
-/** The commands of the program, besides options. */
+/** The commands that can be combined with the options of the server. */
 const COMMANDS = ['doctor'] as const
 
 const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  // These modules are only loaded for their commands, because a client is waiting for the server to start.
+  // These modules are loaded only for their commands, because otherwise a client is waiting for the server to start.
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)
@@ -102,7 +102,7 @@ try {
   await refuseStart(startLog, error, 'svc-mcp --help shows what it needs')
 }
 
-/** Runs the doctor. Its module is loaded on demand, so that it does not delay the start of the server. */
+/** Runs the doctor. Its module is loaded only here, so that it does not delay the start of the server. */
 async function examine(flags: OfferFlags): Promise<number> {
   const { runDoctor } = await import('./commands/doctor.js')
   return runDoctor({
@@ -126,7 +126,7 @@ async function readSettings(flags: OfferFlags): Promise<StdioConfig> {
 }
 
 /**
- * Parses the command line. Returns null if it only asked for help or the version. Throws StartupError for unknown
+ * Parses the command line. Returns null if it only asks for help or the version. Throws StartupError for unknown
  * options and commands.
  */
 function readOptions(): (OfferFlags & { command: (typeof COMMANDS)[number] | undefined }) | null {
@@ -180,7 +180,8 @@ async function serve(config: StdioConfig): Promise<void> {
     onFailure: (err) => log.error({ err }, 'request failed'),
     requestId: randomUUID,
     callTool(call, client) {
-      // Client details in a request apply to that request alone; those of a handshake apply to all later requests.
+      // A client named in a request applies to that request alone; a client named in a handshake applies to all later
+      // requests.
       return dispatcher.dispatch(
         call,
         client === undefined ? callerContext : { ...callerContext, client: client ?? undefined },
@@ -203,12 +204,12 @@ async function serve(config: StdioConfig): Promise<void> {
   })
   process.stdin.on('end', () => void closer.close())
   process.stdin.on('error', () => void closer.close())
-  // Nobody reads the answers any more, but calls that change the PCE are still finished.
+  // Nobody reads the answers any more, but calls that change the PCE are still completed.
   process.stdout.on('error', () => void closer.close())
   await server.connect(transport)
 }
 
-/** Opens tracing; undefined if it is off. */
+/** Opens tracing. Resolves with undefined if it is off. */
 async function traced(
   config: StdioConfig,
   log: Parameters<typeof openTracing>[0]['log'],

@@ -24,7 +24,7 @@ interface Options {
   port: number
 }
 
-/** One run of the demonstration, with what must be cleaned up afterwards. */
+/** One run of the demonstration, with the files and programs that must be cleaned up afterwards. */
 interface Run extends Stay {
   /** The path of the picture that the story prints; null until it has been drawn. */
   picture: string | null
@@ -54,7 +54,7 @@ export async function runDemo(args: readonly string[], programs: DemoPrograms): 
     const options = program.parse([...args], { from: 'user' }).opts<Options>()
     return await play(options, programs)
   } catch (error) {
-    // Commander has already printed the error, and sets the matching exit code.
+    // Commander has already printed the error, and its error carries the exit code.
     if (error instanceof Error && 'exitCode' in error) return error.exitCode as number
     process.stderr.write(`svc-mcp demo: ${error instanceof Error ? error.message : String(error)}\n`)
     return 1

@@ -25,15 +25,15 @@ interface Place {
   isTls: boolean
 }
 
-/** Timeout of one network step, in milliseconds. */
+/** The time limit of one network step, in milliseconds. */
 const PATIENCE_MS = 5000
-/** Timeout of one request to the PCE, including connecting and retries, in milliseconds. */
+/** The time limit of one request to the PCE, including connecting and retries, in milliseconds. */
 const ANSWER_MS = 15_000
-/** A certificate that expires within this time causes a warning: 30 days. */
+/** The remaining lifetime below which a certificate causes a warning: 30 days. */
 const SOON_MS = 30 * 24 * 60 * 60 * 1000
 /**
- * The largest tolerated difference of the clocks, in seconds. Beyond it, event times and traffic windows are wrong, and
- * tokens over HTTP are rejected.
+ * The largest tolerated difference of the clocks, in seconds. With a larger difference, event times and traffic windows
+ * are wrong, and tokens over HTTP are rejected.
  */
 const LARGEST_SKEW = 30
 
@@ -44,7 +44,7 @@ export interface DoctorPorts {
   write: (text: string) => void
   /** The first line of the report: the program, its version and that of Node.js. */
   heading: string
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
@@ -93,10 +93,10 @@ async function* examine(readSettings: DoctorPorts['readSettings'], now = Date.no
 
 /**
  * Examines the path to the PCE in the order in which the steps depend on each other: address, connection, certificate,
- * the PCE itself, key, organisation, clock. It only reads, with two requests. Problems with the settings, the network
- * or the PCE become findings; the generator never throws for them.
+ * the PCE itself, key, organisation, clock. It changes nothing and sends two requests. Problems with the settings, the
+ * network or the PCE become findings; the generator never throws for them.
  *
- * @param now milliseconds since the epoch.
+ * @param now returns milliseconds since the epoch.
  */
 async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGenerator<Finding> {
   let client: PceClient
@@ -127,7 +127,7 @@ async function* examinePce(pce: PceFromEnvironment, now: () => number): AsyncGen
 const findingsOf = ({ faults }: StartupError): Finding[] =>
   faults.map(({ problem, remedy }) => ({ check: 'configuration', state: 'failed', found: problem, remedy }))
 
-/** Thrown if a failed step makes all later checks impossible. */
+/** The error of a step whose failure makes all later checks impossible. */
 class Unreachable extends Error {
   constructor(readonly finding: Finding) {
     super(finding.found)
@@ -140,7 +140,7 @@ function placeOf({ origin }: PceClient): Place {
   return { host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || (isTls ? 443 : 80), isTls }
 }
 
-/** Checks each step below HTTP separately. Throws Unreachable. */
+/** Checks each step below HTTP separately. Throws Unreachable if a step fails. */
 async function* examineWay({ tls, proxyUrl }: PceFromEnvironment, place: Place): AsyncGenerator<Finding> {
   if (proxyUrl !== undefined) {
     yield { check: 'connection', state: 'skipped', found: `goes through the proxy ${new URL(proxyUrl).host}` }
@@ -178,7 +178,7 @@ const unreachable = (check: Finding['check'], { code = '' }: NodeJS.ErrnoExcepti
       hintOf({ reason: code, message: '' }) ?? 'Check PCE_HOST and PCE_PORT, and the network between here and the PCE.',
   })
 
-/** The client's hint starts with "Nothing was changed", which is irrelevant for a check. */
+/** Returns the client's hint without "Nothing was changed" at its start, which is irrelevant for a check. */
 const hintOf = (error: { reason?: string; message: string }) =>
   connectionHint(error)?.replace(/^Nothing was changed\. /, '')
 
@@ -199,8 +199,8 @@ async function waitFor<S extends Socket>(socket: S, event: string): Promise<S> {
 }
 
 /**
- * Reports whom the certificate names and when it expires. Throws Unreachable if a server with these settings would
- * reject it.
+ * Reports which names the certificate contains and when it expires. Throws Unreachable if a server with these settings
+ * would reject it.
  */
 async function examineCertificate(place: Place, settings: PceFromEnvironment['tls']): Promise<Finding> {
   const { verify, caFile, clientCertFile, clientKeyFile } = settings
@@ -212,7 +212,7 @@ async function examineCertificate(place: Place, settings: PceFromEnvironment['tl
     ca: read(caFile),
     cert: read(clientCertFile),
     key: read(clientKeyFile ?? clientCertFile),
-    // Verification is done below, so that the report can name both the fault and the certificate.
+    // The certificate is verified below, so that the report can name both the fault and the certificate.
     rejectUnauthorized: false,
   })
   const { authorizationError: flaw, certificate } = await lookAt(socket)
@@ -231,7 +231,7 @@ async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string |
     throw unreachable('certificate', error, 'no TLS connection could be made')
   })
   const certificate = socket.getPeerCertificate()
-  // The type declares an Error, but Node.js may also set a code as a string.
+  // The type declares an Error, but Node.js may also set an error code as a string.
   const flaw = socket.authorizationError as Error | string | null | undefined
   socket.destroy()
   return {
@@ -247,7 +247,10 @@ function describeCertificate({ subject, issuer }: PeerCertificate): string {
   return by === undefined ? name : `${name}, issued by ${by}`
 }
 
-/** Makes a name from a certificate safe to print, since it comes from outside and could steer the terminal. */
+/**
+ * Makes a name from a certificate safe to print, since the name comes from outside and could contain control characters
+ * for the terminal.
+ */
 const plain = (name: string | string[] | undefined) => [name].flat()[0]?.replace(/\p{C}/gu, '\uFFFD').slice(0, 100)
 
 function judgeEnd(about: string, { valid_to: end }: PeerCertificate): Finding {
@@ -340,7 +343,7 @@ function* judgeAccess(answer: PceResponse | PceError, orgId: string): Generator<
 function judgeClock({ headers }: PceResponse, asked: number): Finding {
   const theirs = Date.parse(String(headers.date))
   if (Number.isNaN(theirs)) return { check: 'clock', state: 'skipped', found: 'the PCE does not tell its time' }
-  // The PCE's time is truncated to the second, so half a second is added.
+  // The time of the PCE is truncated to the second, so half a second is added on average.
   const ahead = Math.round((asked - (theirs + 500)) / 1000)
   if (Math.abs(ahead) <= LARGEST_SKEW) return { check: 'clock', state: 'ok', found: 'as the clock of the PCE' }
   const found = `this machine is ${Math.abs(ahead)} s ${ahead > 0 ? 'ahead of' : 'behind'} the PCE`

@@ -2,15 +2,15 @@ import { lstatSync } from 'node:fs'
 import { StartupError, type StateFileConfig } from '../../schemas/config.js'
 
 /**
- * What a command reports to the operator, as lines of the log. `ok` is false if it stopped half-way and can be run
- * again.
+ * The report of a command to the operator, as lines of the log. `ok` is false if the command stopped half-way and can
+ * be run again.
  */
 export interface CommandReport {
   lines: { level: 'info' | 'warn' | 'error'; text: string }[]
   ok: boolean
 }
 
-/** Collects the lines of a report. */
+/** Starts a list of report lines, with a function that adds one. */
 export function collectLines() {
   const lines: CommandReport['lines'] = []
   const say = (level: 'info' | 'warn' | 'error', text: string) => void lines.push({ level, text })
@@ -18,7 +18,7 @@ export function collectLines() {
 }
 
 /**
- * Requires an existing state file, because a command never creates one. Throws a StartupError that says what could not
+ * Requires an existing state file, because a command never creates one. Throws a StartupError that names what could not
  * be done (`verb`).
  */
 export function requireState(

@@ -41,7 +41,7 @@ import { offerTools, type ServerOffers } from './offer-tools.js'
 import { requireConfirmations } from './require-confirmations.js'
 import { fixedCredentials, openAudit, threadTools, type ServerParts } from './compose-unauthenticated.js'
 
-/** Where callers' PCEs come from; each of the two authenticated modes has its own source. */
+/** The source of the callers' PCEs; each of the two authenticated modes has its own. */
 interface PceSource {
   state: State
   find: FindPce
@@ -53,7 +53,9 @@ interface PceSource {
 }
 
 interface AuthenticatedParts extends ServerParts {
-  /** The address on which this server listens, once it does. A user may not register it as their PCE. */
+  /**
+   * Returns the address on which this server listens, or null before it does. A user may not register it as their PCE.
+   */
   listensAt?: () => { address: string; port: number } | null
 }
 
@@ -62,11 +64,11 @@ export interface AuthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
   confirmation: Pick<Confirmation, 'hash' | 'states' | 'tokens'>
-  /** Approvals on a page, if they replace confirm tokens. */
+  /** The approvals on a page, if they replace confirm tokens. */
   approvals?: Confirmation['approvals']
   auditRoute: AuditRoute
   state: State
-  /** The state of the single PCE key of shared mode. */
+  /** The watch on the single PCE key of shared mode. */
   key?: Pick<KeyWatch, 'check' | 'problem'>
   readonly roleOf: (identity: Identity) => Role | null
   offers: ServerOffers
@@ -79,7 +81,7 @@ export interface AuthenticatedServer {
     identity: Identity,
     request: Origin & { narrowedTo?: ReadonlySet<string>; record?: SealedCredentials | null },
   ) => OfferedContext | Promise<OfferedContext>
-  /** Applies the gates that come before the confirmation gate to a call. Throws their refusal. */
+  /** Applies the gates that precede the confirmation gate to a call, and throws their refusal. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** Checks that must pass before this process receives calls. */
   checks: readonly { name: string; run: () => void | Promise<void> }[]
@@ -110,8 +112,8 @@ export async function composeAuthenticated(
     const audit = openAudit(config, parts)
     const heavy = threadTools(config, { ...parts, tools, server, now })
     const openContext = createContextOpener(config.mode, config.roles, pces.find)
-    // The random value in the state binds confirm tokens to this state. Their use is recorded there, so another state
-    // file, or a new one that replaces a lost one, must not accept them.
+    // The random value in the state binds confirm tokens to this state. Used tokens are recorded in it, so another
+    // state file, or a new one that replaces a lost one, must not accept the same tokens.
     const audience = `${publicUrl}#${await state.notes.setOnce('confirm_tokens', randomUUID())}`
     const roleOf = (identity: Identity) => mapRole(identity, config.roles)
     const auditRoute = createRouteAudit(audit)
@@ -188,7 +190,7 @@ export async function composeAuthenticated(
   }
 }
 
-/** Removes the hint to use /setup from the tools of a server without that page. */
+/** Removes the hint to use /setup from the tools if the server does not have that page. */
 const withoutSetup = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.map((tool) => {
     const summary = tool.summary.replace(/ Better: \/setup .*$/, '')
@@ -265,8 +267,8 @@ async function openUserPces(
 }
 
 /**
- * The gate of the mode in which every caller registers their own PCE key. `setupUrl` is null if they cannot do it in a
- * browser.
+ * Creates the gate for the mode in which every caller registers their own PCE key. `setupUrl` is null if they cannot
+ * register it in a browser.
  */
 export function userPceGate(setupUrl: string | null): CallerGate {
   if (setupUrl === null)

@@ -40,14 +40,14 @@ export interface ServerParts extends Observers {
   worker?: URL
   /** The destination of audit entries if no audit file is configured. Without it, they are not written. */
   auditStream?: Writable
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
-/** The role of every caller when nobody logs in. */
+/** The role of every caller if there is no login. */
 export const LOCAL_ROLE = 'admin'
 
-/** The parts that both transports share when nobody authenticates: one PCE, and one caller who may do everything. */
+/** The parts that both transports share if there is no login: one PCE, and one caller who may do everything. */
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
@@ -55,13 +55,15 @@ interface UnauthenticatedServer {
   callerContext: OfferedContext
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
-  /** What is needed to ask the person at the client; undefined if nobody is asked. */
+  /** The parts that are needed to ask the person at the client; undefined if nobody is asked. */
   asking?: { owner: null } & Pick<ReturnType<typeof loadConfirmation>, 'hash' | 'states'>
   /** Stops the worker threads. */
   close(): Promise<void>
 }
 
-/** Loads the confirmation module when the first call needs it, because people wait for the start over stdio. */
+/**
+ * Loads the confirmation module when the first call needs it, because a person waits for the start of a stdio server.
+ */
 function loadConfirmation(now: () => number) {
   let loading: Promise<Confirmation> | undefined
   const load = () =>
@@ -128,7 +130,7 @@ export function composeUnauthenticated(
   }
 }
 
-/** Returns the tools, with heavy ones run in worker threads if there is a module for a thread to load. */
+/** Returns the tools, of which the heavy ones run in worker threads if there is a module for the threads to load. */
 export function threadTools(
   { heavy }: Pick<StdioConfig, 'heavy'>,
   {
@@ -155,7 +157,7 @@ function credentialsOf(config: StdioConfig | InsecureHttpConfig): CredentialsPor
   })
 }
 
-/** Opens the audit log; null if none is configured. Throws StartupError if its file cannot be opened. */
+/** Opens the audit log. Returns null if none is configured. Throws StartupError if its file cannot be opened. */
 export function openAudit(
   config: Pick<Config, 'auditLogPath' | 'replicaId'>,
   { auditStream: stream, log, ...observers }: Pick<ServerParts, 'auditStream' | 'log' | 'meter'>,
@@ -204,8 +206,8 @@ function remedyOfAudit(path: string, code: string | undefined): string {
 }
 
 /**
- * The credentials port of modes without a keystore: one PCE for everyone, or none. `refusal` answers attempts to change
- * that.
+ * Creates the credentials port of modes without a keystore, in which everyone has the same PCE, or nobody has one.
+ * `refusal` answers attempts to change this.
  */
 export function fixedCredentials(
   registered: boolean,

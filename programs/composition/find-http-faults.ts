@@ -9,9 +9,9 @@ import { findOfferFaults } from './offer-tools.js'
 import { findConfirmFaults } from './require-confirmations.js'
 
 /**
- * Finds what would prevent a start on this machine: files, the socket, unknown tool names. It changes nothing, so these
- * faults can be reported together with those of the settings. Problems that only show when a file is opened are
- * reported at that time.
+ * Finds what would prevent a start on this machine: unusable files, an unusable socket, unknown tool names. The search
+ * changes nothing, so these faults can be reported together with those of the settings. Problems that only show when a
+ * file is opened are reported at that time.
  */
 export function findHttpFaults(config: HttpConfig, tools: readonly AnyTool[]): Fault[] {
   const { socket } = config.http

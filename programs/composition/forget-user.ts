@@ -11,11 +11,11 @@ import { openState } from '../../storage/state/open-state.js'
 import { collectLines, type CommandReport, requireState } from './command-report.js'
 
 export interface ForgetUserParts {
-  /** Opens the audit log, once there is something to record. Throws StartupError. */
+  /** Opens the audit log as soon as there is something to record. Throws StartupError. */
   openAudit: () => AuditLog | null
   /** The operating system user who runs the command. */
   osUser: string
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now?: () => number
 }
 
@@ -103,7 +103,7 @@ async function removeAll(
   }
 }
 
-/** The names of the removed records. They do not change with the number. */
+/** The names of the removed records for messages. They are the same for any number of records. */
 const NAMES: Record<string, string> = {
   credentials: 'PCE credentials',
   last_checks: 'last check',
@@ -119,7 +119,7 @@ const describe = (removed: Record<string, number>): string =>
 const PAGE = 500
 const MOST_NAMED = 3
 
-/** Finds whom the operator may have meant: the same subject in other letter case, or at another issuer. */
+/** Finds the persons whom the operator may have meant: the same subject in other letter case, or at another issuer. */
 async function findNear({ credentials }: State, { sub }: Owner): Promise<Owner[]> {
   const plain = (text: string) => text.trim().toLowerCase()
   const near: Owner[] = []

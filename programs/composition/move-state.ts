@@ -14,13 +14,13 @@ const PAGE = 200
 
 /**
  * Runs `svc-mcp-http move-state --from FILE --to URL`: moves a keystore, still encrypted, from its file to a database
- * that has none, and marks the file so that no server uses it again. The file is locked while it is copied and until it
- * is marked, so a server that is still running loses nothing that it has acknowledged (D166). Pending confirm tokens and
- * questions are not moved; those calls must be made again.
+ * that has none, and marks the file so that no server uses it again. The file is locked from the beginning of the copy
+ * until it is marked, so a server that is still running loses nothing that it has acknowledged (D166). Pending confirm
+ * tokens and questions are not moved; those calls must be made again.
  *
  * @throws {StartupError} (rejects) if there is no file or it is empty, or if the database has another keystore or
- * cannot be used. Nothing has changed then. If the database has stored the keystore but the file could not be marked,
- * or no answer came, the next run completes the move.
+ * cannot be used. In these cases, nothing has changed. If the database has stored the keystore but the file could not
+ * be marked, or no answer came, the next run completes the move.
  */
 export async function moveState(from: string, to: DatabaseConfig): Promise<CommandReport> {
   requireState({ path: from, variable: '--from' }, 'move')
@@ -82,7 +82,7 @@ async function withDatabase(
 }
 
 /**
- * Reads everything that is to be moved. Rejects with StartupError if there is nothing, or if it has already been moved.
+ * Reads the keystore that is to be moved. Rejects with StartupError if there is none, or if it has already been moved.
  */
 async function readKeystore({ credentials, notes }: FileState, from: string): Promise<KeystoreContent> {
   const moved = await notes.get(MOVED_NOTE)

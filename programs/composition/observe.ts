@@ -6,19 +6,19 @@ import type { Config } from '../../schemas/config.js'
 import type { Meter } from '../../schemas/metrics.js'
 import type { Tracing } from '../../schemas/tracing.js'
 
-/** The identity of this process in metrics and traces. */
+/** Returns the identity of this process in metrics and traces. */
 export function nameServer(config: Pick<Config, 'replicaId'>): { name: string; version: string; replica: string } {
   const { name, version } = readPackage()
   return { name, version, replica: replicaOf(config) }
 }
 
-/** The receivers of what happens in the server. Each is undefined if it is switched off. */
+/** The observers of the server. Each is undefined if it is switched off. */
 export interface Observers {
   meter?: Meter
   tracing?: Tracing
 }
 
-/** Measures and traces requests to PCEs; undefined if neither is on. */
+/** Creates the observer that measures and traces requests to PCEs; undefined if neither is on. */
 export function observeRequests({ meter, tracing }: Observers): CurrentCall['onRequest'] {
   if (meter === undefined && tracing === undefined) return undefined
   return ({ method, operation }) => {

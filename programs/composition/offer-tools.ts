@@ -11,7 +11,10 @@ export interface ServerOffers extends Offers {
 
 type Offering = Pick<Config, 'mode' | 'offer'>
 
-/** If every user registers a PCE key, the tools for that are always offered, whichever toolsets are chosen (D122). */
+/**
+ * Returns the toolsets that are always offered, whichever toolsets are chosen: the tools for registering a PCE key, if
+ * every user registers one (D122).
+ */
 const alwaysIn = ({ mode }: Offering): readonly Toolset[] => (mode === 'per_user' ? ['credentials'] : [])
 
 /**
@@ -27,7 +30,7 @@ export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerO
   return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
 }
 
-/** Finds names in the settings that do not exist, and a choice that leaves no tool. */
+/** Finds names in the settings that do not exist, and settings that leave no tool. */
 export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>

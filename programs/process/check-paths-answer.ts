@@ -2,7 +2,7 @@ import { lstat } from 'node:fs/promises'
 import { setTimeout as wait } from 'node:timers/promises'
 import { StartupError, type Fault } from '../../schemas/config.js'
 
-/** A path, and the setting that names it. */
+/** A path, and the name of the setting that contains it. */
 export interface NamedPath {
   variable: string
   path: string
@@ -11,16 +11,16 @@ export interface NamedPath {
 const PATIENCE_MS = 5000
 
 /**
- * Thrown for a path that does not respond. The pending file operation cannot be cancelled, and a normal exit would wait
- * for its thread, so the process must be killed.
+ * The error for a path that does not respond. The pending file operation cannot be cancelled, and a normal exit would
+ * wait for its thread, so the process must be killed.
  */
 export class HungPathError extends StartupError {}
 
 /**
- * Looks at every path once, in the thread pool, because on a lost network mount file operations never return. Rejects
+ * Looks at every path once, in the thread pool, because file operations on a lost network mount never return. Rejects
  * with HungPathError if some have not responded in time. Whether a path exists does not matter here.
  *
- * @param look replaced in tests.
+ * @param look the file operation, which tests replace.
  */
 export async function checkPathsAnswer(
   paths: readonly NamedPath[],

@@ -2,8 +2,8 @@ import { pino, type Logger } from 'pino'
 import { describeLine } from './describe-line.js'
 
 /**
- * How many characters of log may wait for a slow reader of standard error. Further lines are dropped, because logging
- * must never delay a call.
+ * Maximum number of characters of the log that may wait for a slow reader of standard error. Further lines are dropped,
+ * because logging must never delay a call.
  */
 const BACKLOG = 1024 * 1024
 
@@ -32,7 +32,8 @@ export function createLogger(level: string, sink: LineSink = (shared ??= standar
 }
 
 /**
- * A child of the log for what the operator must see at any MCP_LOG_LEVEL: how the process starts, or why it does not.
+ * Creates a child of the log for messages that the operator must see at any MCP_LOG_LEVEL: how the process starts, or
+ * why it does not start.
  */
 export const alwaysSaid = (log: Logger): Logger => log.child({}, { level: 'info' })
 
@@ -53,7 +54,7 @@ function standardError(): LineSink {
     if (stderr.writableLength < BACKLOG) stderr.write(lines)
     lines = ''
   }
-  // The parent process may close its end of the pipe; that must not stop the server.
+  // The parent process may close its end of the pipe. This must not stop the server.
   stderr.on('error', () => {})
   process.on('exit', flush)
   return {

@@ -11,8 +11,8 @@ interface LogLine {
 
 /**
  * Formats a log line for a terminal: time, level, message, then fields as `name=value`, with the remedy and the stack
- * of an error below. Characters that could steer the terminal are replaced. A line that is not JSON of the log is
- * returned unchanged.
+ * of an error below. Control characters, which could affect the terminal, are replaced. A line that is not a JSON line
+ * of the log is returned unchanged.
  */
 export function describeLine(line: string): string {
   let read: LogLine

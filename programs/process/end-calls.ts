@@ -4,8 +4,8 @@ import type { Dispatcher } from '../../plugins/dispatcher/dispatch.js'
 import type { ServerLog } from '../../plugins/dispatcher/call.js'
 
 /**
- * Waits for running calls, then aborts them, then gives up those that still run, so that every call has an answer and
- * an audited outcome before the process ends. Resolves with true if all calls finished by themselves. Times are in
+ * Waits for running calls, then aborts them, and then abandons those that still run, so that every call has an answer
+ * and an audited outcome before the process ends. Resolves with true if all calls finished by themselves. Times are in
  * milliseconds.
  */
 export async function endCalls(
@@ -17,8 +17,8 @@ export async function endCalls(
   dispatcher.abortAll()
   await Promise.race([isIdle(), wait(lastWords)])
   dispatcher.abandonAll()
-  // Audit entries are written at the end of each turn: first the decisions of calls that were just allowed, then all
-  // outcomes, after which the answers are sent. That takes three turns.
+  // Audit entries are written at the end of each turn of the event loop: first the decisions of calls that were just
+  // allowed, then all outcomes, after which the answers are sent. This takes three turns.
   for (let turn = 0; turn < 3; turn++) await nextTurn()
   return false
 }

@@ -14,9 +14,9 @@ export interface Listening {
   /** The address for people: a URL with the actual port, or the path of the socket. */
   where: string
   /**
-   * Removes the name of the Unix socket, if it is still ours. From then on a proxy connects to the next process, and
-   * existing connections are still served. A port offers no equivalent: connections that arrive just as it closes are
-   * lost.
+   * Removes the name of the Unix socket if it still belongs to this process. From then on, a proxy connects to the next
+   * process, while existing connections are still served. With a port, this is impossible: connections that arrive just
+   * as it closes are lost.
    */
   withdraw: () => Promise<void>
 }
@@ -25,7 +25,7 @@ export interface Listening {
  * Listens on the Unix socket, or otherwise on host and port. Rejects with StartupError if the address is taken, not
  * permitted or not of this machine.
  *
- * @param said the path that people use, and the setting of the port.
+ * @param said the path for `where`, and the setting of the port, for messages.
  */
 export async function listen(
   app: Listener,
@@ -89,7 +89,7 @@ const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
 
 /**
  * Finds what would prevent listening on the Unix socket, as far as it can be known in advance, so that it is reported
- * together with other faults. Undefined if nothing would.
+ * together with other faults. Returns undefined if nothing would.
  */
 export function findSocketFault(socket: string): Fault | undefined {
   const longest = LONGEST_SOCKET - ownName('').length
@@ -115,8 +115,9 @@ export function findSocketFault(socket: string): Fault | undefined {
 }
 
 /**
- * Listens under a name of this process first, and links it to the real name. When it stops, Node.js removes the name it
- * listens on, even if that already belongs to the next process; this way it removes only its own.
+ * Listens under a name of this process's own first, and links that to the real name. When a server stops, Node.js
+ * removes the name it listens on, even if that already belongs to the next process. This way, it removes only the own
+ * name.
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)
@@ -141,7 +142,10 @@ async function listenOnSocket(app: Listener, socket: string): Promise<Listening>
   }
 }
 
-/** The process id is padded, so that a path that is short enough for one process is short enough for all. */
+/**
+ * Returns the socket name of this process. The process id is padded, so that a path that is short enough for one
+ * process is short enough for all.
+ */
 const ownName = (socket: string) => `${socket}.${String(process.pid).padStart(7, '0')}`
 
 /** Removes the socket file of a process that was killed. A socket that answers is in use and stays. */
@@ -156,8 +160,8 @@ async function removeStaleSocket(path: string): Promise<void> {
 }
 
 /**
- * Tracks connections that have not sent a request yet. Node counts them as busy, so closing the server would wait for
- * them until their headers time out. Returns a function that closes them.
+ * Tracks connections that have not sent a request yet. Node.js counts such connections as busy, so closing the server
+ * would wait for them until their headers time out. Returns a function that closes them.
  */
 export function trackSilentConnections(server: HttpServer): () => void {
   const silent = new Set<Socket>()

@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 export interface PackageFacts {
   name: string
   version: string
-  /** The text of CHANGELOG.md, or null if it was not shipped. It is read only once. */
+  /** The text of CHANGELOG.md, or null if it was not shipped. The file is read only once. */
   changelog(): Promise<string | null>
 }
 

@@ -17,7 +17,7 @@ export async function refuseStart(log: Logger, error: unknown, help: string): Pr
     log.fatal(`Not started. ${help}, and docs/configuration.md lists every setting.`)
   } else log.fatal({ err: error }, 'unexpected error, not started')
   if (error instanceof HungPathError) {
-    // The log writes at the end of the turn.
+    // The log writes its lines at the end of the turn of the event loop.
     await nextTurn()
     await nextTurn()
     process.kill(process.pid, 'SIGKILL')

@@ -2,9 +2,9 @@ import type { PceEnvironment } from './start-programs.js'
 import { block } from './print.js'
 
 /**
- * Prints what to paste into common MCP clients, for both transports.
+ * Prints the settings to paste into common MCP clients, for both transports.
  *
- * @param program path of the stdio program.
+ * @param program the path of the stdio program.
  */
 export function printClientLines(url: string, program: string, pce: PceEnvironment): void {
   block('Claude Code', `claude mcp add --transport http svc-mcp ${url}/mcp`)

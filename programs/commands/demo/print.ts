@@ -14,14 +14,14 @@ export function chapter(number: number, title: string, why: string): void {
   print(`\n${style('bold', `${number}. ${title}`)}\n${style('dim', wrap(why, '   '))}`)
 }
 
-/** Prints what the client asked: on one line if it fits, otherwise as JSON over several lines. */
+/** Prints the call of the client: on one line if it fits, otherwise as JSON over several lines. */
 export function asked(tool: string, args: object): void {
   const short = Object.keys(args).length === 0 ? '' : ` ${inline(args)}`
   const fits = `   → ${tool}${short}`.length <= WIDTH
   print(`   ${style('cyan', `→ ${tool}`)}${fits ? short : `\n     ${layOut(args, 5)}`}`)
 }
 
-/** Prints what came back, in a sentence. */
+/** Prints the answer to a call, in a sentence. */
 export function answered(text: string): void {
   print(wrap(text, '     ').replace(/^ {5}/, `   ${style('green', '←')} `))
 }
@@ -84,8 +84,8 @@ function inline(value: unknown): string {
 }
 
 /**
- * Formats JSON to fit the width, starting `column` characters into the line. What is too long is broken at its own
- * commas.
+ * Formats JSON to fit the width, starting `column` characters into the line. A value that is too long is broken after
+ * its commas.
  */
 function layOut(value: unknown, column: number, indent = column): string {
   const whole = inline(value)

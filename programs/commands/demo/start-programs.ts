@@ -6,20 +6,20 @@ import { fileURLToPath } from 'node:url'
 import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js'
 
 const START_TIMEOUT_MS = 15_000
-/** How long a program may take to end after a request before it is killed, in milliseconds. */
+/** The time in milliseconds after which a program that was asked to end is killed. */
 const END_TIMEOUT_MS = 5000
 /** The toolsets of the demo server: the default one, and the one that explains why a flow is blocked. */
 const TOOLSETS = 'default,explain'
-/** How many characters of a program's log are kept, to be shown if it ends unexpectedly. */
+/** Maximum number of characters of a program's log that are kept, to be shown if the program ends unexpectedly. */
 const LOG_LENGTH = 4000
 
 /** The environment variables of the PCE, both for the demo server and printed for the reader's own client. */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
-/** Where and how long the started programs run. */
+/** The folder in which the started programs run, and how long they do so. */
 export interface Stay {
   folder: string
-  /** Once it is aborted, no further program is started. */
+  /** Ends the programs; once it is aborted, no further program is started. */
   signal: AbortSignal
   /** The programs started so far. A program is added before anything else can fail. */
   started: Started[]
@@ -29,7 +29,7 @@ export interface Stay {
 export interface Started {
   /** Resolves with a message when the program has ended, for whatever reason. */
   ended: Promise<string>
-  /** Asks the program to end, and waits until it has. */
+  /** Asks the program to end, and resolves when it has ended. */
   end: () => Promise<void>
 }
 
@@ -86,8 +86,8 @@ export async function startServer(
 }
 
 /**
- * Starts a program with only those environment variables that any child process needs, so that it inherits no settings
- * of other servers. Throws the reason of the signal if it is aborted.
+ * Starts a program with no environment variables except those that any child process needs, so that it inherits no
+ * settings of other servers. Throws the reason of the signal if the signal is aborted.
  */
 function start(
   name: string,

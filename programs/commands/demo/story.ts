@@ -30,7 +30,7 @@ interface Plan {
   impact?: { num_managed_workloads?: number }
 }
 
-/** The surroundings in which the story plays. */
+/** The environment in which the story takes place. */
 export interface Stage {
   url: string
   stdioProgram: string
@@ -41,7 +41,7 @@ export interface Stage {
   draw: () => Promise<string>
 }
 
-/** Plays the conversation. Throws Error if a call fails, since a demonstration must not hide that. */
+/** Plays the conversation. Throws Error if a call fails, because a demonstration must not hide a failure. */
 export async function tellStory(stage: Stage): Promise<void> {
   tell('→ is a call that an assistant makes, ← what it gets back.')
   const client = new Client({ name: 'svc-mcp-demo', version: '1' })
@@ -134,7 +134,7 @@ export async function tellStory(stage: Stage): Promise<void> {
   )
 }
 
-/** Describes the rule set as seen by a client that starts its own server over stdio. */
+/** Describes the rule set as a client sees it that starts its own server over stdio. */
 async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<string> {
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   try {
@@ -153,7 +153,7 @@ async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<strin
     })
     return `"${rulesets[0]?.name}" with ${rulesets[0]?.rules.length} rules: both transports see one PCE.`
   } finally {
-    // The client's child process would survive a story that is interrupted.
+    // If the story is interrupted, the client's child process would otherwise survive.
     await desktop.close()
   }
 }
