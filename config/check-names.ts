@@ -6,8 +6,9 @@ import { isKnown, misspelt, triedFor, VARIABLES } from './variables.js'
 const OURS = /^(?:MCP|PCE)_/i
 
 /**
- * Finds variables that nothing reads. A name that almost matches a known one is a fault, since the intended setting
- * would be missing. Any other is a warning, since platforms set variables of their own (Kubernetes: PCE_SERVICE_HOST).
+ * Finds variables that no program reads. A name that almost matches a known one is a fault, since the intended setting
+ * would be missing. Any other unknown name is a warning, since platforms set variables of their own (Kubernetes:
+ * PCE_SERVICE_HOST).
  */
 export function checkNames(env: Environment, { faults, warnings }: Findings): void {
   const unknown = Object.keys(env).filter((name) => env[name] && OURS.test(name) && !isKnown(name))
@@ -36,7 +37,7 @@ const QUOTES = ["''", '""', '``', '“”', '‘’', '„“', '«»']
 
 /**
  * Strips the quotes around whole values and reports each as a fault: `docker --env-file`, a pod's manifest or a
- * client's settings pass them on as part of the value.
+ * client's settings pass quotes on as part of the value.
  */
 export function checkQuotes(env: Environment, { faults }: Findings): Environment {
   const quoted = Object.entries(env).filter(
@@ -56,7 +57,7 @@ export function checkQuotes(env: Environment, { faults }: Findings): Environment
 }
 
 /**
- * Matches what a client passes on for a field of its form that was left blank (bundle manifests:
+ * Matches the value that a client passes on for a field of its form that was left blank (bundle manifests:
  * `${user_config.name}`).
  */
 const BLANK_FIELD = /^\s*\$\{user_config\.[\w-]+\}\s*$/
@@ -71,7 +72,10 @@ export function leaveOutBlankFields(env: Environment, { warnings }: Findings): E
   return Object.fromEntries(Object.entries(env).filter(([name]) => !blank.includes(name)))
 }
 
-/** These values are compared or sent verbatim, so invisible whitespace at either end would change their meaning. */
+/**
+ * The variables whose values are compared or sent verbatim, so that invisible whitespace at either end changes their
+ * meaning.
+ */
 const LITERAL = ['PCE_HOST', 'API_KEY', 'API_SECRET', 'MCP_OAUTH_CLIENT_ID', 'MCP_OAUTH_CLIENT_SECRET']
 
 /**

@@ -39,16 +39,16 @@ export interface Given extends Findings {
 }
 
 /**
- * Merges the process environment over a `.env` file in the working directory, if there is one. Nothing else reads
- * either. Secrets are deleted from `process.env`, where diagnostics and child processes would find them. With
- * `hasForm`, a field that was left blank in a client's form falls back to the value in the file.
+ * Merges the process environment over a `.env` file in the working directory, if there is one. No other code reads
+ * either of the two. Secrets are deleted from `process.env`, where diagnostics and child processes would see them. If
+ * `hasForm` is true, a field that was left blank in a client's form falls back to the value in the file.
  */
 export function readEnvironment({ hasForm = false } = {}): Given {
   const file = readLocalFile()
   const given = hasForm ? leaveOutBlankFields(process.env, file) : process.env
   const set = Object.entries(given).filter(([, value]) => value !== '')
   for (const name of SECRETS) delete process.env[name]
-  // OpenTelemetry's libraries read these from `process.env` themselves.
+  // OpenTelemetry's libraries read these variables from `process.env` themselves.
   for (const [name, value] of Object.entries(file.env)) if (name.startsWith('OTEL_')) process.env[name] ||= value
   return { ...file, env: { ...file.env, ...Object.fromEntries(set) } }
 }
@@ -85,8 +85,8 @@ export interface OfferFlags {
 }
 
 /**
- * Applies the command-line options as if they were variables. They win over the environment, but neither side can turn
- * off the other's read-only mode.
+ * Applies the command-line options as if they were variables. They take precedence over the environment, but neither
+ * side can turn off the other's read-only mode.
  */
 export const withFlags = (env: Environment, { readOnly, toolsets }: OfferFlags): Environment => ({
   ...env,
@@ -103,13 +103,13 @@ export const pathsIn = (env: Environment): { variable: string; path: string }[] 
 const readText = (path: string) => readWhole(path).toString('utf8')
 
 export interface ReadOptions<C extends Config> {
-  /** Reads a secret from a file; replaced in tests. Throws what node:fs throws. */
+  /** Reads a secret from a file; replaced in tests. Throws the errors of node:fs. */
   readFile?: (path: string) => string
-  /** The faults and warnings from collecting the environment. */
+  /** The faults and warnings that came up while the environment was collected. */
   found?: Findings
   /**
    * Looks for further faults and warnings, such as unreadable files, so that the operator gets them together with the
-   * faults of the settings. Settings with a fault of their own are passed as their defaults, or empty.
+   * faults of the settings. For a setting with a fault, `config` contains the default or an empty value.
    */
   check?: (config: C) => Partial<Findings>
 }
@@ -135,8 +135,8 @@ export function readConfig(
 }
 
 /**
- * Finds where servers with these settings keep their state. It requires no encryption key: a command that works on the
- * state can be run by anyone who can read the file or knows the URL of the database. Throws StartupError.
+ * Finds where servers with these settings keep their state. This requires no encryption key: a command that works on
+ * the state can be run by anyone who can read the file or knows the URL of the database. Throws StartupError.
  */
 export function readStateFile(given: Environment, found?: Findings): StateFileConfig {
   const reading = readFiles(begin(given, { ...(found && { found }) }), ['MCP_STATE_URL'], {})

@@ -15,8 +15,8 @@ const ENTRY = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/
 const OUR_NAME = /\b(?:(?:MCP|PCE)_[A-Z_]+|API_(?:KEY|SECRET))\b/
 
 /**
- * Reads a `.env` file entry by entry. Node's own parser takes a malformed line for the beginning of the next name, and
- * so loses that entry too. The folder may belong to another program, so a file without any of our variables causes
+ * Reads a `.env` file entry by entry. Node's own parser treats a malformed line as the beginning of the next name, and
+ * thus loses that entry too. The folder may belong to another program, so a file without any of our variables causes
  * warnings, but no faults.
  */
 export function readDotEnv(bytes: Uint8Array): DotEnv {
@@ -33,13 +33,13 @@ export function readDotEnv(bytes: Uint8Array): DotEnv {
 }
 
 /**
- * Decodes a file. `encoding` is null for bytes that are not text. A byte order mark at the beginning is not part of the
- * text.
+ * Decodes a file. In the result, `encoding` is null for bytes that are not text. A byte order mark at the beginning is
+ * not part of the text.
  */
 function decode(bytes: Uint8Array): { text: string; encoding: 'UTF-8' | 'UTF-16' | null } {
   const [first, second] = bytes
   const isMarked = (first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)
-  // UTF-16 without a byte order mark is recognised by the zero byte that every English letter contains.
+  // UTF-16 without a byte order mark is recognised by the zero byte in the encoding of every ASCII letter.
   if (isMarked || (bytes.length > 1 && (first === 0) !== (second === 0))) {
     const isBigEndian = first === 0xfe || first === 0
     return { text: new TextDecoder(isBigEndian ? 'utf-16be' : 'utf-16le').decode(bytes), encoding: 'UTF-16' }

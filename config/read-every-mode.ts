@@ -46,8 +46,8 @@ const ENDPOINTS = ['OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', 'OTEL_EXPORTER_OTLP_END
 const PROTOCOLS = ['OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', 'OTEL_EXPORTER_OTLP_PROTOCOL']
 
 /**
- * Decides whether tracing is on. OpenTelemetry's libraries read everything else about it, such as the endpoint, from
- * the environment themselves.
+ * Decides whether tracing is on. OpenTelemetry's libraries read everything else about tracing, such as the endpoint,
+ * from the environment themselves.
  */
 function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
   if (env.OTEL_SDK_DISABLED?.toLowerCase() === 'true' || env.OTEL_TRACES_EXPORTER === 'none') return {}
@@ -68,7 +68,8 @@ function readTracing({ env, faults, warnings }: Reading): { tracing?: true } {
 }
 
 /**
- * A replica id appears in every log line, so it must be short and free of characters that a log would have to escape.
+ * Matches a valid replica id. The id appears in every log line, so it must be short and free of characters that a log
+ * would have to escape.
  */
 const REPLICA = /^[!#-[\]-~]{1,128}$/
 
@@ -123,15 +124,15 @@ function readHeavy(reading: Reading): HeavyConfig {
   return { max, perCaller: max, queue, queuePerCaller: queue, memoryMb }
 }
 
-/** The tools of MCP_CONFIRM_TOOLS without duplicates; undefined if there are none. */
+/** Returns the tools of MCP_CONFIRM_TOOLS without duplicates, or undefined if there are none. */
 export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | undefined {
   const tools = [...new Set(readList(reading, 'MCP_CONFIRM_TOOLS'))]
   return tools.length > 0 ? tools : undefined
 }
 
 /**
- * Variables that ask for confirmations. Where nothing can ask, they are faults, because an operator who sets one relies
- * on it.
+ * The variables that ask for confirmations. In a mode that cannot ask anyone, setting one is a fault, because an
+ * operator who sets it relies on it.
  */
 const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
 
@@ -171,7 +172,7 @@ export function readPce(reading: Reading): PceFromEnvironment {
   }
 }
 
-/** Reads how a PCE is reached, which is the same in every mode and for every key (D10). */
+/** Reads how to connect to a PCE, which is the same in every mode and for every key (D10). */
 export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 'tls' | 'proxyUrl' | 'bounds'> {
   const { env, faults, warnings } = reading
   const verify = readSwitch(reading, 'PCE_TLS_VERIFY', true)
@@ -209,7 +210,7 @@ export function readPceConnection(reading: Reading): Pick<PceFromEnvironment, 't
 
 const DEFAULT_PORT = 443
 
-/** Reads the port of the PCE. A port in PCE_HOST is used if PCE_PORT is not set, and must equal it otherwise. */
+/** Reads the port of the PCE. A port in PCE_HOST is used if PCE_PORT is not set, otherwise the two must be equal. */
 function readPcePort(reading: Reading): string {
   const { env, faults } = reading
   const written = readPceHost(reading)

@@ -39,7 +39,7 @@ import {
 
 const OAUTH_VARIABLES = ['MCP_PUBLIC_URL', 'MCP_OAUTH_ISSUER', 'MCP_OAUTH_JWKS_URL', 'MCP_OAUTH_AUDIENCE']
 const PCE_MODES = ['per_user', 'shared'] as const satisfies readonly PceMode[]
-/** Matches one scope-token (RFC 6749, 3.3). */
+/** Matches one scope token of OAuth (RFC 6749, 3.3). */
 const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/
 const MOST_PER_MINUTE = 1_000_000
 
@@ -81,7 +81,7 @@ const REMEDY_OF_OAUTH =
   'They define who may log in. docs/identity-providers lists their values for Keycloak, Entra ID, Okta, Auth0, Ping and AD FS.'
 
 /**
- * Chooses the remedy for a server without any login configured. Its operator is probably trying it out and does not
+ * Chooses the remedy for a server for which no login is configured. Its operator is probably trying it out and does not
  * know MCP_DEV_INSECURE yet.
  */
 function remedyWithoutMode(env: Environment): string {
@@ -102,19 +102,19 @@ function findMissingPce(env: Environment): Fault[] {
   ]
 }
 
-/** The fault for an unknown MCP_PCE_MODE (D11). */
+/** Builds the fault for an unknown MCP_PCE_MODE (D11). */
 export const unknownMode = ({ MCP_PCE_MODE: named = '' }: Environment): Fault => ({
   problem: `MCP_PCE_MODE '${named}' is unknown: use ${PCE_MODES.join(' or ')}`,
   remedy: 'per_user: every user has a PCE key; shared: one PCE key from the environment serves everybody.',
 })
 
-/** Reads the PCE mode, or null if there is no such mode (D11). */
+/** Reads the PCE mode. Returns null if the named mode does not exist (D11). */
 export function readMode(env: Environment): PceMode | null {
   const named = env.MCP_PCE_MODE || 'per_user'
   return PCE_MODES.find((known) => known === named) ?? null
 }
 
-/** The path of the mode's state file, and the variable that sets it. */
+/** Returns the path of the mode's state file, and the variable that sets it. */
 export const readStatePath = (env: Environment, mode: PceMode): Pick<StateFileConfig, 'path' | 'variable'> =>
   mode === 'shared'
     ? { path: env.MCP_STATE_PATH || './data/state.db', variable: 'MCP_STATE_PATH' }
@@ -228,13 +228,13 @@ export function readAuthenticated(
 const OF_LOGIN = /^MCP_OAUTH_CLIENT_(ID|SECRET)(_FILE)?$/
 
 /**
- * Whether people approve calls in a browser. They log in for that, so the OAuth client of the browser login is then
- * read in every mode.
+ * Whether people approve calls in a browser. They log in to do so, and therefore the OAuth client of the browser login
+ * is read in every mode.
  */
 export const needsApproval = ({ MCP_APPROVAL: method }: Environment): boolean =>
   method !== undefined && method !== 'token' && APPROVAL_METHODS.some((known) => known === method)
 
-/** Reads how people approve calls; undefined if a confirm token is enough. */
+/** Reads how people approve calls. Returns undefined if a confirm token is enough. */
 function readApproval(reading: Reading): ApprovalConfig | undefined {
   const { env, faults, warnings } = reading
   const method = readChoice(reading, 'MCP_APPROVAL', APPROVAL_METHODS, 'token')
@@ -264,7 +264,8 @@ function warnOfApproval({ warnings }: Reading, approval: ApprovalConfig | undefi
 }
 
 /**
- * Matches a public URL that wrongly includes one of the server's own routes, which clients would then append once more.
+ * Matches a public URL that wrongly includes one of the server's own routes, which clients would then append a second
+ * time.
  */
 const OWN_ROUTE = /\/(mcp|setup|confirm|approve)\/*$/
 
@@ -295,7 +296,7 @@ function readShared(reading: Reading) {
   }
 }
 
-/** Warnings for operators whose users may register any host as their PCE. */
+/** Returns warnings for operators whose users may register any host as their PCE. */
 function warnOfAnyHost(env: Environment): string[] {
   const proxied =
     'PCE_PROXY_URL without MCP_ALLOWED_PCE_HOSTS: the proxy resolves the host names users register, so it must refuse internal addresses itself.'
@@ -330,7 +331,7 @@ function readMetricsPort(reading: Reading, { port, socket }: ListenOptions): num
   return metricsPort
 }
 
-/** Reads how access tokens are checked. Their URLs are checked elsewhere. */
+/** Reads how access tokens are checked. The URLs among these settings are checked elsewhere. */
 function readOAuth(reading: Reading): OAuthConfig {
   const { env, faults } = reading
   const requiredScope = env.MCP_OAUTH_REQUIRED_SCOPE || 'svc-mcp.use'
@@ -359,7 +360,7 @@ function readOAuth(reading: Reading): OAuthConfig {
   }
 }
 
-/** Reads a value that a claim of every token must equal exactly; empty if it is not set. */
+/** Reads a value that a claim of every token must equal exactly. Returns an empty text if it is not set. */
 function readClaim({ env, faults }: Reading, name: string, claim: string): string {
   const value = env[name] ?? ''
   if (isPlaceholder(value)) faults.push(placeholderIn(name))
@@ -398,11 +399,11 @@ function readRates(reading: Reading): RateLimits {
 
 const REGISTER = 'register-pce-credentials'
 
-/** Whether users can register a PCE key through their assistant. The choice of toolsets does not affect that (D122). */
+/** Whether users can register a PCE key through their assistant. The choice of toolsets does not affect this (D122). */
 const isRegisteringOffered = ({ readOnly, tools, excluded }: OfferConfig) =>
   readOnly !== true && (tools?.includes(REGISTER) ?? true) && excluded?.includes(REGISTER) !== true
 
-/** Reads the OAuth client of the browser login; undefined without MCP_OAUTH_CLIENT_ID. */
+/** Reads the OAuth client of the browser login. Returns undefined if MCP_OAUTH_CLIENT_ID is not set. */
 function readLogin({ env, faults }: Reading): BrowserLoginConfig | undefined {
   const { MCP_OAUTH_CLIENT_ID: clientId, MCP_OAUTH_CLIENT_SECRET: clientSecret } = env
   if (clientId) return { clientId, ...(clientSecret && { clientSecret }) }

@@ -2,8 +2,8 @@ import { inWords, type PceMode } from '../schemas/config.js'
 import type { Environment, Findings, Reading } from './read-values.js'
 
 /**
- * Variables that can also be stored in a file, as container platforms provide secrets: NAME_FILE is the path of the
- * file.
+ * The variables whose values can also be stored in a file, as container platforms provide secrets. NAME_FILE is then
+ * the path of the file.
  */
 export const SECRETS = [
   'API_KEY',
@@ -46,7 +46,7 @@ export const SECRETS_OF: Record<'environment' | PceMode, readonly SecretName[]> 
  * ignored. Reports a fault if both NAME and NAME_FILE are set, or if the file is empty or unreadable. A fault never
  * contains the secret.
  *
- * @param readFile returns the text of a file or throws what node:fs throws.
+ * @param readFile returns the text of a file or throws the errors of node:fs.
  */
 export function readSecretFiles(
   env: Environment,
@@ -72,7 +72,7 @@ export function readSecretFiles(
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
 }
 
-/** A placeholder for a secret whose file has already been reported. */
+/** The value of a secret whose file has already been reported. */
 const UNREADABLE = '\0'
 
 function readSecretFile(
@@ -132,7 +132,10 @@ function describeKey(value: string, name: string): string {
   return `It has ${value.length} characters instead of 44: ${make}`
 }
 
-/** Reads the key that was in use before; undefined if the variable is not set. It must differ from `current`. */
+/**
+ * Reads the key that was in use before. Returns undefined if the variable is not set. The key must differ from
+ * `current`.
+ */
 export function readPreviousKey(reading: Reading, name: string, current: Buffer): Buffer | undefined {
   if (!reading.env[name]) return undefined
   const previous = readKey(reading, name)

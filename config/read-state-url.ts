@@ -3,12 +3,15 @@ import { isLoopback, isPlaceholder, placeholderIn, readChoice, readInteger, type
 
 const EXAMPLE = 'MCP_STATE_URL=postgres://svc_mcp:PASSWORD@db.example.com:5432/svc_mcp?sslmode=verify-full'
 const DEFAULT_PORT = 5432
-/** The libpq parameters that are supported. Any other could change where a connection goes, or how secure it is. */
+/**
+ * The libpq parameters that are supported. Any other parameter could change where a connection goes, or how secure it
+ * is.
+ */
 const PARAMETERS = ['sslmode', 'sslrootcert', 'sslcert', 'sslkey', 'host'] as const
 
 /**
  * Reads MCP_STATE_URL, a connection URI of PostgreSQL (libpq, 32.1.1.2), for servers that keep their state in a
- * database. Undefined if it is not set or has a fault. Messages contain the host and parameter names at most.
+ * database. Returns undefined if it is not set or has a fault. Messages contain at most the host and parameter names.
  */
 export function readDatabase(reading: Reading): DatabaseConfig | undefined {
   const { env, faults } = reading
@@ -37,12 +40,12 @@ function readUrl(value: string, { faults }: Reading): Pick<DatabaseConfig, 'conn
     faults.push({ problem: `MCP_STATE_URL ${what}`, remedy })
     return undefined
   }
-  // The fault of the secret's file has already been reported.
+  // The fault was in the file of this secret, and has already been reported.
   if (value === '\0') return undefined
   if (isPlaceholder(value)) return void faults.push(placeholderIn('MCP_STATE_URL'))
   const url = /[\s\p{Cc}]/u.test(value) || !URL.canParse(value) ? null : new URL(value)
-  // An @ after the host is an unescaped one in the password; what then looks like the host or a parameter is part of
-  // the password.
+  // An @ after the host is an unescaped @ of the password. The text that looks like the host or a parameter is then a
+  // part of the password.
   if (url === null || !/^postgres(ql)?:$/.test(url.protocol) || url.hash !== '' || /@/.test(url.pathname + url.search))
     return refuse(
       'must be a PostgreSQL URL',

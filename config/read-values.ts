@@ -1,7 +1,9 @@
 import { isIP, isIPv6 } from 'node:net'
 import type { Fault, TrustedProxies } from '../schemas/config.js'
 
-/** Variables by name. An empty value counts as unset, because compose files and shells leave empty values behind. */
+/**
+ * The variables by name. An empty value counts as unset, because compose files and shells leave empty values behind.
+ */
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /** The faults found in the settings so far, and warnings for the operator. */
@@ -10,9 +12,7 @@ export interface Findings {
   readonly warnings: string[]
 }
 
-/**
- * The state of reading the settings. A function that cannot use a value adds a fault and continues with the default.
- */
+/** The settings while they are read. A function that cannot use a value adds a fault and continues with the default. */
 export interface Reading extends Findings {
   readonly env: Environment
 }
@@ -33,8 +33,8 @@ export const placeholderIn = (name: string): Fault => ({
 })
 
 /**
- * Reads a whole number from `min` to `max`. With `isOff`, an unset variable turns the feature off, and `otherwise` is
- * only an example for the message.
+ * Reads a whole number from `min` to `max`. If `isOff` is true, an unset variable turns the feature off, and
+ * `otherwise` is only an example for the message.
  */
 export function readInteger(
   { env, faults }: Reading,
@@ -54,7 +54,7 @@ export function readInteger(
   return otherwise
 }
 
-/** Reads a switch: 1 or true, 0 or false. */
+/** Reads a switch: 1 or true means on, 0 or false means off. */
 export function readSwitch({ env, faults }: Reading, name: string, otherwise: boolean): boolean {
   const value = env[name]?.trim().toLowerCase()
   if (!value) return otherwise
@@ -66,8 +66,8 @@ export function readSwitch({ env, faults }: Reading, name: string, otherwise: bo
 }
 
 /**
- * Reads a switch that takes a protection away from everybody: it is on with 1 alone, and any spelling but 1, 0 and
- * nothing is a fault, because a guess would either disable the protection or hide that it is still there.
+ * Reads a switch that takes a protection away from everybody: only 1 turns it on, and any value except 1, 0 and an
+ * empty one is a fault, because a wrong guess would either remove the protection or hide that it is still there.
  */
 export function readUnsafeSwitch({ env, faults }: Reading, name: string): boolean {
   const value = env[name]
@@ -101,10 +101,13 @@ export function readChoice<Choice extends string, Otherwise>(
 /** Lists the variables of `names` that are unset or only whitespace, in the given order. */
 export const missingOf = (env: Environment, names: readonly string[]) => names.filter((name) => !env[name]?.trim())
 
-/** Matches a discovery URL of an authorization server, which people confuse with its issuer or the URL of its keys. */
+/**
+ * Matches the discovery URL of an authorization server, which people confuse with its issuer or with the URL of its
+ * keys.
+ */
 const DISCOVERY = /\/\.well-known\/(openid-configuration|oauth-authorization-server)\b/
 
-/** Requires https for URLs that carry identity, or http on loopback (D14). An unset variable is accepted. */
+/** Requires https for URLs on which the login depends, or http on loopback (D14). An unset variable is accepted. */
 export function checkUrl({ env, faults }: Reading, name: string): void {
   const value = env[name] ?? ''
   if (value.trim() === '') return
@@ -154,7 +157,7 @@ export function isLoopback(host: string): boolean {
 export const readList = ({ env }: Pick<Reading, 'env'>, name: string): string[] =>
   (env[name] ?? '').split(',').flatMap((entry) => entry.trim() || [])
 
-/** Reads a comma-separated list of hosts, each with or without a port. Each URL or other invalid entry is a fault. */
+/** Reads a comma-separated list of hosts, each with or without a port. An invalid entry, such as a URL, is a fault. */
 export function readHosts(reading: Reading, name: string): string[] {
   return readList(reading, name).filter((host) => {
     if (isIPv6(host) || (!/[\s/\\?#@*]/.test(host) && URL.canParse(`http://${host}`))) return true
@@ -177,7 +180,7 @@ function hostIn(text: string): string {
   return (URL.canParse(written) && new URL(written).host) || 'mcp.example.com'
 }
 
-/** Reads a comma-separated list of addresses, networks and the word `unix`; undefined if it is not set. */
+/** Reads a comma-separated list of addresses, networks and the word `unix`; returns undefined if it is not set. */
 export function readProxies(reading: Reading, name: string): TrustedProxies | undefined {
   const entries = readList(reading, name)
   if (entries.length === 0) return undefined
@@ -196,7 +199,7 @@ function readNetwork({ faults }: Reading, entry: string, name: string): { addres
     })
     return []
   }
-  // A network that contains every address would let any client claim any address.
+  // A network that contains every address would let any client pretend to have any address.
   if (prefix === 0) {
     faults.push({
       problem: `${name} must not trust every address: '${entry}'`,

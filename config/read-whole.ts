@@ -5,8 +5,8 @@ const PATIENCE_MS = 5000
 const PAUSE_MS = 20
 
 /**
- * Reads a whole file or a pipe (shells and password managers pass secrets through pipes). Waiting for a pipe without a
- * writer would never end, so that throws ETIMEDOUT. Also throws what node:fs throws.
+ * Reads a whole file or a pipe (shells and password managers pass secrets through pipes). If no writer opens the pipe
+ * in time, it throws ETIMEDOUT, because otherwise it would wait for ever. It also throws the errors of node:fs.
  */
 export function readWhole(path: string, patienceMs = PATIENCE_MS): Buffer {
   return statSync(path).isFIFO() ? readPipe(path, patienceMs) : readFileSync(path)
@@ -32,7 +32,7 @@ function readPipe(path: string, patienceMs: number): Buffer {
   }
 }
 
-/** Returns null if there is a writer that has not written yet. */
+/** Reads some bytes. Returns null if there is a writer that has not written yet. */
 function readSome(pipe: number, piece: Buffer): number | null {
   try {
     return readSync(pipe, piece)

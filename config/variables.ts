@@ -89,7 +89,7 @@ const KNOWN: ReadonlySet<string> = new Set([...NAMES, ...SECRETS.map((name) => `
 /** Whether any program reads a variable of this name in any mode. */
 export const isKnown = (name: string): boolean => KNOWN.has(name)
 
-/** How many letters may differ for a name to count as misspelt. Short names allow fewer. */
+/** Maximum number of letters that may differ for a name to count as misspelt. Short names allow fewer. */
 const MOST_WRONG = 2
 const PREFIX = 4
 
@@ -98,7 +98,7 @@ const OF_A_SERVICE = /_(SERVICE_(HOST|PORT(_\w+)?)|PORT(_\d+_(TCP|UDP|SCTP)(_(PR
 
 /**
  * Finds the known name that was probably meant: in other letter case, misspelt, or with a `_FILE` suffix that this
- * variable does not support. Null for other names, which may belong to a platform.
+ * variable does not support. Returns null for other names, which may belong to a platform.
  */
 export function misspelt(name: string): string | null {
   const upper = name.toUpperCase()
@@ -116,8 +116,8 @@ export function misspelt(name: string): string | null {
 }
 
 /**
- * How many letters of the name may be wrong. Names with the same letters in another order are always compared, since
- * swapping two letters changes both places.
+ * Returns the maximum number of wrong letters in a name. Names with the same letters in another order always get the
+ * full number, since swapping two letters changes both places.
  */
 function mostWrong(known: string, name: string): number {
   const isShuffled = known.length === name.length && lettersOf(known) === lettersOf(name)
@@ -126,7 +126,7 @@ function mostWrong(known: string, name: string): number {
 
 const lettersOf = (name: string) => [...name].sort().join('')
 
-/** Names that people try because other programs use them, with our equivalents. */
+/** Names that people try because other programs use them, with this server's equivalents. */
 const TRIED: Readonly<Record<string, string>> = {
   MCP_HOST: '--host',
   MCP_PORT: '--port',
@@ -149,7 +149,7 @@ const TRIED: Readonly<Record<string, string>> = {
   MCP_POSTGRES_URL: 'MCP_STATE_URL',
 }
 
-/** Suggests what to use instead of an unknown name that is not misspelt; undefined if nothing matches. */
+/** Suggests what to use instead of an unknown name that is not misspelt; returns undefined if nothing matches. */
 export function triedFor(name: string): string | undefined {
   const longer = NAMES.filter((known) => known.startsWith(`${name}_`))
   return TRIED[name] ?? (longer.length === 1 ? longer[0] : undefined)
