@@ -1,13 +1,13 @@
 import type { ApprovalEnding, ApprovalRow } from '../schemas/state.js'
 
-/** Maximum number of undecided questions of one owner; more than anyone reads before they expire. */
+/** Maximum number of undecided questions of one owner; nobody reads as many before they expire. */
 export const MOST_WAITING_PER_OWNER = 50
 /** Maximum number of undecided questions of all owners together. */
 export const MOST_WAITING = 1000
-/** Maximum number of rows that one pass ends or deletes; a small number, so that no statement is slow. */
+/** Maximum number of rows that one pass ends or deletes. It is small, so that no statement is slow. */
 export const CLEARED = 100
 /**
- * Milliseconds that an expired approval remains usable, because a call that came in time may still be running.
+ * Milliseconds that an expired approval remains usable, because a call that arrived in time may still be running.
  * Undecided questions are deleted after the same time, since they may be large.
  */
 export const WORKING_MS = 60 * 60 * 1000
@@ -22,12 +22,12 @@ export interface StoredApproval {
   request: string
   decision: string | null
   ending: ApprovalEnding | null
-  /** Milliseconds since the epoch; a string if the driver returns a bigint. */
+  /** The time of expiry in milliseconds since the epoch; a string if the driver returns a bigint. */
   expires_at: number | string
 }
 
 export const APPROVAL_COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
-/** SQL condition for questions that are undecided and have not ended. */
+/** The SQL condition for questions that are undecided and have not been ended. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
 
 /** Converts a row to the form of the interface in schemas/state.ts. */

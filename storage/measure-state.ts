@@ -2,7 +2,10 @@ import { ToolError } from '../schemas/errors.js'
 import type { Meter } from '../schemas/metrics.js'
 import type { State } from '../schemas/state.js'
 
-/** Wraps the state so that the duration of each of its operations is measured; returns it unchanged without a meter. */
+/**
+ * Wraps the state so that the duration of each of its operations is measured; without a meter, it is returned
+ * unchanged.
+ */
 export function measureState(state: State, meter: Meter | undefined): State {
   if (meter === undefined) return state
   const timed =

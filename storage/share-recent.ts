@@ -1,4 +1,7 @@
-/** A result this recent is reused, because anyone can request /readyz, and every check costs a synchronous write. */
+/**
+ * The age in milliseconds up to which a result is reused. Anyone can request /readyz, and every check costs a
+ * synchronous write.
+ */
 const FRESH_MS = 1000
 
 /**

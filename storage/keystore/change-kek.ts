@@ -6,13 +6,13 @@ import { MOVED_NOTE } from '../state/tables.js'
 import { type Keys, rewrapRecord } from './envelope.js'
 
 /**
- * Name of the note with the id of the key that opens the keystore; during a key change, the key that opens all records
- * which have not been rewrapped yet.
+ * The name of the note with the id of the key that opens the keystore. During a key change, this is the key that opens
+ * all records that have not been rewrapped yet.
  */
 const KEK_NOTE = 'kek'
 /**
- * Name of the note with the id of the key that the keystore is being changed to. Written at the first start with both
- * keys; equal to the keystore's own key once the change is finished.
+ * The name of the note with the id of the key that the keystore is being changed to. It is written at the first start
+ * with both keys, and equals the keystore's own key once the change is finished.
  */
 const NEXT_KEK_NOTE = 'kek_next'
 /** The notes that must accompany a keystore when it is moved. */
@@ -32,9 +32,9 @@ interface KeystoreFile {
 }
 
 /**
- * Lets the server start if the keystore's key is MCP_KEK, or MCP_KEK_PREVIOUS (during a key change, whether it has
- * begun or not), and refuses to start otherwise. An unused keystore adopts MCP_KEK as its key; at the first start of a
- * key change, the new key is noted.
+ * Lets the server start if the keystore's key is MCP_KEK, or MCP_KEK_PREVIOUS before or during a key change, and
+ * refuses the start otherwise. An unused keystore adopts MCP_KEK as its key; at the first start of a key change, the
+ * new key is noted.
  *
  * A key change must be finished before the next one begins. While one of its two keys still protects records, a start
  * without that key is refused, because the owners of these records would be told that their data is damaged.
@@ -69,9 +69,9 @@ export async function checkKek(keys: Keys, file: KeystoreFile): Promise<void> {
 }
 
 /**
- * The condition for storing a record that the current key wraps: that key must be the keystore's own key, or the one
- * that it is being changed to from another key that this server has. This prevents a server that was not restarted
- * after a key change, or after its reversal, from writing records that could not be opened afterwards.
+ * The condition for storing a record that the current key wraps: that key must be the keystore's own key, or the next
+ * key of a change from another key that this server has. This prevents a server that was not restarted after a key
+ * change, or after its reversal, from writing records that could not be opened afterwards.
  */
 export function mayPut(keys: Keys): PutCondition {
   return {
@@ -93,7 +93,7 @@ function readOrClaim(keys: Keys, file: KeystoreFile): Promise<string> {
   return orRefuse(file, async () => {
     const id = await notes.get(KEK_NOTE)
     if (id !== null) return id
-    // There are records but no check value, so someone has tampered with the file.
+    // There are records but no key id, so someone has tampered with the file.
     if ((await records.page(null, 1)).length > 0) return ''
     // Another process that starts at the same time may have noted a different key first.
     return notes.setOnce(KEK_NOTE, keys.current.id)
@@ -138,8 +138,8 @@ async function orRefuse<T>({ place }: KeystoreFile, work: () => Promise<T>): Pro
 }
 
 /**
- * Numbers of records that were rewrapped, did not need it, or could not be opened with either key and were left
- * unchanged.
+ * The numbers of records that were rewrapped, that were already wrapped by the current key, and that neither key could
+ * open, so that they were left unchanged.
  */
 export interface RewrapCounts {
   rewrapped: number
@@ -149,9 +149,10 @@ export interface RewrapCounts {
 
 /**
  * Rewraps with the current key every record that the previous one has wrapped. Each record is replaced by
- * compare-and-swap, so a registration in the meantime wins. The notes then name the current key as the only one, so
- * that servers which still wrap with the previous key stop writing; a second pass rewraps what they have written until
- * then. Records that neither key opens are damaged and do not prevent the key change. Rejects if the store does.
+ * compare-and-swap, so that a registration in the meantime is kept. The notes then name the current key as the only
+ * one, so that servers that still wrap with the previous key can no longer write. A second pass rewraps the records
+ * that they have written until then. Records that neither key opens are damaged and do not prevent the key change.
+ * Rejects if the store rejects.
  */
 export async function rewrap(
   keys: Keys,
@@ -174,7 +175,7 @@ async function rewrapAll(keys: Keys, records: CredentialRecords): Promise<Rewrap
   for (;;) {
     const page = await records.page(after, PAGE)
     for (const { owner, record } of page) {
-      // Yields, so that servers that are waiting to write get their turn.
+      // This pause lets servers write that are waiting to do so.
       await setImmediate()
       const outcome = await rewrapOne(keys, records, owner, record)
       if (outcome !== 'removed') counts[outcome]++

@@ -7,7 +7,7 @@ const ALGORITHM = 'aes-256-gcm'
 const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const TAG_BYTES = 16
-/** First byte of everything encrypted; it identifies the layout of the rest. 1 means nonce, ciphertext, tag. */
+/** The first byte of everything encrypted, which identifies the layout of the rest. 1 means nonce, ciphertext, tag. */
 const LAYOUT = 1
 
 /**
@@ -30,7 +30,7 @@ export function seal(kek: Kek, owner: Owner, version: string, credentials: PceCr
   }
 }
 
-/** Decrypts a record. Throws Error if any byte of it, or its owner, has changed since it was sealed. */
+/** Decrypts a record. Throws Error if any byte of the record, or its owner, has changed since it was sealed. */
 export function openCredentials(keys: Keys, owner: Owner, record: SealedCredentials): PceCredentials {
   const dataKey = unwrap(keys, owner, record)
   try {
@@ -84,7 +84,7 @@ function encrypt(key: Buffer, plain: Buffer, boundTo: Buffer): Buffer {
   return Buffer.concat([Buffer.of(LAYOUT), nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()])
 }
 
-/** Decrypts and authenticates. Throws Error rather than returning a part of the plaintext. */
+/** Decrypts and authenticates the bytes. Throws Error rather than returning a part of the plaintext. */
 function decrypt(key: Buffer, blob: Uint8Array, boundTo: Buffer): Buffer {
   const end = blob.length - TAG_BYTES
   if (blob[0] !== LAYOUT || end < 1 + NONCE_BYTES) throw new Error('unknown layout of the encrypted bytes')
@@ -105,7 +105,7 @@ const FIELDS = {
   tlsVerify: 'boolean',
 } as const satisfies Partial<Record<keyof PceCredentials, string>>
 
-/** Checks that decrypted data has the structure of this version. Throws Error, never containing a value. */
+/** Checks that decrypted data has the structure of this version. Throws an Error that never contains a value. */
 function readCredentials(value: unknown): PceCredentials {
   const found = value as Record<string, unknown> | null
   for (const [field, type] of Object.entries(FIELDS)) {
@@ -114,9 +114,9 @@ function readCredentials(value: unknown): PceCredentials {
   return value as PceCredentials
 }
 
-/** A key-encryption key, with the id by which records say which key wrapped them. */
+/** A key-encryption key, with the id by which a record names the key that wrapped it. */
 interface Kek {
-  /** 32 bytes. */
+  /** The 32 bytes of the key. */
   key: Buffer
   id: string
 }
@@ -139,8 +139,8 @@ export function identifyKeys(kek: Buffer, previousKek: Buffer | undefined): Keys
 }
 
 /**
- * The id is a fingerprint that only the holder of the key can compute, and that reveals nothing about 32 random bytes.
- * It also serves as the check value of the keystore.
+ * Computes the id of a key: a fingerprint that only the holder of the key can compute, and that reveals nothing about
+ * the key's 32 random bytes. It also serves as the check value of the keystore.
  */
 const identify = (key: Buffer): Kek => ({
   key,

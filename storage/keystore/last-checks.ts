@@ -3,8 +3,8 @@ import type { LastCheck, LastChecks } from '../../schemas/credentials.js'
 import type { Notes } from '../../schemas/state.js'
 
 /**
- * Stores the last check of each user's credentials as a note. It names no PCE, so it is not secret, and older versions
- * of the program ignore it.
+ * Stores the last check of each user's credentials as a note. The note names no PCE, so it is not secret, and older
+ * versions of the program ignore it.
  */
 export function lastChecks(notes: Notes): LastChecks {
   return {
@@ -19,5 +19,5 @@ export function lastChecks(notes: Notes): LastChecks {
   }
 }
 
-/** Name of the note; it differs for every owner. */
+/** Returns the name of the note, which is different for every owner. */
 export const nameOfLastCheck = ({ iss, sub }: Owner) => `last_check ${JSON.stringify([iss, sub])}`

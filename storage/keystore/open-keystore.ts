@@ -15,7 +15,7 @@ import { lastChecks } from './last-checks.js'
 const OUTDATED =
   'MCP_KEK of the keystore has changed since this server started: restart the server with the new settings'
 
-/** The keystore, extended by the operation that only the operator's command uses. */
+/** The keystore, extended by the operation for the operator's command. */
 export interface RewrappableKeystore extends Keystore {
   /**
    * Rewraps with the current key-encryption key (MCP_KEK) every data key that the previous one has wrapped. It may be
@@ -27,7 +27,7 @@ export interface RewrappableKeystore extends Keystore {
 export interface KeystoreOptions {
   records: CredentialRecords
   notes: Notes
-  /** 32 bytes. */
+  /** The key-encryption key, 32 bytes. */
   kek: Buffer
   /** The previous key. It still opens records but wraps none. */
   previousKek?: Buffer

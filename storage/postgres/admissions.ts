@@ -17,7 +17,7 @@ interface Verdict extends RecordRow {
   retry_after: number
 }
 
-/** Limits that apply to all replicas together, with the maintenance that each replica has to do regularly. */
+/** The limits that apply to all replicas together, with the maintenance that each replica has to do regularly. */
 export interface SharedAdmissions extends Admissions {
   /**
    * Records this replica's heartbeat, and removes leftovers of this replica and of replicas that have died. Rejects
@@ -29,14 +29,15 @@ export interface SharedAdmissions extends Admissions {
 }
 
 /**
- * Limits per caller across all replicas (D139): requests per minute by the database's clock, and simultaneous requests.
- * Each running request occupies a place, which is a row that is valid as long as its replica sends heartbeats.
+ * Creates the limits per caller across all replicas (D139): requests per minute by the database's clock, and
+ * simultaneous requests. Each running request occupies a place, which is a row that is valid as long as its replica
+ * sends heartbeats.
  */
 export function createAdmissions({ query }: Database): SharedAdmissions {
   const replica = randomUUID()
   /**
-   * Places of running requests, recorded before they are requested from the database. Any other place of this replica
-   * in the database is a leftover.
+   * The places of running requests. Each is recorded here before it is requested from the database. Any other place of
+   * this replica in the database is a leftover.
    */
   const held = new Set<string>()
 
@@ -44,12 +45,12 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     const id = randomUUID()
     held.add(id)
     query('INSERT INTO svc_mcp.places (id, caller, replica) VALUES ($1, $2, $3)', [id, caller, replica]).catch(() => {
-      // Counting one place too few is better than stopping the work.
+      // If a place cannot be stored, counting one place too few is better than stopping the work.
     })
     return id
   }
 
-  /** Places that are being given back, by caller; they must not count against the same caller's next request. */
+  /** The places that are being given back, by caller. They must not count against the same caller's next request. */
   const leaving = new Map<string, Set<string>>()
 
   const giveBack = (caller: Buffer, id: string): void => {
@@ -59,7 +60,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
     leaving.set(key, others.add(id))
     query('DELETE FROM svc_mcp.places WHERE id = $1', [id])
       .catch(() => {
-        // The row remains as a leftover, which `tend` removes.
+        // If deleting fails, the row remains as a leftover, which `tend` removes.
       })
       .finally(() => {
         others.delete(id)
@@ -68,8 +69,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
   }
 
   /**
-   * For each limit that has been reached, until when, by this replica's monotonic clock. Refusals in the meantime need
-   * no database query.
+   * The time until which each exhausted limit stays exhausted, by this replica's monotonic clock. Refusals in the
+   * meantime need no database query.
    */
   const reached = new LRUCache<string, number>({ max: MOST_REACHED })
 
@@ -117,7 +118,7 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
         const record = found.version === null ? null : recordOf(found)
         return { record, holdPlace: atATime > 0 ? holdPlace : () => {} }
       } catch (error) {
-        // If the answer was lost, the place may be taken nevertheless; removing it from `held` makes it a leftover.
+        // If the answer was lost, the place may still be in the database. Removing it from `held` makes it a leftover.
         held.delete(id)
         throw error
       }
@@ -167,8 +168,8 @@ export function createAdmissions({ query }: Database): SharedAdmissions {
 }
 
 /**
- * A key of fixed length, different for each limit and owner. It reveals nothing about the owner to anyone who reads the
- * database.
+ * Returns a key of fixed length, different for each limit and owner. It reveals nothing about the owner to anyone who
+ * reads the database.
  */
 const keyOf = (limit: string, { iss, sub }: Owner): Buffer =>
   createHash('sha256')

@@ -13,7 +13,10 @@ import {
 import { checkText } from '../check-text.js'
 import type { Database, Query } from './connect.js'
 
-/** The approvals in the database (see schemas/state.ts). `now` returns milliseconds since the epoch. */
+/**
+ * Creates the access to the approvals in the database (see schemas/state.ts). `now` returns milliseconds since the
+ * epoch.
+ */
 export function approvals({ query }: Database, now: () => number): Approvals {
   const first = async (...statement: Parameters<Query>): Promise<ApprovalRow | null> => {
     const { rows } = await query<Row>(...statement)

@@ -18,39 +18,39 @@ export type Query = <Row extends object>(
 /** The pool of connections of one process. */
 export interface Database {
   /**
-   * Runs a single statement, which takes effect completely or not at all. If no answer comes in time, it is not known
-   * which.
+   * Runs a single statement, which takes effect completely or not at all. If no answer comes in time, it is unknown
+   * whether it took effect.
    */
   query: Query
   /**
-   * Runs `work` on one connection in a transaction, which is rolled back if `work` rejects; its error is passed on.
-   * `answerMs` limits the time of each statement.
+   * Runs `work` on one connection in a transaction, which is rolled back if `work` rejects; the error of `work` is
+   * passed on. `answerMs` limits the time of each statement.
    */
   inTransaction: <T>(work: (query: Query) => Promise<T>, answerMs?: number) => Promise<T>
-  /** Why the database cannot be queried at the moment; null while it responds. */
+  /** Returns why the database cannot be queried at the moment, or null while it responds. */
   findProblem: () => Error | null
   figures: () => StatePoolFigures
   close: () => Promise<void>
 }
 
 export interface ConnectOptions {
-  /** Takes a line for the operator when the database stops responding, and when it is back. */
+  /** Receives a line for the operator when the database stops responding, and when it responds again. */
   warn: (line: string) => void
 }
 
-/** Time limit of a statement in milliseconds, and separately of the wait for a free or new connection before it. */
+/** The time limit of a statement in milliseconds, and that of the wait for a free or new connection before it. */
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
-/** Interval at which an unresponsive database is probed. */
+/** The interval in milliseconds at which an unresponsive database is probed. */
 const PROBE_MS = 1000
-/** Idle time after which a connection is closed. */
+/** The idle time in milliseconds after which a connection is closed. */
 const IDLE_MS = 60_000
-/** Interval between attempts to reach the database while the program starts. */
+/** The interval in milliseconds between attempts to reach the database while the program starts. */
 const RETRY_MS = 500
 
 /**
- * Error codes of a server that is reachable but serves nobody: it is starting or stopping, has no free connections, or
- * is a standby.
+ * Matches the error codes of a server that is reachable but serves nobody: it is starting or stopping, has no free
+ * connections, or is a standby.
  */
 const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
 
@@ -62,7 +62,7 @@ const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
  * checks every second whether it is back.
  */
 export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectOptions): Promise<Database> {
-  // Imported only here, so that servers with their state in a file do not load the driver.
+  // The driver is imported only here, so that servers with their state in a file do not load it.
   const { Pool } = (await import('pg')).default
   const pool = new Pool({
     ...config.connection,
@@ -78,7 +78,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   let probe: NodeJS.Timeout | undefined
   let closing: Promise<void> | undefined
 
-  // An idle connection that breaks is already removed from the pool; what matters is whether a new one can be opened.
+  // An idle connection that breaks is already removed from the pool. It only matters whether a new one can be opened.
   pool.on('error', noteFailure)
 
   function noteFailure(error: Error): void {
@@ -113,7 +113,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   const queryOn =
     (on: Pick<pg.Pool | pg.ClientBase, 'query'>, answerMs = ANSWER_MS): Query =>
     async <Row extends object>(text: string, values: readonly Value[] = []) => {
-      // The statement is not named, so that a connection pooler in front of the database may run each statement on
+      // The statement has no name, so that a connection pooler in front of the database may run each statement on
       // another connection.
       const statement = { text, values: [...values], query_timeout: answerMs }
       const { rows, rowCount } = await on.query<Row & pg.QueryResultRow>(statement)
@@ -162,7 +162,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
   }
 }
 
-/** Reads the certificate files. Throws StartupError. */
+/** Reads the certificate files. Throws StartupError if one cannot be read. */
 function readCertificates({ rootCertFile, certFile, keyFile }: NonNullable<DatabaseConfig['tls']>) {
   const read = (parameter: string, path: string) => {
     try {
@@ -210,12 +210,12 @@ async function waitUntilThere(ask: () => Promise<void>, config: DatabaseConfig):
 }
 
 /**
- * Whether an error of the pool means that no connection became free in time. That shows high load and says nothing
- * about the database; if the database is unreachable, the statements on the open connections will show it.
+ * Whether an error of the pool means that no connection became free in time. This shows high load and says nothing
+ * about the database. If the database is unreachable, the statements on the open connections will show it.
  */
 export const isCrowded = (error: Error): boolean => error.message === 'timeout exceeded when trying to connect'
 
-/** Whether the error means that the database cannot be queried at all, as opposed to a refusal. */
+/** Whether the error means that the database cannot be queried at all, rather than that it refused a statement. */
 function isOutage(error: Error): boolean {
   const { code } = error as { code?: string }
   if (isCrowded(error)) return false

@@ -15,8 +15,9 @@ export interface KeystoreContent {
 const LONGEST_MS = 60_000
 
 /**
- * Imports a whole keystore into a database without one, in a single transaction. A database that already has this very
- * keystore is left unchanged: an earlier import was committed, but its confirmation was lost or a later step failed.
+ * Imports a whole keystore into a database without one, in a single transaction. A database that already has exactly
+ * this keystore is left unchanged, because an earlier import was committed, but its confirmation was lost or a later
+ * step failed.
  *
  * @param where describes the database in messages.
  * @throws {StartupError} (rejects) if the database has another keystore.

@@ -2,10 +2,10 @@ import { StartupError } from '../../schemas/config.js'
 import type { Database, Query } from './connect.js'
 import { MIGRATIONS, PROGRAM_SCHEMA } from './migrations.js'
 
-/** Id of the lock that programs take while they migrate: the bytes of 'svc-mcp'. */
+/** The id of the lock that programs hold while they migrate: the bytes of 'svc-mcp'. */
 const LOCK = String(0x7376632d6d6370n)
 
-/** Time limit for a step on large tables, and for waiting while another program applies it. */
+/** The time limit in milliseconds for a step on large tables, and for waiting while another program applies it. */
 const LONGEST_STEP_MS = 10 * 60_000
 
 /** The schema version of a database: its last step, and the oldest program that may use it. */

@@ -1,6 +1,6 @@
 /** One step of the schema. Steps are applied once and in order, and never changed after their release. */
 export interface Migration {
-  /** Consecutive number of the step. */
+  /** The consecutive number of the step. */
   number: number
   /**
    * The oldest program that can work with a database after this step, given as the number of the last step that the
@@ -11,9 +11,10 @@ export interface Migration {
 }
 
 /**
- * The schema, which only moves forward. A step may add things that older programs do not use. A step that changes what
- * they use must raise `oldestProgram`, and may come only one release after programs stop needing it. A function that
- * released programs call keeps its name and meaning; a new version of it gets a new number in its name.
+ * The schema, which only moves forward. A step may add things that older programs do not use. A step that changes
+ * something they use must raise `oldestProgram`, and must come at least one release after programs have stopped needing
+ * it. A function that released programs call keeps its name and meaning; a new version of it gets a new number in its
+ * name.
  *
  * Caller ids are TEXT and compared byte by byte, so that an operator can see who is registered; secrets are only in
  * `wrapped_key` and `sealed`. Counters are UNLOGGED: they need no write-ahead log, and are empty after a failover.

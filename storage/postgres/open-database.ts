@@ -12,14 +12,14 @@ import { challenges, credentialRecords, forgetOld, notes, usedTokens } from './t
 export interface OpenDatabaseOptions {
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Takes a line for the operator. */
+  /** Receives a line for the operator. */
   warn?: (line: string) => void
 }
 
-/** Interval of a replica's heartbeat; well below its lease. */
+/** The interval of a replica's heartbeat in milliseconds, well below its lease. */
 const TEND_MS = 15_000
 
-/** Proves that the database can be written, without changing anyone's data. */
+/** The statement that proves that the database can be written, without changing anyone's data. */
 const WRITE_MARK = `INSERT INTO svc_mcp.notes (name, value) VALUES ('checked', $1) ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 /**
@@ -86,7 +86,7 @@ export async function openDatabase(
       async close() {
         clearInterval(timer)
         await admissions?.leave().catch(() => {
-          // The replica's lease expires by itself.
+          // If the replica cannot give up its places, its lease expires by itself.
         })
         await database.close()
       },

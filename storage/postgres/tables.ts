@@ -12,7 +12,7 @@ export interface RecordRow {
 
 const COLUMNS = 'version, kek_id, wrapped_key, sealed'
 
-/** The keystore's records in the database (see schemas/state.ts). */
+/** Creates the access to the keystore's records in the database (see schemas/state.ts). */
 export function credentialRecords({ query, inTransaction }: Database): CredentialRecords {
   return {
     async get(owner) {
@@ -58,7 +58,7 @@ export function credentialRecords({ query, inTransaction }: Database): Credentia
   }
 }
 
-/** Stores a record, replacing the one that its owner has. */
+/** Stores a record, which replaces an earlier record of its owner. */
 export const putRecord = (run: Query, owner: Owner, { version, kekId, wrappedKey, sealed }: SealedCredentials) =>
   run(
     `INSERT INTO svc_mcp.credentials (iss, sub, ${COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6)
@@ -86,8 +86,9 @@ export const recordOf = ({
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * The used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes ids that expired long ago. A
- * token that expires no later than the newest deleted id counts as used, whatever the clock says by then.
+ * Creates the access to the used confirm tokens in the database (see schemas/state.ts; D42). `forgetOld` deletes ids
+ * that expired long ago. A token that expires no later than the newest deleted id counts as used, whatever the clock
+ * says at that time.
  */
 export function usedTokens({ query }: Database): UsedTokens {
   return {
@@ -109,7 +110,7 @@ export function usedTokens({ query }: Database): UsedTokens {
 
 /** How long a used id is kept after its token has expired, by the database's clock. */
 const KEPT = `interval '24 hours'`
-/** Maximum number of rows that one statement deletes; a small number, so that no statement is slow. */
+/** Maximum number of rows that one statement deletes. It is small, so that no statement is slow. */
 const CLEARED = 1000
 /** Maximum number of open questions in the database. */
 const MOST_CHALLENGES = 10_000
@@ -132,10 +133,13 @@ export async function forgetOld({ query }: Database): Promise<void> {
   )
 }
 
-/** Maximum number of open questions of one owner; more than anyone can read before they expire. */
+/** Maximum number of open questions of one owner; nobody can read as many before they expire. */
 const MOST_CHALLENGES_PER_OWNER = 100
 
-/** The confirmation questions in the database (see schemas/state.ts). `now` returns milliseconds since the epoch. */
+/**
+ * Creates the access to the confirmation questions in the database (see schemas/state.ts). `now` returns milliseconds
+ * since the epoch.
+ */
 export function challenges({ query }: Database, now: () => number): Challenges {
   return {
     async put({ owner, call }, boundTo, expiresAt) {
@@ -166,13 +170,13 @@ interface NoteRow {
   value: string
 }
 
-/** Small facts about the state, in the database (see schemas/state.ts). */
+/** Creates the access to small facts about the state, in the database (see schemas/state.ts). */
 export function notes({ query, inTransaction }: Database): Notes {
   const read = async (run: Query, name: string) => {
     const { rows } = await run<NoteRow>('SELECT name, value FROM svc_mcp.notes WHERE name = $1', [checkText(name)])
     return rows[0]?.value ?? null
   }
-  /** Changes a note after every uncommitted registration that has read it has been committed. */
+  /** Changes a note, but only after every uncommitted registration that has read the note has been committed. */
   const changing = <T>(name: string, change: (run: Query) => Promise<T>): Promise<T> =>
     inTransaction(async (run) => {
       await run('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [checkText(name)])

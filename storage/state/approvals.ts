@@ -14,8 +14,8 @@ import { checkText } from '../check-text.js'
 import type { Queries, Sql } from './run-queries.js'
 
 /**
- * Adds the table to files that lack it. The table was added later, and older programs neither see nor need it, so the
- * schema number stays the same: they can still use the file if an upgrade is taken back (D144).
+ * The SQL that adds the table of approvals to files that lack it. Older programs neither see nor need the table, so the
+ * schema number stays the same, and they can still use the file if an upgrade is reversed (D144).
  */
 export const ADD_APPROVALS = `
   CREATE TABLE IF NOT EXISTS approvals (
@@ -26,7 +26,9 @@ export const ADD_APPROVALS = `
   CREATE INDEX IF NOT EXISTS approvals_by_expiry ON approvals (expires_at);
 `
 
-/** The approvals in the file (see schemas/state.ts). `now` returns milliseconds since the epoch. */
+/**
+ * Creates the access to the approvals in the file (see schemas/state.ts). `now` returns milliseconds since the epoch.
+ */
 export function approvals({ read, write }: Queries, now: () => number): Approvals {
   const current = (sql: Sql, owner: string, call: string) =>
     sql.one<Row>(`SELECT ${COLUMNS} FROM approvals WHERE owner = ? AND call = ? AND is_current = 1`, owner, call)

@@ -6,21 +6,21 @@ import { inWords, StartupError } from '../../schemas/config.js'
 import { openState, type StateOptions } from './open-state.js'
 import { makeEmpty, syncDirectory } from './place-file.js'
 
-/** Milliseconds to wait while another process is writing. */
+/** The time in milliseconds to wait while another process is writing. */
 const LOCK_WAIT_MS = 15_000
 
 /**
- * Removes the id that confirm tokens are bound to, which must not be restored: tokens that were used after the backup
- * would become valid again (D42). The next start gives the file a new id.
+ * The SQL that removes the id that confirm tokens are bound to, which must not be restored: tokens that were used after
+ * the backup would become valid again (D42). The next start gives the file a new id.
  */
 const FORGET = `DELETE FROM notes WHERE name = 'confirm_tokens'`
 
 /**
- * Copies the state file to `target` as it is at one moment, while servers keep reading and writing it. The copy is
- * complete, checked, on disk, and readable by its owner only; on failure there is no copy. It is itself a state file:
- * to restore it, put it in place.
+ * Copies the state file to `target` as it is at a single moment, while servers keep reading and writing it. The copy is
+ * complete, checked, on disk, and readable by its owner only; on failure there is no copy. The copy is itself a state
+ * file: to restore it, put it in the place of the original.
  *
- * @returns its size in bytes.
+ * @returns the size of the copy in bytes.
  * @throws {StartupError} if the file is missing or cannot be used, or if the target exists or cannot be written.
  */
 export function backUpState(path: string, target: string, options: Pick<StateOptions, 'variable' | 'warn'>): number {
@@ -31,7 +31,7 @@ export function backUpState(path: string, target: string, options: Pick<StateOpt
       remedy: 'A backup never replaces a file. Use a new name.',
     })
   const now = () => Date.now()
-  // Makes the same checks as a server start: that the file belongs to this server, and that it is undamaged.
+  // Opening the file makes the same checks as a server start: that it belongs to this server, and that it is undamaged.
   openState(path, { ...options, now }).close()
   const draft = `${copy}.new-${process.pid}-${randomBytes(6).toString('hex')}`
   try {
@@ -61,7 +61,7 @@ function copyInto(draft: string, path: string): void {
   }
   const made = new Database(draft)
   try {
-    // VACUUM does not copy the WAL mode.
+    // VACUUM does not copy the WAL mode, so it is set again.
     made.exec('PRAGMA journal_mode = WAL')
     made.exec(FORGET)
     made.exec('PRAGMA wal_checkpoint(TRUNCATE)')

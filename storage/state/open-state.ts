@@ -34,9 +34,9 @@ export interface StateOptions {
   now: () => number
   /** The variable that names the path, for messages. */
   variable: string
-  /** Takes a line for the operator about something that was repaired or is unsafe. */
+  /** Receives a line for the operator about something that was repaired or is unsafe. */
   warn?: (line: string) => void
-  /** What a missing file means for the operator. When a new file is created, the warning uses these words. */
+  /** What a missing file means for the operator, in the words of the warning that a new file has been created. */
   ifNew?: string
 }
 
@@ -44,21 +44,21 @@ export interface StateOptions {
 export type FileState = Omit<State, 'close'> & {
   close: () => void
   /**
-   * Moves the keystore elsewhere, which `work` does. No process can write to the file in the meantime (they wait, and
+   * Runs `work`, which moves the keystore elsewhere. No process can write to the file in the meantime (they wait, and
    * give up after five seconds), and once this has resolved, no process ever changes a record in it again. If it
    * rejects, everything is as before.
    */
   moveAway: (to: string, work: () => Promise<void>) => Promise<void>
 }
 
-/** Used only while the process starts, when blocking the event loop is acceptable. */
+/** The time in milliseconds to wait for a locked file at start, when blocking the event loop is acceptable. */
 const LOCK_WAIT_AT_START_MS = 15_000
 
 /**
  * Opens the server's single SQLite file, or creates it if there is none (D24). An existing file is never replaced: if
  * it is damaged, belongs to another program or comes from a newer version, the start fails.
  *
- * @throws {StartupError} with the variable, the path and what is wrong; never with content of the file.
+ * @throws {StartupError} that names the variable, the path and the problem, but never content of the file.
  */
 export function openState(path: string, { now, variable, warn = () => {}, ifNew }: StateOptions): FileState {
   const place: Place = { path: resolve(path), variable, warn }
@@ -142,10 +142,11 @@ function pragma(db: Database.Database, name: string): unknown {
   return (db.pragma(name) as Record<string, unknown>[])[0]?.[name]
 }
 
-/** Time to wait if another process is writing when the write mark is set. */
+/** The time in milliseconds to wait if another process is writing when the write mark is set. */
 const LOCK_WAIT_MS = 1000
 
 /**
- * Proves that the file can be written in the same way as by claims and credentials, without changing any of their data.
+ * The statement that proves that the file can be written as claims and credentials are, without changing any of their
+ * data.
  */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`

@@ -20,27 +20,27 @@ import Database from 'libsql'
 import { type Fault, inWords, StartupError } from '../../schemas/config.js'
 import { CREATE_FILE } from './tables.js'
 
-/** Suffixes of the files that SQLite keeps beside the main file. */
+/** The suffixes of the files that SQLite keeps beside the main file. */
 const COMPANIONS = ['-wal', '-shm', '-journal']
 const PAGE_BYTES = 4096
 
-/** The location of a file, and how the operator knows it. */
+/** The path of a file, and the name under which the operator knows it. */
 export interface Place {
   path: string
   /** The variable that names the path; every message begins with it. */
   variable: string
-  /** Takes a line for the operator about something that was repaired or is unsafe. */
+  /** Receives a line for the operator about something that was repaired or is unsafe. */
   warn: (line: string) => void
 }
 
-/** The beginning of every message about the file. */
+/** Returns the beginning of every message about the file. */
 export const nameOfPlace = ({ variable, path }: Pick<Place, 'variable' | 'path'>): string => `${variable} '${path}'`
 
 /**
- * Returns the paths of the file and its companions, or nothing if the file does not exist. Before SQLite touches it,
- * refuses anything that must not be opened: all but regular files of this user, an empty file, a file without access.
- * The file itself is not opened, because closing it here would release the locks that another connection of this
- * process holds on it (POSIX).
+ * Returns the paths of the file and its companions, or nothing if the file does not exist. Refuses anything that SQLite
+ * must not open: an empty file, a file without access, and everything that is not a regular file of this user. The file
+ * itself is not opened, because closing it here would release the locks that another connection of this process holds
+ * on it (POSIX).
  *
  * @throws {StartupError}
  */
@@ -48,8 +48,8 @@ export const checkPlace = (place: Place): string[] => inspectPlace(place).map(({
 
 /**
  * Removes permission bits for other users, with a warning, since container platforms add group permissions to every
- * file of a volume at every mount (D41). Call this only once it is known that the file belongs to this program. Files
- * that SQLite has created since then cause no warning.
+ * file of a volume at every mount (D41). It may be called only when it is known that the file belongs to this program.
+ * Files that SQLite has created since then cause no warning.
  *
  * @param found the result of `checkPlace`.
  * @throws {StartupError}
@@ -65,8 +65,8 @@ export function closeToOthers(place: Place, found: readonly string[]): void {
 }
 
 /**
- * Finds what would prevent the file from being opened or created, as far as that shows without changing anything, so
- * that it can be reported together with other faults. Undefined if there is no problem.
+ * Finds what would prevent the file from being opened or created, as far as this can be seen without changing anything,
+ * so that it can be reported together with other faults. Returns undefined if there is no problem.
  */
 export function findPlaceFault(path: string, variable: string): Fault | undefined {
   const place = { path: resolve(path), variable, warn: () => {} }
@@ -84,7 +84,9 @@ interface Found {
   stats: Stats
 }
 
-/** The file and its companions, as far as they exist. Throws StartupError for anything that must not be opened. */
+/**
+ * Finds the file and its companions, as far as they exist. Throws StartupError for anything that must not be opened.
+ */
 function inspectPlace(place: Place): Found[] {
   const file = lookAt(place, place.path)
   const companions = COMPANIONS.flatMap((end) => lookAt(place, place.path + end) ?? [])
@@ -120,7 +122,7 @@ function checkRoom(place: Place): void {
   }
 }
 
-/** The folder itself, or the nearest existing folder above it. */
+/** Returns the folder itself, or the nearest existing folder above it. */
 const nearestFolder = (folder: string): string =>
   statSync(folder, { throwIfNoEntry: false }) === undefined ? nearestFolder(dirname(folder)) : folder
 
@@ -136,8 +138,8 @@ const RESTORE = 'Restore it from a backup, or move it away to start fresh.'
 export const DAMAGED = ['is damaged', RESTORE] as const
 
 /**
- * Whether the file ends within a page and has no log that would complete it. SQLite itself would read the missing bytes
- * as zeros.
+ * Whether the file ends within a page and has no write-ahead log that would complete it. SQLite itself would read the
+ * missing bytes as zeros.
  */
 export function isCutOff({ path }: Place): boolean {
   const logBytes = statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0
@@ -149,10 +151,12 @@ export function refuse(place: Place, what: string, remedy: string): never {
   throw new StartupError({ problem: `${nameOfPlace(place)} ${what}`, remedy })
 }
 
-/** The code of a system or SQLite error; never its text. */
+/** Returns the code of a system or SQLite error, but never its text. */
 export const codeOf = (error: unknown): string => (error as { code?: string }).code ?? 'failed'
 
-/** Looks up a file by name; null if it does not exist. Throws StartupError for anything that must not be used. */
+/**
+ * Looks up a file by name. Returns null if it does not exist. Throws StartupError for anything that must not be used.
+ */
 function lookAt(place: Place, path: string): Found | null {
   const isCompanion = path !== place.path
   const no = (what: string, remedy: string) =>
@@ -191,7 +195,7 @@ function lookAt(place: Place, path: string): Found | null {
   return { path, stats }
 }
 
-/** The default name of the file. */
+/** Returns the default name of the file. */
 const suggested = ({ variable }: Place) => (variable === 'MCP_KEYSTORE_PATH' ? 'keystore.db' : 'state.db')
 
 function closePath(place: Place, path: string): void {
@@ -208,7 +212,7 @@ function closePath(place: Place, path: string): void {
 }
 
 /**
- * Warns of a folder in which anyone could replace the file. The sticky bit, which /tmp has, prevents that, so such
+ * Warns of a folder in which anyone could replace the file. The sticky bit, which /tmp has, prevents this, so that such
  * folders cause no warning.
  */
 export function warnOfDirectory(place: Place): void {
@@ -220,9 +224,9 @@ export function warnOfDirectory(place: Place): void {
 
 /**
  * Creates a new, empty file, and its directories with mode 0700. The file is completed under another name, with mode
- * 0600 from the start regardless of the umask, and then linked to its own name. So a process that is killed here leaves
- * either no file or a complete one, and of several processes that start together, one creates the file that all of them
- * use.
+ * 0600 from the start regardless of the umask, and then linked to its own name. Thus a process that is killed here
+ * leaves either no file or a complete one, and of several processes that start together, one creates the file that all
+ * of them use.
  *
  * @returns the first directory that had to be created, null if none had to be; undefined if another process was faster.
  * @throws {StartupError}
@@ -257,7 +261,7 @@ export function createFile(place: Place): string | null | undefined {
 const DRAFT = '.new-'
 const ABANDONED_MS = 60_000
 
-/** Removes drafts that killed processes have left, recognised by being too old to be still in use. */
+/** Removes drafts that killed processes have left. They are recognised by their age: no draft is in use for so long. */
 export function removeDrafts(place: Place): void {
   const directory = dirname(place.path)
   for (const name of readdirSync(directory)) {

@@ -16,33 +16,32 @@ export interface Sql {
 
 /** One connection to the file, shared by all requests of the process. */
 export interface Queries {
-  /** Rejects with Error. */
+  /** Runs `work`, which reads from the file. Rejects with Error. */
   read: <T>(work: (sql: Sql) => T) => Promise<T>
   /**
-   * Writes everything that `work` writes, or nothing; resolves once it is on disk. If it rejects with an Error, nothing
-   * was written as far as can be known. While the file is locked, it retries for `lockWaitMs` without blocking the
-   * event loop.
+   * Runs `work` in a transaction, which takes effect completely or not at all, and resolves once it is on disk. If it
+   * rejects with an Error, nothing was written as far as can be known. While the file is locked, it retries for
+   * `lockWaitMs` without blocking the event loop.
    */
   write: <T>(work: (sql: Sql) => T, lockWaitMs?: number) => Promise<T>
   /**
-   * Keeps all processes from writing while `work` runs, and then writes what `write` does before any of them can. If
-   * `work` rejects, nothing is written. Reads continue; `write` of this connection rejects in the meantime.
+   * Keeps all processes from writing while `work` runs, and then runs `write` before any of them can write. If `work`
+   * rejects, nothing is written. In the meantime, reads continue, but the method `write` rejects.
    */
   holdStill: (work: () => Promise<void>, write: (sql: Sql) => void) => Promise<void>
   close: () => void
 }
 
-/** How long a call waits for a file that another process has locked before it is refused. */
+/** The time in milliseconds that a call waits for a file that another process has locked before it is refused. */
 const LOCK_WAIT_MS = 5000
 
 /**
  * Runs every write as BEGIN IMMEDIATE, its statements and COMMIT in one turn of the event loop. BEGIN goes through
- * `exec`, which leaves nothing behind if the file is busy. In libsql 0.5, a prepared statement that ended in
+ * `exec`, which leaves nothing behind if the file is busy. In libsql 0.5, a prepared statement that failed with
  * SQLITE_BUSY would stay open until it is run again, and later writes on the connection would seem to succeed without
  * ever being committed (tursodatabase/libsql-js#238).
  *
- * @param path of the file, checked to notice when another file takes its place, because writes to the old one would be
- *   lost.
+ * @param path the path of the file. It is checked whether another file has taken its place, because writes to the old one would be lost.
  */
 export function runQueries(db: Database.Database, path: string): Queries {
   const sql = prepareOnce(db)
@@ -106,11 +105,11 @@ export function runQueries(db: Database.Database, path: string): Queries {
       if (isClosed) return
       isClosed = true
       try {
-        // libsql releases the file only when its statements are garbage-collected; the checkpoint makes the file
-        // complete by itself before that.
+        // libsql releases the file only when its statements are garbage-collected; the checkpoint makes the main file
+        // complete before that.
         db.exec('PRAGMA wal_checkpoint(TRUNCATE)')
       } catch {
-        // The log stays beside the file and is read at the next start.
+        // If the checkpoint fails, the log stays beside the file and is read at the next start.
       }
       db.close()
     },
@@ -170,7 +169,7 @@ async function untilFree<T>(attempt: () => T, milliseconds: number, path: string
   }
 }
 
-/** Milliseconds until the next attempt, random so that several processes do not collide again and again. */
+/** Returns the milliseconds until the next attempt, random so that several processes do not collide again and again. */
 const spread = () => Math.random() * 5
 
 function isBusy(error: unknown): boolean {

@@ -10,18 +10,19 @@ import type {
 import { checkText } from '../check-text.js'
 import type { Queries, Sql, Value } from './run-queries.js'
 
-/** 'SVMC', stored in bytes 68 to 71 of the file, identifies it as a file of this program. */
+/** The text 'SVMC', stored in bytes 68 to 71 of the file, which identifies it as a file of this program. */
 export const APPLICATION_ID = 0x53564d43
 
 /**
- * Raised with every change of the tables that older programs could not work with. A file with a higher number is left
- * unchanged.
+ * The version of the tables. It is raised with every change that older programs could not work with. A file with a
+ * higher number is left unchanged.
  */
 export const SCHEMA_VERSION = 1
 
 /**
- * Creates a whole new file in one transaction. WAL mode is stored in the file. Caller ids are TEXT and compared byte by
- * byte, so that an operator can see who is registered; secrets are only in `wrapped_key` and `sealed`.
+ * The statements that create a whole new file in one transaction. WAL mode is stored in the file. Caller ids are TEXT
+ * and compared byte by byte, so that an operator can see who is registered; secrets are only in `wrapped_key` and
+ * `sealed`.
  */
 export const CREATE_FILE = `
   PRAGMA journal_mode = WAL;
@@ -42,7 +43,7 @@ export const CREATE_FILE = `
 `
 
 /**
- * Settings for every connection. Waiting for a busy file is done outside SQLite (`run-queries.ts`), because SQLite's
+ * The settings of every connection. Waiting for a busy file is done outside SQLite (`run-queries.ts`), because SQLite's
  * own wait would block the event loop. Overwritten and deleted rows are zeroed, code in a foreign schema is not
  * trusted, and the write-ahead log shrinks again after a burst.
  */
@@ -60,7 +61,10 @@ interface Row {
   sub: string
   version: string
   kek_id: string
-  /** libsql returns bytes as Buffer for a single row and as ArrayBuffer for several. */
+  /**
+   * The wrapped key and the sealed credentials. libsql returns bytes as Buffer for a single row and as ArrayBuffer for
+   * several.
+   */
   wrapped_key: ArrayBuffer | Buffer
   sealed: ArrayBuffer | Buffer
 }
@@ -69,15 +73,17 @@ const COLUMNS = 'iss, sub, version, kek_id, wrapped_key, sealed'
 const FIRST = `SELECT ${COLUMNS} FROM credentials ORDER BY iss, sub LIMIT ?`
 const NEXT = `SELECT ${COLUMNS} FROM credentials WHERE (iss, sub) > (?, ?) ORDER BY iss, sub LIMIT ?`
 
-/** Name of the note in a file whose keystore has been moved to a database; its value says where that is. */
+/**
+ * The name of the note in a file whose keystore has been moved to a database; its value says where the keystore is now.
+ */
 export const MOVED_NOTE = 'moved_to'
 
-/** Notes a move; must be called within a write. */
+/** Notes that the keystore has been moved; must be called within a write. */
 export const noteMove = (sql: Sql, to: string): void => setNote(sql, MOVED_NOTE, to)
 
 /**
- * The keystore's records in the file (see schemas/state.ts). Once the keystore has been moved, they can no longer be
- * changed.
+ * Creates the access to the keystore's records in the file (see schemas/state.ts). Once the keystore has been moved,
+ * they can no longer be changed.
  */
 export function credentialRecords({ read, write: writeAnyway }: Queries): CredentialRecords {
   const write = <T>(work: (sql: Sql) => T): Promise<T> =>
@@ -124,7 +130,7 @@ function put(sql: Sql, owner: Owner, record: SealedCredentials): void {
 
 const keyOf = ({ iss, sub }: Owner): [string, string] => [checkText(iss), checkText(sub)]
 
-/** libsql accepts bytes only as Buffer. */
+/** Returns bytes as a Buffer, which is the only form that libsql accepts. */
 const bytes = (value: Uint8Array): Buffer => Buffer.from(value.buffer, value.byteOffset, value.byteLength)
 
 function recordOf(row: Row): SealedCredentials {
@@ -142,9 +148,9 @@ const CLEARED = 100
 const FORGOTTEN = 'used_tokens_forgotten_until'
 
 /**
- * The used confirm tokens in the file (see schemas/state.ts; D42). Ids that expired long ago are deleted. The latest
- * expiry among the deleted ids is remembered, and a token that expires no later counts as used, whatever the clock says
- * by then.
+ * Creates the access to the used confirm tokens in the file (see schemas/state.ts; D42). Ids that expired long ago are
+ * deleted. The latest expiry among the deleted ids is remembered, and a token that expires no later counts as used,
+ * whatever the clock says at that time.
  *
  * @param now returns milliseconds since the epoch.
  */
@@ -177,12 +183,15 @@ function forget(sql: Sql, expiredBefore: number): void {
   sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', FORGOTTEN, String(until))
 }
 
-/** Maximum number of open questions of one owner; more than anyone can read before they expire. */
+/** Maximum number of open questions of one owner; nobody can read as many before they expire. */
 export const MOST_CHALLENGES_PER_OWNER = 100
 /** Maximum number of open questions in the file. */
 export const MOST_CHALLENGES = 10_000
 
-/** The confirmation questions in the file (see schemas/state.ts). `now` returns milliseconds since the epoch. */
+/**
+ * Creates the access to the confirmation questions in the file (see schemas/state.ts). `now` returns milliseconds since
+ * the epoch.
+ */
 export function challenges({ read, write }: Queries, now: () => number): Challenges {
   // The owner comes first, so that the primary key finds all challenges of an owner.
   const rowKey = ({ owner, call }: ChallengeKey) => checkText(`${owner}:${call}`)
@@ -208,7 +217,7 @@ export function challenges({ read, write }: Queries, now: () => number): Challen
   }
 }
 
-/** Small facts about the file, stored in the file (see schemas/state.ts). */
+/** Creates the access to small facts about the file, stored in the file (see schemas/state.ts). */
 export function notes({ read, write }: Queries): Notes {
   return {
     get: (name) => read((sql) => readNote(sql, name)),
@@ -226,6 +235,6 @@ export function notes({ read, write }: Queries): Notes {
 const setNote = (sql: Sql, name: string, value: string): void =>
   void sql.run('INSERT OR REPLACE INTO notes VALUES (?, ?)', checkText(name), checkText(value))
 
-/** Reads a note; null if there is none. */
+/** Reads a note. Returns null if there is none. */
 const readNote = (sql: Sql, name: string): string | null =>
   sql.one<{ value: string }>('SELECT value FROM notes WHERE name = ?', checkText(name))?.value ?? null
