@@ -26,7 +26,7 @@ export const TOOLSETS = {
 export type Toolset = keyof typeof TOOLSETS
 
 /**
- * Toolsets that were added to those that the project's owner asked for. They are not part of the toolset `default`
+ * Toolsets that were added to the ones that the project's owner requested. They are not part of the toolset `default`
  * (D122).
  */
 const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
@@ -38,7 +38,7 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
   'virtual-services',
 ])
 
-/** True if the tool is one of those that the project's owner asked for, which make up the toolset `default`. */
+/** Returns true if the tool is one of those that the project's owner requested, which make up the toolset `default`. */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
@@ -46,44 +46,46 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   name: string
   /** A short title for people; derived from the name if absent. */
   title?: string
-  /** One or two sentences for the model. That a tool changes PCE state is added automatically (see `describe`). */
+  /**
+   * One or two sentences for the model. A note that the tool changes PCE state is added automatically (see `describe`).
+   */
   summary: string
   /**
-   * `read`: sends no request that changes anything. `write`: creates or changes. `destroy`: destructive in the sense of
-   * MCP.
+   * `read` means that the tool sends no request that changes anything, `write` that it creates or changes, and
+   * `destroy` that it is destructive in the sense of MCP.
    */
   effect: ToolEffect
-  /** The toolset that the tool belongs to. */
+  /** The toolset to which the tool belongs. */
   toolset: Toolset
-  /** True if repeating the call leaves the same state. Reads always do. */
+  /** True if repeating the call results in the same state. This is always the case for tools that read. */
   idempotent?: boolean
   roles: readonly Role[]
   requiresPce: P
   requiresConfirm: boolean
   /**
-   * Set if the cost grows with the estate or its traffic, so that the call runs in a worker thread (D61). A function
-   * decides this by the arguments.
+   * Set if the cost grows with the number of objects in the PCE or with their traffic, so that the call runs in a
+   * worker thread (D61). If it is a function, it decides this from the arguments.
    */
   isHeavy?: true | ((args: Static<I>) => boolean)
   /**
-   * The maximum number of requests that a call sends to the PCE, and what it sends in addition (`one for each 1,000
-   * workloads`). Polling a running query does not count. Required for tools beyond the contract; docs and a test use
-   * it.
+   * The maximum number of requests that a call sends to the PCE. `and` describes additional requests (`one for each
+   * 1,000 workloads`). Polling a running query does not count. Required for tools beyond the contract; docs and a test
+   * use it.
    */
   pceRequests?: { readonly atMost: number; readonly and?: string }
   input: I
   output: O
-  /** Arguments that work with the simulator's estate; docs and contract tests use them. */
+  /** Arguments that work with the simulator's data; docs and contract tests use them. */
   example: Static<I>
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
-   * Describes to the person who confirms the call what it would do. Only reads, and throws what the handler may throw.
-   * If absent, the dry run is shown instead (D77).
+   * Describes to the person who confirms the call what it would do. It only reads, and throws what the handler may
+   * throw. If there is no such function, the dry run is shown instead (D77).
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
    * Returns the `boundTo` that the preview would have now. It runs at every redemption (D21) instead of the whole
-   * preview. Only reads, and throws what the handler may throw.
+   * preview. It only reads, and throws what the handler may throw.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
 }
@@ -101,7 +103,7 @@ export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview
   boundTo?(args: never, ctx: never): Promise<string>
 }
 
-/** Derives the handler's types from the schemas. Does nothing at run time. */
+/** Returns the tool unchanged. Its only purpose is that the handler's types are derived from the schemas. */
 export function defineTool<I extends TObject, O extends TSchema, P extends boolean>(
   spec: ToolSpec<I, O, P>,
 ): ToolSpec<I, O, P> {
@@ -116,7 +118,10 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
   return tool.title ?? tool.name.split('-').map(capitalised).join(' ')
 }
 
-/** Returns the description for clients: the summary and, for tools that change state, what to expect of the call. */
+/**
+ * Returns the description for clients: the summary and, for tools that change state, a note on what to expect from the
+ * call.
+ */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
   const confirm = tool.requiresConfirm ? ' May answer confirm_required first.' : ''

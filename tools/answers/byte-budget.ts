@@ -6,10 +6,11 @@ import { makeSafe } from '../../domain/text/escape-text.js'
 const MAX_RESPONSE_BYTES = 800_000
 
 /**
- * Minimum size of a complete row of any tool; the href alone takes most of it. Limits how many rows are worth fetching.
+ * Minimum size of a complete row of any tool in bytes; the href alone takes most of it. It limits how many rows are
+ * worth fetching.
  */
 const MIN_ROW_BYTES = 100
-/** Minimum size of a row with selected fields: the brackets, and for each field its name and value. */
+/** Minimum size of a row with selected fields in bytes: the brackets, and for each field its name and value. */
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
 
@@ -54,7 +55,7 @@ export function rowsByColumn(columns: readonly string[], objects: readonly Recor
 
 /** Maximum list lengths to try when an answer is too large, longest first. */
 const LADDER = [1_000, 300, 100, 30, 10, 3, 1, 0] as const
-/** Bytes reserved for what surrounds a single row: counts and a cursor. */
+/** Number of bytes reserved for everything around a single row: counts and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
 /**
@@ -69,7 +70,7 @@ export function fitAnswer<T extends object>(answer: T, limits: Limits): T {
   })
 }
 
-/** Shortens a row of a list so that an answer with only this row fits the budget. `omitted` says what was cut. */
+/** Shortens a row of a list so that an answer with only this row fits the budget. `omitted` describes what was cut. */
 export function fitRow<T extends object>(row: T, limits: Limits): T {
   return fit(row, answerBudget(limits) - ENVELOPE_BYTES, (cut, most) => ({
     ...cut,
@@ -105,7 +106,7 @@ export interface Section<T = unknown> {
   total: number
 }
 
-/** Output fields that tell which lists were cut. */
+/** Output fields that say which lists were cut. */
 export const Truncation = {
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Lists that were cut' })),
   truncation_note: Type.Optional(Type.String({ description: 'How to see more' })),
@@ -117,8 +118,8 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 /**
  * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
  * `standard`); `full` shows at most 2,000, or 5,000 if there is only one list (`isAlone`), and never more than it is
- * given. The caller puts totals into `envelope`, because they count all rows, shown or not. `hint` returns, for the
- * chosen limit, how to see the rest.
+ * given. The caller puts totals into `envelope`, because they count all rows, whether shown or not. `hint` returns a
+ * sentence, for the chosen limit, about how to see the rest.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -159,8 +160,9 @@ export function showSections<E extends object, S extends Record<string, Section>
 }
 
 /**
- * Numbers of rows per section to try, largest first (T12). Fewer than 5 are needed only with a small budget or very
- * long names. Totals without rows are still a valid answer, while exceeding the budget is not.
+ * Numbers of rows per section to try, largest first (T12). Fewer than 5 rows are needed only with a small budget or
+ * very long names. The last number is 0, because totals without rows are still a valid answer, while exceeding the
+ * budget is not.
  */
 const SECTION_LADDER = [2_000, 1_000, 500, 250, 100, 50, 25, 10, 5, 2, 1, 0] as const
 const STANDARD_LIMIT = 25
@@ -169,7 +171,7 @@ const STANDARD_LIMIT = 25
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>
   detail === 'full' ? SECTION_LADDER[0] : STANDARD_LIMIT
 
-/** Maximum number of rows of a section that is the only one and so has the whole budget. */
+/** Maximum number of rows of a section that is the only one and therefore has the whole budget. */
 const ALONE_LIMIT = 5_000
 export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail === 'full' ? ALONE_LIMIT : STANDARD_LIMIT)
 

@@ -13,16 +13,16 @@ const MOST_NAMED = 5
 export const LONGEST_NAME = 60
 
 /**
- * Sorts changes, worst first. A change whose effect is unknown ranks with those that may permit anything. The sort is
- * stable.
+ * Sorts changes, worst first. A change whose effect is unknown has the same rank as changes that may permit anything.
+ * The sort is stable.
  */
 export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(changes: readonly T[]): T[] {
   return [...changes].sort((a, b) => rankForReview(a) - rankForReview(b))
 }
 
 /**
- * Describes what changes do to permitted traffic and which of them to review. `since` names what they are compared
- * with: today's policy, or for example `in version 12`.
+ * Describes how changes affect the permitted traffic and which of them to review. `since` names the policy with which
+ * they are compared: `today`, or for example `in version 12`.
  */
 export function describeEffects(rows: readonly JudgedRow[], since = 'today'): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)
@@ -53,7 +53,9 @@ export function describeEffects(rows: readonly JudgedRow[], since = 'today'): st
 const describeRisk = ({ name, href, risks }: JudgedRow) =>
   `${name === undefined || name === '' ? href : quote(clipText(name, LONGEST_NAME))} (${risks?.join(', ')})`
 
-/** Explains the terms for effects and risks that these changes use. `since` is the same as for `describeEffects`. */
+/**
+ * Explains the terms for effects and risks that occur in these changes. `since` is the same as for `describeEffects`.
+ */
 export function explainWords(changes: readonly Explained[], since = 'today'): Record<string, string> {
   const words = new Set<string>()
   for (const change of changes) {
@@ -66,7 +68,10 @@ export function explainWords(changes: readonly Explained[], since = 'today'): Re
   return Object.fromEntries(used.map(([word, text]) => [word, speakOf(text, since)]))
 }
 
-/** Adapts a text that says `today`, as all our sentences about effects do, to a comparison with another policy. */
+/**
+ * Adapts a text to a comparison with a policy other than today's. All our sentences about effects contain the word
+ * `today`, which is replaced.
+ */
 export const speakOf = (text: string, since: string): string => text.replace(/\btoday\b/g, () => since)
 
 type Explained = Pick<PolicyChange, 'effect' | 'effect_by_rule_type' | 'risks'> & Pick<Partial<PolicyChange>, 'rules'>

@@ -36,7 +36,8 @@ export async function answerPage<T extends { href: string }, R>(
       ...(cursor !== undefined && { next_cursor: cursor }),
     }
   }
-  // The cursor contains an href, so its size is estimated from another row, with a few bytes to spare.
+  // The cursor contains an href whose length is not known yet, so the cursor's size is estimated from another row, with
+  // a few bytes to spare.
   const cursorSample = await encodeCursor(ctx, tool, filters, {
     offset: MAX_OFFSET,
     after: slice.items[0]?.href ?? null,
@@ -63,22 +64,22 @@ export interface Slice<T> {
   items: T[]
   /** Index of the first object among all matches. */
   start: number
-  /** Number of objects that match all filters, including our own. */
+  /** Number of objects that match all filters, including the filters of this server. */
   totalCount: number
   /** X-Total-Count of the query that was sent. */
   pceTotal: number
   /** True if more matches follow. */
   more: boolean
-  /** True if the PCE did not send everything that matches, so that no page can show the rest. */
+  /** True if the PCE did not send all matching objects, so that no page can show the rest. */
   isWithheld?: boolean
   /** Number of objects that the PCE sent; absent if the whole list was available. */
   seen?: number
 }
 
 /**
- * Fetches one page of a list without keeping anything else (D132). The PCE's API has no offset, so the page is cut from
- * the stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so that
- * pages and counts do not depend on where matches happen to be.
+ * Fetches one page of a list and keeps nothing else in memory (D132). The PCE's API has no offset, so the page is cut
+ * from the stream while it arrives. A filter that the PCE cannot apply (`ownFilter`) is applied to every object, so
+ * that pages and counts do not depend on the positions of the matches.
  */
 export async function fetchSlice<T extends { href: string }>(
   query: ScanQuery<T>,
@@ -91,7 +92,7 @@ export async function fetchSlice<T extends { href: string }>(
   // they are counted.
   const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
   let read = await scanEvery(query, { ...page, most })
-  // Fewer objects than requested means that there are no more.
+  // If there are fewer objects than requested, there are no more.
   let isEnd = read.isWhole || read.items < most
   if (!isEnd && read.matchCount === null) {
     read = await scanEvery(query, page)
@@ -111,16 +112,21 @@ export async function fetchSlice<T extends { href: string }>(
   }
 }
 
-/** Maximum size, in bytes of JSON text, of the PCE objects kept for one page. Pages of larger objects contain fewer. */
+/**
+ * Maximum size of the PCE objects kept for one page, in bytes of JSON text. Pages of larger objects contain fewer of
+ * them.
+ */
 const KEPT_BYTES = 8 * 1024 * 1024
 
-/** Keeps the objects that belong to the page while the list is read, and counts all matches. */
+/**
+ * Creates the receiver of a list, which keeps the objects of the page while the list is read, and counts all matches.
+ */
 function createPage<T extends { href: string }>(
   { offset, after }: Position,
   limit: number,
   test?: (item: T) => boolean,
 ) {
-  // If the anchor object was deleted, everything after it moved up by one.
+  // If the anchor object (`after`) was deleted, everything after it moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
   let matches = 0
   /** Index at which the anchor was found; the page begins after it. */
@@ -148,7 +154,7 @@ function createPage<T extends { href: string }>(
   }
 }
 
-/** Keeps the first objects within `limit` and KEPT_BYTES, but at least one. */
+/** Creates a store for the first objects within `limit` and KEPT_BYTES; it keeps at least one object. */
 function createKeep<T>(limit: number) {
   const items: T[] = []
   let left = KEPT_BYTES
@@ -164,7 +170,7 @@ function createKeep<T>(limit: number) {
 
 /**
  * Cuts a page from a list that is fully available. If the list has changed, the page continues after the cursor's last
- * object, or at its position if that object is gone.
+ * object, or at the cursor's position if that object no longer exists.
  */
 export function sliceOfList<T extends { href: string }>(
   all: readonly T[],
@@ -172,25 +178,25 @@ export function sliceOfList<T extends { href: string }>(
   maxResults: number,
 ): Slice<T> {
   const at = after === null ? -1 : all.findIndex(({ href }) => href === after)
-  // If the anchor object was deleted, everything after it moved up by one.
+  // If the anchor object (`after`) was deleted, everything after it moved up by one.
   const resumeAt = after === null ? offset : Math.max(0, offset - 1)
   const start = at === -1 ? Math.min(resumeAt, all.length) : at + 1
   const items = all.slice(start, start + maxResults)
   return { items, start, totalCount: all.length, pceTotal: all.length, more: start + items.length < all.length }
 }
 
-/** Where the next page begins. */
+/** The position at which the next page begins. */
 export interface Position {
   /** Number of matching objects already returned. */
   offset: number
   /**
-   * Href of the last returned object. If it is found again, it takes precedence over the offset, so that deletions in
-   * between skip nothing.
+   * Href of the last returned object. If it is found again, it takes precedence over the offset, so that no object is
+   * skipped because others were deleted in between.
    */
   after: string | null
   /**
-   * Set if a single object is larger than an answer: its href, and how many of its parts were returned. The href is
-   * needed because another object may have taken its position by then.
+   * Set if a single object is larger than an answer: its href, and the number of its parts already returned. The href
+   * is needed because another object may be at its position by then.
    */
   within: { href: string; parts: number } | null
 }
@@ -198,17 +204,17 @@ export interface Position {
 const FIRST_PAGE: Position = { offset: 0, after: null, within: null }
 
 /**
- * Maximum offset. The PCE's API has no offset, so reaching a page means reading all objects before it; nobody pages
- * this far.
+ * Maximum offset. The PCE's API has no offset, so all objects before a page must be read to reach it. In practice,
+ * nobody pages this far.
  */
 const MAX_OFFSET = 250_000
 
-/** What cursors depend on: the signing key, and the size of answers. */
+/** The context that cursors require: the signing key, and the size of answers. */
 export type CursorContext = Pick<ToolContext, 'cursorKey' | 'limits'>
 
 /**
- * Creates an opaque cursor, signed for this caller, tool and filters (D79), so that a cursor of another question cannot
- * silently skip objects and none can be forged. Undefined beyond the last accepted position.
+ * Creates an opaque cursor, signed for this caller, tool and filters (D79). The signature prevents forged cursors, and
+ * prevents that the cursor of another question silently skips objects. Undefined beyond the last accepted position.
  */
 export async function encodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
@@ -224,8 +230,8 @@ export async function encodeCursor(
 }
 
 /**
- * Returns the position that a cursor stands for; without a cursor, the first page. Throws invalid_argument for any
- * cursor that was not issued to this caller for this question.
+ * Returns the position that a cursor stands for; without a cursor, the position of the first page. Throws
+ * invalid_argument for any cursor that was not issued to this caller for this question.
  */
 export async function decodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,

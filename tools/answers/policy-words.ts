@@ -16,7 +16,7 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
 
 /**
- * Combines the effects of several changes, so that one that permits more is never hidden by others that permit less.
+ * Combines the effects of several changes in such a way that changes that permit less never hide one that permits more.
  */
 export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   const has = (effect: ShownEffect) => effects.includes(effect)

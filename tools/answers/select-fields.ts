@@ -2,17 +2,17 @@ import type { TProperties, TSchema } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
 
-/** Fields that tell what is missing from a row. They are always shown. */
+/** Fields that say what is missing from a row. They are always shown. */
 const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
 
-/** Reduces a row to the requested fields, or to those that the PCE told if none were named (D131). */
+/** Reduces a row to the requested fields, or to all fields that are present if none were requested (D131). */
 export type Select = <T extends object>(row: T) => Partial<T>
 
 /**
- * Creates the function that reduces rows to the argument `fields` of a list tool. `row` is the schema of a row in the
- * answer. Any text of a PCE may be null (P43): where the schema of a field has no null, such a field is left out, so that
- * it costs its own cell and not the answer. Throws invalid_argument for a field that does not exist; the error lists
- * those that do.
+ * Creates the function that reduces rows to the fields in the argument `fields` of a list tool. `row` is the schema of
+ * a row in the answer. Any text of a PCE may be null (P43). If the schema of a field does not permit null, such a field
+ * is left out, so that only this field is lost and not the whole answer. Throws invalid_argument for a field that does
+ * not exist; the error lists the existing ones.
  */
 export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
   const nullable = new Set(Object.keys(row.properties).filter((name) => takesNull(row.properties[name] as TSchema)))
@@ -28,11 +28,13 @@ export function selectFields(fields: readonly string[] | undefined, row: { prope
 const pick = <T extends object>(whole: T, isWanted: (field: [string, unknown]) => boolean) =>
   Object.fromEntries(Object.entries(whole).filter(isWanted)) as Partial<T>
 
-/** Returns true if null passes a schema; one without a type takes anything. */
+/** Returns true if a schema permits null. A schema without a type permits any value. */
 const takesNull = ({ type, anyOf }: TSchema): boolean =>
   Array.isArray(anyOf) ? anyOf.some((one: TSchema) => takesNull(one)) : type === undefined || type === 'null'
 
-/** Throws invalid_argument if there are no fields, or if some are not `known`; the error lists the known ones. */
+/**
+ * Throws invalid_argument if there are no fields, or if some of them are not `known`; the error lists the known ones.
+ */
 export function requireFields(fields: readonly string[], known: readonly string[]): void {
   if (fields.length === 0) {
     const text = 'fields is empty, which would be rows of nothing. Leave it out for all fields.'

@@ -37,7 +37,7 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
   }
 }
 
-/** Converts a service to its output form, with only the one of its three lists that it has. */
+/** Converts a service to its output form, which contains only the one of the three lists that the service has. */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service
   const process = service.process_name
@@ -53,7 +53,7 @@ export function showService(service: Service): ServiceOut {
   }
 }
 
-/** An entry of a service without the fields that the PCE leaves null. */
+/** Returns an entry of a service without the fields that are null in the PCE. */
 export function withoutNulls<T extends object>(entry: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const told = Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)
   return Object.fromEntries(told) as { [K in keyof T]?: NonNullable<T[K]> }

@@ -11,7 +11,7 @@ const Written = Type.Union([Type.String(), LabelOut], { description: 'key=value'
 const Text = (description: string) => Nullable(Type.String({ description }))
 
 /**
- * Output form of a container workload profile, which tells how the workloads of a namespace are managed and labelled.
+ * Output form of a container workload profile, which says how the workloads of a namespace are managed and labelled.
  */
 export const ProfileOut = Type.Object(
   {
@@ -66,7 +66,7 @@ export async function showProfiles(
   })
 }
 
-/** True if the newer form (P24) contains the same labels as the older one and nothing else. */
+/** Returns true if the newer form (P24) contains the same labels as the older one and nothing else. */
 function isSame(
   assigned: ContainerWorkloadProfile['assign_labels'],
   labels: ContainerWorkloadProfile['labels'],

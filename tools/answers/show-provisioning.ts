@@ -11,16 +11,19 @@ import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './expla
 import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
-  /** All changes including dependencies, in the order in which they are shown unless their effects require another. */
+  /**
+   * All changes, including dependencies, in the order in which they are shown unless their effects require another
+   * order.
+   */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** Judged changes by href; a missing change was not judged. */
+  /** Judged changes by href. If a change is missing here, it was not judged. */
   judged: ReadonlyMap<string, JudgedChange>
   impact: PolicyImpact | undefined
   isDryRun: boolean
 }
 
-/** Maximum size of one list in bytes: enough to recognise what is in it, but still readable. */
+/** Maximum size of one list in bytes. This is enough to recognise its contents, but still readable. */
 const LIST_BYTES = 3000
 const MOST_NAMED = 5
 const DEEDS: Record<string, string> = { delete: 'deleted', update: 'updated', create: 'created' }
@@ -32,7 +35,7 @@ export function orderForReview(changes: readonly TypedPendingChange[]): TypedPen
 }
 
 /**
- * Describes, for the person who confirms, what provisioning these changes would do: a summary, and the beginning of
+ * Describes, for the person who confirms, the effect of provisioning these changes: a summary, and the beginning of
  * each list.
  */
 export function showProvisioning({
@@ -104,7 +107,8 @@ export function describeCounts(changes: readonly TypedPendingChange[]): string {
 }
 
 /**
- * Names changes in quotation marks that no name can close, because anyone who creates objects can choose their names.
+ * Names changes in quotation marks. No name can close these marks, which is necessary because anyone who creates
+ * objects can choose their names.
  */
 export const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes

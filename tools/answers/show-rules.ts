@@ -53,7 +53,7 @@ function showServices(services: readonly IngressService[] | null | undefined, na
   )
 }
 
-/** Returns the parts of a rule that refer to other objects, whose names an answer shows. */
+/** Returns the parts of a rule that refer to other objects whose names an answer shows. */
 export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
   rule.providers,
   rule.consumers,
@@ -63,8 +63,8 @@ export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
 ]
 
 /**
- * Returns the fields of a rule that narrow or widen it besides its ends and services, where they are not the default,
- * with names beside hrefs, and whether the rule is logged.
+ * Returns the fields of a rule, besides its ends and services, that narrow or widen it and are not the default, with
+ * names next to hrefs. Also returns whether the rule is logged.
  */
 export const showConditionFields = (rule: Rule | DenyRule, names: ReferenceNames): Record<string, unknown> => ({
   ...showNamesInside(conditionFieldsOf(rule), names),
@@ -92,7 +92,7 @@ function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   }
 }
 
-/** Tells which rules of a rule set are shown; without it, all are. */
+/** A test for the rules of a rule set that are shown; without a test, all are shown. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
 /** Counts the rules of a rule set that are written in the syntax of iptables, which no answer shows or judges. */
@@ -134,10 +134,13 @@ export function showRuleSet(
   }
 }
 
-/** The most services whose ports one answer shows. */
+/** Maximum number of services whose ports are shown in one answer. */
 const MOST_SERVICES = 100
 
-/** Returns what the services cover that some rules name: `{DNS: "53/udp"}`. A name that several have is followed by the href. */
+/**
+ * Returns the ports of the services that are named in the rules: `{DNS: "53/udp"}`. If several services have a name,
+ * the href follows it.
+ */
 export function showPorts(rules: readonly (Rule | DenyRule)[], names: ReferenceNames): Record<string, string> {
   const services = rules.flatMap((rule) => [...(rule.ingress_services ?? []), ...(rule.egress_services ?? [])])
   const hrefs = [...new Set(services.flatMap((service) => ('href' in service ? [toDraftHref(service.href)] : [])))]
@@ -153,9 +156,9 @@ export function showPorts(rules: readonly (Rule | DenyRule)[], names: ReferenceN
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }
 
 /**
- * Writes an end of a rule or a condition of a scope in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
- * {key, value, exclusion} (T4). It stays an object if text would not identify it, as with workloads or lists whose
- * names are not unique.
+ * Formats an end of a rule or a condition of a scope in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
+ * {key, value, exclusion} (T4). It remains an object if text would not identify it, as for workloads, and for lists
+ * whose names are not unique.
  */
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
   const { href = '', key, value, name, exclusion } = actor
@@ -171,7 +174,7 @@ function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string |
   return key === undefined ? actor : { key, value, exclusion }
 }
 
-/** Writes a service as its name if that is unique, otherwise as an object. */
+/** Formats a service as its name if that is unique, otherwise as an object. */
 const shortService = (service: RuleServiceOut, names: ReferenceNames): string | RuleServiceOut =>
   'name' in service && service.name !== undefined && names.isShared?.(service.href) !== true ? service.name : service
 
@@ -181,11 +184,14 @@ const writeActors = (actors: readonly Actor[] | null | undefined, names: Referen
 const writeServices = (services: readonly IngressService[] | null | undefined, names: ReferenceNames) =>
   showServices(services, names).map((service) => shortService(service, names))
 
-/** Writes scopes in the form that callers use. */
+/** Formats scopes in the form that callers use. */
 export const writeScopes = (scopes: readonly ScopeEntry[][] | null | undefined, names: ReferenceNames) =>
   showScopes(scopes, names).map((scope) => scope.map((condition) => shortActor(condition, names)))
 
-/** The fields of a rule that refer to other objects, each with the function that writes it in the form callers use. */
+/**
+ * The fields of a rule that refer to other objects, each with the function that formats it in the form that callers
+ * use.
+ */
 const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   consumers: writeActors,
   providers: writeActors,
@@ -193,7 +199,7 @@ const WRITTEN: Record<string, typeof writeActors | typeof writeServices> = {
   egress_services: writeServices,
 }
 
-/** Writes fields of a stored rule as the arguments that would create them again. */
+/** Formats fields of a stored rule as the arguments that would create them again. */
 function writeFields(fields: Record<string, unknown>, names: ReferenceNames): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([field, value]) => [field, WRITTEN[field]?.(value as never, names) ?? value]),
@@ -233,7 +239,9 @@ export async function showStoredRule(
   }
 }
 
-/** Shows a planned rule in the form of answers. Names come from its own resolution, so nothing is looked up. */
+/**
+ * Shows a planned rule in the form of answers. The names were found when the plan was made, so nothing is looked up.
+ */
 export function showPlannedRule(rule: PlannedRule) {
   const ends = [...rule.providers, ...rule.consumers].flatMap((actor) => Object.values(actor) as unknown[])
   const known = new Map(ends.flatMap((end) => (isNamed(end) ? [[end.href, end] as const] : [])))
@@ -241,7 +249,7 @@ export function showPlannedRule(rule: PlannedRule) {
     const { key, value, name } = known.get(href) ?? {}
     return { key, value, name: name ?? undefined }
   }
-  // It was not checked whether the name of a list given by href is unique, so lists are treated as sharing their names.
+  // It was not checked whether the name of a list given by href is unique, so it is treated as not unique.
   const names = Object.assign(nameOf, { isShared: (href: string) => !href.includes('/labels/') })
   return {
     rule_type: rule.type,

@@ -19,8 +19,8 @@ export const VersionOut = Type.Object({
 })
 
 /**
- * Converts a version to its output form. `newest` is the number of the active version; `nameOf` returns the name for an
- * author's href if it is known.
+ * Converts a version to its output form. `newest` is the number of the active version; `nameOf` returns an author's
+ * name for the href, if it is known.
  */
 export function showVersion(
   {

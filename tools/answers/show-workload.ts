@@ -5,7 +5,7 @@ import { isManaged, osType } from '../../domain/inventory/workloads.js'
 import type { LabelOutput } from '../../domain/inventory/labels.js'
 import { showLabelOf } from './show-label.js'
 
-/** Columns of the compact form that precede those for label keys (T23). */
+/** The columns of the compact form. The columns for label keys follow them (T23). */
 export const COMPACT_COLUMNS = [
   'href',
   'name',
@@ -42,19 +42,19 @@ export function labelColumnName(key: string): string {
   return (COMPACT_COLUMNS as readonly string[]).includes(key) ? `label:${key}` : key
 }
 
-/** Shows the labels of a workload; `known` supplies key and value of labels that the PCE returns only by href. */
+/** Shows the labels of a workload. `known` supplies the key and value of labels that the PCE returns only by href. */
 function showLabels(labels: Workload['labels'], known: readonly LabelOutput[], detail?: 'full'): WorkloadOut['labels'] {
   const byHref = new Map(known.map((label) => [label.href, label]))
   return (labels ?? []).map((label) => showLabelOf({ ...byHref.get(label.href), ...label }, detail))
 }
 
-/** Writes the labels of a workload in the form that callers use. */
+/** Formats the labels of a workload in the form that callers use. */
 export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly LabelOutput[]): WorkloadOut['labels'] =>
   showLabels(labels, known)
 
 /**
- * Shows a workload that was created, with the hrefs of its labels, because some may be new. The mode is left out,
- * because it means nothing without a VEN.
+ * Shows a workload that was created, with the hrefs of its labels, because some of them may be new. The mode is left
+ * out, because it means nothing without a VEN.
  */
 export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)

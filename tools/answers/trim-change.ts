@@ -2,13 +2,13 @@ import type { FieldChange, JudgedChange, PolicyChange } from '../../schemas/poli
 import { differs } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
-/** Maximum numbers of rules and list items to try for a change that is too large, largest first. */
+/** Maximum numbers of rules and list items for a change that is too large, tried from largest to smallest. */
 const LADDER = [Infinity, 1_000, 300, 100, 30, 10, 3, 1, 0] as const
 
 /**
- * Shortens a change to at most `most` bytes, unless names alone are longer. First, lists keep only the items that
- * differ, then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
- * change. The facts on which they hang are left out, because the answer lists those of all its changes.
+ * Shortens a change to at most `most` bytes, unless names alone are longer. First, lists are reduced to the items that
+ * differ; then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
+ * change. The facts on which they depend are left out, because the answer lists them for all its changes together.
  */
 export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change
@@ -35,7 +35,10 @@ export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most:
   return trimmed
 }
 
-/** Share of the available space, and minimum size in bytes, for one change among several. */
+/**
+ * Maximum size of one change among several: the available space divided by SHARE_OF_ANSWER, but at least
+ * LEAST_OF_ANSWER bytes.
+ */
 const SHARE_OF_ANSWER = 4
 const LEAST_OF_ANSWER = 500
 

@@ -10,7 +10,7 @@ import { withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-container-clusters'
 const DEFAULT_MAX_RESULTS = 50
-/** Maximum number of nodes shown per cluster. The largest clusters have thousands, which no answer can hold. */
+/** Maximum number of nodes shown per cluster. The largest clusters have thousands, which do not fit into an answer. */
 const MAX_NODES = 500
 
 const Row = Type.Object({
@@ -70,7 +70,7 @@ export default defineTool({
 
 type ClusterError = NonNullable<ContainerCluster['errors']>[number]
 
-/** Writes an error of a cluster, such as `duplicate_machine_ids: ID, ID (/orgs/1/events/7)`. */
+/** Formats an error of a cluster, such as `duplicate_machine_ids: ID, ID (/orgs/1/events/7)`. */
 function writeError({ error_type: type, duplicate_ids: ids, audit_event: event }: ClusterError): string {
   const duplicates = (ids ?? []).map((id) => (typeof id === 'string' ? id : JSON.stringify(id))).join(', ')
   const text = duplicates === '' ? (type ?? 'unknown') : `${type ?? 'unknown'}: ${duplicates}`

@@ -63,7 +63,7 @@ export default defineTool({
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
-    // The PCE's filter takes hrefs, but how it matches them is not documented, so the result is compared here.
+    // The PCE's filter accepts hrefs, but it is not documented how they are compared, so they are compared again here.
     const ownFilter = allOf<KubernetesWorkload>(
       cluster && ((workload) => workload.container_cluster?.href === cluster.href),
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
@@ -102,7 +102,7 @@ function showKubernetesWorkload(
   }
 }
 
-/** Leaves out the href of a label that is shown with key and value, since those identify it. */
+/** Removes the href of a label that is shown with key and value, since those identify it. */
 const withoutOwnHref = (label: ReturnType<typeof showLabelOf>) =>
   typeof label === 'string' ? label : { key: label.key, value: label.value }
 

@@ -104,7 +104,8 @@ export default defineTool({
 })
 
 /**
- * Removes the href, which the answer shows elsewhere, and a missing name, because the namespace identifies the profile.
+ * Removes the href, because the answer shows it elsewhere, and a name that is null, because the namespace identifies
+ * the profile.
  */
 const withoutIds = ({ href: _href, name, ...profile }: ProfileOut) => ({ ...profile, ...(name !== null && { name }) })
 
@@ -115,7 +116,10 @@ const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
 
 const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, key, value } })
 
-/** Judges what a new mode for its pods, or starting to manage them, would cut; null if neither changes. */
+/**
+ * Judges which traffic would be cut by a new mode for the profile's pods, or by starting to manage them; null if
+ * neither changes.
+ */
 async function judgeProfile(
   ctx: ToolContext<true>,
   current: ContainerWorkloadProfile,
@@ -149,7 +153,7 @@ const MODE_UNTOLD =
 const UNLABELLED =
   'The profile assigns no labels, so the traffic of its pods cannot be told from other traffic, and what would be cut is not known.'
 
-/** Warns that assign_labels sets one label per key, so a choice of labels in the profile would be replaced. */
+/** Warns that assign_labels sets one label per key and would therefore replace a choice of labels in the profile. */
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))
   if (keys.length === 0) return []

@@ -21,7 +21,7 @@ import type { Enforcement } from '../answers/enforcement/describe-enforcement.js
 import { ModesSetOutput, previewModes, showModesSet, showPlannedModes } from '../answers/enforcement/show-modes-set.js'
 import { defineTool } from '../define.js'
 
-/** Maximum number of unmanaged workloads that an error names. */
+/** Maximum number of unmanaged workloads named in an error. */
 const MAX_LISTED = 50
 
 const input = Type.Object(
@@ -74,7 +74,7 @@ export default defineTool({
   },
 })
 
-/** Returns a context for reading before the first write, where cancellation ends the call. */
+/** Returns a context for reading before the first write, so that a cancellation ends the call. */
 const reading = (ctx: ToolContext<true>): ToolContext<true> => ({ ...ctx, signal: ctx.beforeWriting })
 
 async function choose(ctx: ToolContext<true>, choice: WorkloadChoice): Promise<ChosenWorkloads> {
@@ -91,7 +91,7 @@ async function judge(ctx: ToolContext<true>, args: Arguments): Promise<Enforceme
   return { chosen, to, period, traffic }
 }
 
-/** Judges the effect on traffic. Reads none if no mode changes. */
+/** Judges the effect on traffic. If no mode changes, no traffic is read. */
 function judgeChange(
   ctx: ToolContext<true>,
   chosen: ChosenWorkloads,

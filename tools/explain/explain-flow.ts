@@ -184,7 +184,10 @@ export default defineTool({
   },
 })
 
-/** Returns true if some pair passes an end because of its selective mode, and not because a rule allows it for certain. */
+/**
+ * Returns true if at least one pair passes an end only because of the end's selective mode, and not certainly because
+ * of a rule.
+ */
 const passesByMode = ({ outcomes }: JudgedFlow['verdict']): boolean =>
   outcomes.some(({ active: { possible, source, destination } }) =>
     [source, destination].some(
@@ -225,7 +228,7 @@ function showPairs({ verdict }: JudgedFlow): NonNullable<Output['pairs']> {
   }
 }
 
-/** `passesByMode`: some of the pairs pass because of the selective mode of an end, and no rule allows them for certain. */
+/** Shows the observed traffic. `passesByMode` is the result of the function of the same name. */
 function showObserved(
   { read, decisions, programs }: Observed,
   days: number,
@@ -266,7 +269,10 @@ function showCheck({ checked, differences, unavailable }: PceCheck): Output['pce
   return { agrees: false, pairs: checked, differences: [...differences], note }
 }
 
-/** Says which workloads are off the corporate network, or may be, so that rules for it are undecided there. */
+/**
+ * Returns sentences about workloads that are off the corporate network, or may be, so that it is undecided whether
+ * rules for that network apply to them.
+ */
 function listOffNetwork(members: readonly Member[]): string[] {
   const tell = (isSure: boolean) => {
     const [first, ...others] = members.filter(({ offNetwork = 'no' }) => offNetwork === (isSure ? 'yes' : 'perhaps'))

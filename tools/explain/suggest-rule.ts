@@ -24,8 +24,8 @@ import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
 /**
- * A suggested rule may allow more pairs of source and destination than were asked about; at most this many of them are
- * named.
+ * Maximum number of pairs named as examples of what a suggested rule would allow beyond the pairs that were asked
+ * about.
  */
 const MOST_EXAMPLES = 25
 const MOST_MISSES = 3
@@ -172,7 +172,7 @@ export default defineTool({
 
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
-/** Says in a sentence that the flow passes today although no rule allows it; empty if that is not so. */
+/** Returns a sentence that the flow passes today although no rule allows it; empty if that is not the case. */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
@@ -192,7 +192,7 @@ function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output
       }
 }
 
-/** Judges all pairs that the rule names, without it and with it. */
+/** Judges all pairs that the rule names, first without the rule and then with it. */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow
   const named = await findNamed(ctx, rule, ends, labels, lists)

@@ -22,9 +22,9 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum number of changes that are judged together, so that the worst of all can come first. */
+/** Maximum number of changes that are judged together, so that the worst of all changes can come first. */
 const MOST_RANKED = 500
-/** Bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
+/** Number of bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500
 
 const VersionInput = (description: string) =>
@@ -174,7 +174,7 @@ interface Judged {
 
 /**
  * Describes the changes of one page. If all changes can be judged together, the worst of all come first; otherwise they
- * are in the order of their types.
+ * are sorted by type.
  */
 async function judgePage(
   ctx: ToolContext<true>,
@@ -194,7 +194,7 @@ async function judgePage(
   return { ...slice, items: await judge(slice.items.map(({ object }) => object)) }
 }
 
-/** Returns what is known about both versions. */
+/** Returns the known facts about both versions. */
 async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[], newest: number | undefined) {
   const authors = chosen.flatMap(({ facts }) => facts?.created_by?.href ?? [])
   const names = await loadAuthorNames(ctx.pce, authors, ctx.signal)
@@ -204,7 +204,7 @@ async function showSides(ctx: ToolContext<true>, chosen: readonly ChosenVersion[
   })) as [Static<typeof output>['from'], Static<typeof output>['to']]
 }
 
-/** Notes that secure connect gateways cannot be compared, if one of the versions has any. */
+/** Returns a note that secure connect gateways cannot be compared, if one of the versions has any. */
 function sayNotCompared(chosen: readonly ChosenVersion[]): { not_compared?: string } {
   const counts = chosen.map(({ facts }) => facts?.object_counts?.secure_connect_gateways)
   if (counts.every((count) => count === 0)) return {}

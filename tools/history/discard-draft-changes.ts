@@ -220,7 +220,7 @@ function previewDiscard(discard: Discard, losses: readonly JudgedChange[], isDry
   }
 }
 
-/** Returns as many losses as the budget allows next to the rest of the answer. Hrefs are always complete. */
+/** Returns as many losses as the budget allows next to the rest of the answer. The hrefs are always complete. */
 function fit<T extends object>(
   envelope: T,
   { chosen }: Discard,

@@ -28,7 +28,7 @@ import { trimAmongOthers } from '../answers/trim-change.js'
 
 /** Maximum size of one list in a preview, in bytes. */
 const LIST_BYTES = 3_000
-/** Maximum number of objects that an answer names as different from the version. */
+/** Maximum number of objects named as different from the version in an answer. */
 const MOST_NAMED = 20
 
 const output = Type.Object({

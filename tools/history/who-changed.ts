@@ -30,7 +30,7 @@ import { selectFields } from '../answers/select-fields.js'
 const NAME = 'who-changed'
 const DEFAULT_MAX_RESULTS = 25
 const DAY_MS = 86_400_000
-/** Maximum number of people that the summary names. */
+/** Maximum number of people named in the summary. */
 const MOST_NAMED = 5
 
 const Part = Type.Object({
@@ -179,13 +179,13 @@ const withNames = (entry: HistoryEntry, names: ReferenceNames): HistoryEntry => 
   parts: entry.parts.map((part) => ({ ...part, fields: showNamesInside(part.fields, names) })),
 })
 
-/** Sorts entries, newest first. At the same time, a provisioning comes before the edits that it made active. */
+/** Sorts entries, newest first. If times are equal, a provisioning comes before the edits that it made active. */
 function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
   const timeOf = ({ at }: HistoryEntry) => (at === '' ? -Infinity : Date.parse(at))
   return entries.toSorted((a, b) => timeOf(b) - timeOf(a) || (b.version ?? 0) - (a.version ?? 0))
 }
 
-/** Replaces hrefs of authors by names. Versions contain hrefs, events usually names. */
+/** Replaces hrefs of authors by names. Versions contain hrefs, whereas events usually contain names. */
 async function nameAuthors(
   { pce, signal }: ToolContext<true>,
   entries: readonly HistoryEntry[],
@@ -238,7 +238,7 @@ const showReach = (events: EventSearch, { steps, inSpan, total, isComplete }: Ve
   versions: { searched: steps.length, in_time: inSpan, total, complete: isComplete },
 })
 
-/** Notes the events that name the target without changing it; `reports` are their types by href. */
+/** Returns notes about the events that name the target without changing it. `reports` contains their types by href. */
 function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   if (reports.size === 0) return []
   const types = [...new Set(reports.values())].sort()
@@ -248,7 +248,7 @@ function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   ]
 }
 
-/** Returns notes about what the searches could not see. */
+/** Returns notes about facts that the searches could not find. */
 function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {
   const keptSince = events.keptDays === null ? null : new Date(now - events.keptDays * DAY_MS).toISOString()
   const asksForOlder = keptSince !== null && (since === undefined || Date.parse(since) < Date.parse(keptSince))

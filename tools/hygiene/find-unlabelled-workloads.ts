@@ -33,7 +33,7 @@ const MOST_RESULTS = 200
 const DEFAULT_DAYS = 7
 const DEFAULT_KEYS = ['role', 'app', 'env', 'loc']
 const MOST_LOOK_ALIKES = 50
-/** Look-alikes take at most this fraction (1/n) of an answer. */
+/** Divisor for the space of look-alikes: they take at most the space of an answer divided by this number. */
 const SHARE_OF_LOOK_ALIKES = 4
 
 const Row = Type.Object({
@@ -233,7 +233,7 @@ export default defineTool({
       ...(warnings.length > 0 && { warnings }),
     }
     const { rows: kept, paging } = await answerPage(NAME, question, slice, rows, ctx, { ...facts, workloads: [] })
-    // Sorted only after the page was cut, so that the cursor continues after the page.
+    // The rows are sorted only now, after the page was cut, so that the cursor continues after the page.
     const ranks = suggestions.map(rankOf)
     const workloads = kept
       .map((row, at) => ({ row, rank: ranks[at] ?? 0 }))
@@ -265,8 +265,8 @@ async function lookAlikes(index: LabelIndex, uses: ReadonlyMap<string, number>, 
 }
 
 /**
- * Adds to the suggester the peers with which the workloads of the page exchanged traffic. Returns warnings about what
- * could not be read.
+ * Adds to the suggester the peers with which the workloads of the page exchanged traffic. Returns warnings about
+ * traffic that could not be read.
  */
 async function readPeers(
   ctx: ToolContext<true>,

@@ -38,7 +38,7 @@ import {
   showEffect,
 } from '../answers/hygiene/show-relabelling.js'
 
-/** Maximum number of table rows, so that a model can read them; counts cover all. */
+/** Maximum number of table rows, so that a model can still read them. The counts cover all rows. */
 const MOST_ROWS = 200
 /** Maximum number of workloads in the request that a dry run shows. */
 const MOST_REQUESTED = 5
@@ -191,7 +191,7 @@ function checkArguments({ workloads, selection, csv, remove_token: token, set, a
 
 /**
  * Throws if a selection matches more workloads than the call allows. The limit is required for writing, because the
- * selection may grow after the caller last saw it.
+ * selection may have grown since the caller last saw it.
  */
 function requireBound(most: number | undefined, matched: number): void {
   if (most !== undefined && matched <= most) return
@@ -250,7 +250,7 @@ async function showDryRun(
   return { ...envelope, ...shown, ...(isShort && { requests }) }
 }
 
-/** Returns a separate sentence to append to another; empty if there is nothing to say. */
+/** Returns a separate sentence that can be appended to another one; empty if there is nothing to say. */
 function noteUnchanged(facts: Facts): string {
   const text = describeUnchanged(facts)
   return text === '' ? '' : ` ${text.charAt(0).toUpperCase()}${text.slice(1)}.`
@@ -262,7 +262,7 @@ const requestOf = ({ pce }: Ctx, changes: readonly Relabelling[]) => ({
   body: changes.map(bodyOf),
 })
 
-/** Returns as many rows as fit, and the number of the others. */
+/** Returns as many rows as fit, and the number of the rows that were left out. */
 function table(columns: string[], rows: string[][], envelope: object, { limits }: Pick<Ctx, 'limits'>) {
   const kept = Math.min(MOST_ROWS, countRowsThatFit(rows, [envelope, columns, ' '.repeat(300)], limits))
   const cut = rows.length - kept
@@ -296,7 +296,7 @@ async function write(
         after: after.map((label) => real.get(label.href) ?? label),
       }))
       const result = await writeLabels(ctx, whole)
-      // Certainly nothing was changed, so the new labels are rolled back.
+      // It is certain that nothing was changed, so the new labels are deleted again.
       const { failure, results } = result
       const isOpen = mayHaveHappened(failure?.error) || results.some(({ outcome }) => outcome !== 'not_done')
       if (failure !== null && !isOpen) throw failure.error
@@ -331,7 +331,7 @@ async function write(
   return { ...envelope, ...table(OUTCOME_COLUMNS, rows, envelope, ctx) }
 }
 
-/** Creates the error for a write that ended early, with what was done and what was not. */
+/** Creates the error for a write that ended early, with the workloads that were changed and those that were not. */
 function explainFailure(
   ctx: Ctx,
   { failure, unread, results }: LabelsWritten,

@@ -23,9 +23,9 @@ import { loadContents } from '../../domain/policy/load-contents.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
-/** Maximum number of ranges of gained or lost addresses that an answer names. */
+/** Maximum number of ranges of gained or lost addresses named in an answer. */
 const MOST_NAMED = 20
-/** Number of attempts before the call gives up because the list keeps changing. */
+/** Number of attempts after which the call gives up because the list keeps changing. */
 const MOST_ROUNDS = 3
 
 const RangeInput = TextOrObject<{ from_ip: string; to_ip?: string; exclusion?: boolean; description?: string }>([
@@ -117,8 +117,8 @@ export default defineTool({
     let judged = await judge(ctx, current, planned)
     const changes: string[] = []
     for (let round = 1; dryRun !== true && hasChange(planned); round += 1) {
-      // The PCE does not check for concurrent changes (P7), so the list is read again to keep what others wrote in the
-      // meantime.
+      // The PCE does not check for concurrent changes (P7), so the list is read again in order to keep the changes that
+      // others made in the meantime.
       const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
       if (hasSameEntries(now, current)) break
       if (round === MOST_ROUNDS) throw changesTooOften(current)
@@ -168,7 +168,9 @@ function changesTooOften({ name, href }: IpList): ToolError {
   )
 }
 
-/** Judges the effect of the edit on permitted traffic, through the active and draft rules that use the list. */
+/**
+ * Judges the effect of the edit on permitted traffic, taking into account the active and draft rules that use the list.
+ */
 async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> {
   if (!hasChange(planned)) return {}
   const { pce, signal } = ctx

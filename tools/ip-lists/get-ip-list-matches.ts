@@ -31,7 +31,7 @@ import { showLabelOf } from '../answers/show-label.js'
 
 /** Default maximum number of rows per list. */
 const MOST_ROWS = 10
-/** Maximum number of entries that a row names in each of its fields. */
+/** Maximum number of entries named in each field of a row. */
 const MOST_NAMED = 10
 
 const HOLDS = ['whole', 'part', 'uncertain', 'excluded'] as const
@@ -181,7 +181,10 @@ interface FoundLists {
   counts: Record<Exclude<Hold, 'none'>, number>
 }
 
-/** Finds the lists that contain what is asked for. Those that contain most of it come first, then the narrowest. */
+/**
+ * Finds the lists that contain the addresses or domain name in question. Lists that contain most of it come first, then
+ * the narrowest lists.
+ */
 async function findLists({ pce, signal }: Ctx, policyVersion: PolicyVersionSelector, asked: AskedAddresses | string) {
   const found: { row: ListRow; size: bigint }[] = []
   const counts = { whole: 0, part: 0, uncertain: 0, excluded: 0 }
@@ -245,7 +248,7 @@ function noteOf(list: IpList, { hold, taken, held }: AddressMatch): { note?: str
   return note === '' ? {} : { note }
 }
 
-/** Matches a list by its domain names as text: `*` stands for any characters, and case does not matter. */
+/** Matches the domain names of a list as text: `*` stands for any characters, and case does not matter. */
 function matchName(list: IpList, fqdn: string): { row: ListRow; size: bigint } | undefined {
   const names = (list.fqdns ?? []).flatMap((one) => one.fqdn ?? []).filter((pattern) => compileName(pattern)(fqdn))
   if (names.length === 0) return undefined
@@ -264,13 +267,13 @@ interface FoundWorkloads {
   rows: WorkloadRow[]
   total: number
   unmanaged: number
-  /** Number of Kubernetes workloads whose addresses the PCE does not tell. */
+  /** Number of Kubernetes workloads whose addresses the PCE does not report. */
   untold: number
-  /** Why Kubernetes workloads could not be read; null if they were. */
+  /** The reason why Kubernetes workloads could not be read; null if they were. */
   unread: string | null
 }
 
-/** Finds the workloads that have such an address on an interface, and returns at most `most` of them. */
+/** Finds the workloads that have one of these addresses on an interface, and returns at most `most` of them. */
 async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Promise<FoundWorkloads> {
   const { pce, signal } = ctx
   const kept: { workload: Workload; addresses: string[] }[] = []
@@ -282,7 +285,8 @@ async function findWorkloads(ctx: Ctx, asked: AskedAddresses, most: number): Pro
     if (!isManaged(workload)) unmanaged += 1
     if (kept.length < most) kept.push({ workload, addresses })
   }
-  // The PCE compares text, but an IPv6 address can be written in several ways, and it does not match networks (P8).
+  // The PCE compares text and does not match networks (P8). Since an IPv6 address can be written in several ways, only
+  // a single IPv4 address is passed to the PCE.
   const isOne = asked.family === 'ipv4' && asked.from === asked.to
   const params = { include: 'labels', ...(isOne && { ip_address: writeInterval('ipv4', asked) }) }
   await scanWhole<Workload>(

@@ -53,7 +53,9 @@ export default defineTool({
   },
 })
 
-/** Returns the kinds of objects that use the label according to the PCE. The PCE is asked only if they are shown. */
+/**
+ * Returns the kinds of objects that use the label according to the PCE. The PCE is asked only if the result is shown.
+ */
 async function listUses({ pce, signal }: ToolContext<true>, { href }: Label, ask: boolean): Promise<string[]> {
   if (!ask) return []
   const { usage } = await pce.labels.getByReference(href, { params: { usage: true }, signal })

@@ -28,7 +28,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { showLabelOf } from '../answers/show-label.js'
 
 const NAME = 'get-label-groups'
-/** Maximum number of users that a row names unless all are requested. */
+/** Maximum number of users named in a row unless all are requested. */
 const MOST_USERS = 10
 
 const UserOut = Type.Object({
@@ -158,7 +158,10 @@ interface Everything {
   error?: string
 }
 
-/** Reads all label groups of a version and what uses them. Groups may be readable even if their users are not. */
+/**
+ * Reads all label groups of a version and the objects that use them. Groups may be readable even if the objects that
+ * use them are not.
+ */
 async function readAll(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   policyVersion: PolicyVersionSelector,
@@ -209,8 +212,8 @@ function showGroup(
 }
 
 /**
- * Returns the objects that name the group itself, then those that name a group which contains it. Each is listed once,
- * with all the containing groups that it names.
+ * Returns the objects that name the group itself, then those that name a group which contains it. Each object is listed
+ * only once, with all the containing groups that it names.
  */
 function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string, readonly GroupUse[]>): UserOut[] {
   const idOf = ({ type, href }: GroupUse) => `${type} ${href}`

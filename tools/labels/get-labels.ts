@@ -65,7 +65,7 @@ export default defineTool({
   },
 })
 
-/** Shows a label. If it was never changed, the second date is left out unless it was requested. */
+/** Shows a label. If it was never changed, the date of the last change is left out unless it was requested. */
 function showListedLabel(label: Label, fields: readonly string[] | undefined) {
   const { href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at } = label
   return {

@@ -4,7 +4,10 @@ import { connectionHint } from '../../schemas/errors.js'
 import { defineTool } from '../define.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
-/** Time limit of the check. It is shorter than the client's usual one, because somebody waits for a yes or no. */
+/**
+ * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because somebody waits for a
+ * yes or no.
+ */
 const LONGEST_WAIT_MS = 20_000
 const NETWORK_HINT = 'Check host, port, TLS settings and proxy.'
 
@@ -30,8 +33,8 @@ export default defineTool({
     const { pce } = ctx
     const where = describePce(pce)
     const startedAt = ctx.now()
-    // A time limit of the client rather than a signal, because the error then tells whether the PCE answered at all,
-    // such as with 502.
+    // This is a time limit of the client rather than a signal, because the error then shows whether the PCE answered at
+    // all, for example with 502.
     const inTime = () => ({
       signal: ctx.signal,
       totalTimeoutMs: Math.max(1, LONGEST_WAIT_MS - (ctx.now() - startedAt)),

@@ -116,7 +116,8 @@ export default defineTool({
       return { events: [], counts: counted.counts(), ...totals, ...noteOn(filters, asked, seen, found, filter) }
     }
     const found = await fetchSlice(query, position, pageSize(maxResults, limits, fields), filter.test)
-    // The note explains what lies beyond the PCE's limit, so that is not reported as withheld.
+    // The note already explains that events beyond the PCE's limit are missing, so they are not also reported as
+    // withheld.
     const slice = { ...found, isWithheld: found.isWithheld === true && found.seen !== PCE_MOST }
     const notes = noteOn(filters, asked, found, slice.totalCount, filter)
     const shown = slice.items.map((event) => showEvent(event, limits, select))
@@ -127,7 +128,7 @@ export default defineTool({
 
 type Reach = Pick<Slice<PceEvent>, 'pceTotal' | 'seen' | 'isWithheld'>
 
-/** Notes what the answer leaves out, and why nothing was found. */
+/** Returns notes about events that the answer leaves out, and about why nothing was found. */
 function noteOn(
   filters: object,
   asked: string,
@@ -146,8 +147,8 @@ function noteOn(
 }
 
 /**
- * True if there are older events that no page of this question can show. With filters, X-Total-Count may still count
- * all events (P6), so only an answer that reached the PCE's limit can have been truncated.
+ * Returns true if there are older events that no page of this question can show. With filters, X-Total-Count may still
+ * count all events (P6), so only an answer that reached the PCE's limit can have been truncated.
  */
 function isOutOfReach(filters: object, { pceTotal, seen = 0 }: Reach, found: number): boolean {
   if (pceTotal <= PCE_MOST) return false
@@ -180,8 +181,8 @@ function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string })
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Shows an event. If it would not fit into an answer of its own, because a bulk write changes thousands of objects,
- * parts that are too large are left out, and `omitted` gives the number of changes and notifications.
+ * Shows an event. An event can be too large for an answer of its own, because a bulk write changes thousands of
+ * objects. Then parts that are too large are left out, and `omitted` gives the number of changes and notifications.
  */
 function showEvent(event: PceEvent, limits: Limits, select: Select) {
   const told = event.notifications ?? []

@@ -16,7 +16,7 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-draft-active'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum page size, because each change requires reading two objects. */
+/** Maximum page size. It is limited because each change requires reading two objects. */
 const MOST_RESULTS = 250
 /** Bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 2_500

@@ -17,7 +17,7 @@ import { fitChanges, orderForReview, showProvisioning } from '../answers/show-pr
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
-/** Time limit for checking what a provisioning with an unreadable answer has done. */
+/** Time limit in milliseconds for finding out what a provisioning has done if its answer was unreadable. */
 const LOOK_MS = 10_000
 
 const output = Type.Object({
@@ -161,8 +161,8 @@ export default defineTool({
 })
 
 /**
- * Returns the pending changes that a call selects, including dependencies, which of them it did not name, and other
- * pending changes.
+ * Returns the pending changes that a call selects, including dependencies; the dependencies that the call did not name;
+ * and all other pending changes.
  */
 async function chooseChanges(
   { hrefs, include_dependencies: include }: { hrefs?: string[]; include_dependencies?: boolean },
@@ -178,7 +178,8 @@ async function chooseChanges(
 }
 
 /**
- * Asks the PCE for the impact. It helps to judge the change but is not required for it, so a failure is only a warning.
+ * Asks the PCE for the impact. The impact helps to judge the change but is not required, so a failure is only a
+ * warning.
  */
 async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], signal: AbortSignal) {
   try {
@@ -191,8 +192,8 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
 }
 
 /**
- * Provisions the changes and describes the result. Once the PCE has accepted the request, it counts as done (D72). If
- * its answer cannot be read, it is done if none of the changes is pending any more.
+ * Provisions the changes and describes the result. When the PCE has accepted the request, it counts as done (D72). If
+ * the PCE's answer cannot be read, the request counts as done if none of the changes is pending any more.
  */
 async function provision(pce: PceClient, description: string, targets: string[], warnings: string[]) {
   const what = `Provisioned ${countOf(targets.length, 'object')}`
@@ -218,7 +219,7 @@ async function provision(pce: PceClient, description: string, targets: string[],
   }
 }
 
-/** True if none of the changes is pending; false also if that cannot be read. */
+/** Returns true if none of the changes is pending, and false if some are or if that cannot be read. */
 async function isNonePending(pce: PceClient, hrefs: readonly string[]): Promise<boolean> {
   const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
   return pending !== undefined && !pending.some(({ href }) => hrefs.includes(toDraftHref(href)))

@@ -102,7 +102,7 @@ export default defineTool({
     const edges = graph.finish()
     const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
     if (isUnseen(question.start) || isUnseen(question.target)) {
-      // Flows carry current label names, and a label may have been renamed since the cached list was read.
+      // The flows contain current label names, and a label may have been renamed since the cached list was read.
       await loadLabels(ctx.pce, ctx, 'fresh')
       question = await resolve()
     }
@@ -123,8 +123,8 @@ export default defineTool({
 })
 
 /**
- * Throws if start and target are the same application. There is no path from an application to itself, and "none found"
- * would suggest that it is out of reach.
+ * Throws if start and target are the same application. There is no path from an application to itself, and the answer
+ * "none found" would suggest that it cannot be reached.
  */
 function refuseSelf({ start, target }: MovementQuestion): void {
   const { app, env } = target

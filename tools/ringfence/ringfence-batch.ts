@@ -121,13 +121,13 @@ export default defineTool({
   async handler(args, outer): Promise<Static<typeof output>> {
     const { dry_run: dryRun = false, auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
     const { pce, signal, beforeWriting, approved } = outer
-    // A write that has begun is completed; only the end of the server aborts it.
+    // A write that has begun is completed; it is aborted only when the server stops.
     const write = (prepared: Prepared) => writePrepared({ pce, signal }, prepared)
     const isConfirmed = approved !== undefined
     const batch = await workThrough(args, outer, dryRun || isConfirmed ? null : write)
     let { results } = batch
     if (isConfirmed && !dryRun) {
-      // Everything is planned before the first write, because all of it was shown for confirmation (D75).
+      // Everything is planned before the first write, because the whole plan was shown for confirmation (D75).
       const text = 'What the batch would write has changed since it was confirmed. Nothing was written.'
       requireApproved(approved, digestWrites(batch.shared.window, results), text)
       results = await writeBatch(batch.planning, results, { stopOnError }, async (prepared) => {
@@ -140,7 +140,10 @@ export default defineTool({
   },
 })
 
-/** Resolves and orders the applications, then plans them one by one. Each is written at once if `write` is given. */
+/**
+ * Resolves and orders the applications, then plans them one by one. If `write` is given, each is written as soon as it
+ * is planned.
+ */
 async function workThrough(
   args: Static<typeof input>,
   outer: ToolContext<true>,

@@ -35,8 +35,7 @@ import { referencesOf, showPorts, showRuleSet } from '../answers/show-rules.js'
 
 const NAME = 'get-rulesets'
 /**
- * A rule set takes at least this many times the space of the shortest row. Limits how many deny rules are fetched
- * needlessly.
+ * Minimum size of a rule set, as a multiple of the shortest row. It limits how many deny rules are fetched needlessly.
  */
 const ROWS_PER_RULE_SET = 8
 
@@ -45,8 +44,8 @@ const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(L
 })
 
 /**
- * Output form of a rule. At detail_level full, consumers, providers and scopes are objects with href, and type, key,
- * value or name, and conditions are the fields of the PCE.
+ * Output form of a rule. With detail_level full, consumers, providers and scopes are objects with an href and with the
+ * type, key, value or name, and conditions are the fields of the PCE.
  */
 const RuleRow = Type.Object({
   ...RuleOut.properties,
@@ -163,14 +162,14 @@ export default defineTool({
 
 type Ctx = ToolContext<true>
 type RuleSetTest = (ruleSet: RuleSet) => boolean
-/** Adds deny rules to rule sets, because not every release embeds them. */
+/** Adds deny rules to rule sets, because not every release returns them as part of a rule set. */
 type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
 /**
- * Creates the test for the requested rules: those that name the actor and the service, or the single rule of an href.
- * Undefined if all rules are requested.
+ * Creates the test for the requested rules: those that name the actor and the service, or the single rule to which an
+ * href belongs. Undefined if all rules are requested.
  */
 async function createTest(
   ctx: Ctx,
@@ -185,7 +184,10 @@ async function createTest(
   return allOf(isMeant, await createRuleTest(ctx.pce, lookups, { actor, service }, ctx.signal, version))
 }
 
-/** Returns the rule set of an href, or the one that contains the rule of an href. Throws invalid_href and not_found. */
+/**
+ * Returns the rule set to which an href belongs, or the one that contains the rule to which an href belongs. Throws
+ * invalid_href and not_found.
+ */
 async function sliceOfOne(
   { pce, signal }: Ctx,
   version: PolicyVersionSelector,
@@ -213,7 +215,10 @@ interface Filters {
   labels?: Static<typeof LabelsInput>
 }
 
-/** Finds a page of rule sets that pass the filters. The PCE cannot filter by `enabled` (P9) or by what rules name. */
+/**
+ * Finds a page of rule sets that pass the filters. The PCE cannot filter by `enabled` (P9) or by the objects that rules
+ * name.
+ */
 async function findRuleSets(
   ctx: Ctx,
   policyVersion: PolicyVersionSelector,
@@ -258,8 +263,9 @@ interface ShownRuleSet {
 const ENVELOPE_BYTES = 2_000
 
 /**
- * Pages rule sets. A rule set that is larger than one answer is shown alone and its rules are paged too: `rules_from`
- * says where it continues, and the cursor points into it. So everything can be read, whatever its size.
+ * Pages rule sets. A rule set that is larger than one answer is shown alone, and its rules are paged too: `rules_from`
+ * is the position from which they continue, and the cursor points into the rule set. So everything can be read,
+ * regardless of its size.
  */
 async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   tool: string,

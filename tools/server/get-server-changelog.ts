@@ -78,7 +78,7 @@ function releasesOf(text: string): Release[] {
   return parsed.releases
 }
 
-/** Reads the changelog; null if it was not shipped. A changelog that was shipped but cannot be read is an error. */
+/** Reads the changelog; returns null if it was not shipped. It is an error if it was shipped but cannot be read. */
 async function readChangelog(server: ToolContext['server']): Promise<string | null> {
   try {
     return await server.changelog()
@@ -113,9 +113,9 @@ function compareReleases(a: Release, b: Release): number {
   return compare(toSemver(a.version), toSemver(b.version))
 }
 
-/** One release in a changelog of the form Keep a Changelog. */
+/** One release in a changelog in the format of Keep a Changelog. */
 export interface Release {
-  /** The version as written; `Unreleased` for changes that are not released yet. */
+  /** The version as written; `Unreleased` for changes that have not been released yet. */
   version: string
   date: string | null
   /** Items by the name of their section. */

@@ -90,7 +90,7 @@ export default defineTool({
   },
 })
 
-/** The risk of ransomware that the PCE sees in a service, where it sees one. */
+/** Returns the ransomware risk that the PCE assigns to a service, if there is any. */
 const showRisk = ({ risk_details: risk }: Service) =>
   risk?.ransomware != null && { ransomware: withoutNulls(risk.ransomware) }
 
@@ -108,6 +108,6 @@ const EXACT = {
 const names = (programs: readonly (string | null | undefined)[], part: string) =>
   programs.some((program) => program?.toLowerCase().includes(part.toLowerCase()))
 
-/** True if a service has port 0, alone or as the start of a range. The value for all ports is -1 (P18). */
+/** Returns true if a service has port 0, alone or as the start of a range. The value for all ports is -1 (P18). */
 const hasPortZero = ({ service_ports: ports, windows_services: windows }: Service) =>
   [...(ports ?? []), ...(windows ?? [])].some((entry) => (entry as { port?: number | null }).port === 0)

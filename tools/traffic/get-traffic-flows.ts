@@ -12,7 +12,8 @@ import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.j
 const DEFAULT_DAYS = 7
 const MAX_ROWS_SHOWN = 500
 /**
- * Further dimensions that are often needed and so are named in the description. The error for an unknown one lists all.
+ * Further dimensions that are often needed and are therefore named in the description. The error for an unknown
+ * dimension lists all of them.
  */
 const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction']
 

@@ -144,7 +144,7 @@ export default defineTool({
     const times = readTimes(question)
     requireReleases(question)
     const { version_lte: last } = question
-    // The PCE would treat 24.5 as a release before 24.5.0, so an incomplete release is compared here.
+    // The PCE would treat 24.5 as a release before 24.5.0, so an incomplete release number is compared here.
     const isPart = last !== undefined && !isWholeRelease(last)
     const labels = await resolveLabelConditions(ctx.pce, parseLabelList(question.labels), ctx)
     const ownLabels = labels.ownFilter
@@ -168,7 +168,7 @@ export default defineTool({
     }
     const address = exact === true ? question.ip_address : undefined
     const isJoined = givenFilters(question).length > 0 || address !== undefined
-    // Without such a filter the workloads of the page are enough, which are read when the page is known.
+    // Without such a filter, only the workloads of the page are needed, and these are read when the page is known.
     let works = isJoined ? await readForFilters(ctx, params, labels.param) : null
     const undecided = new Map<string, string>()
     const isMatch = (ven: Ven): boolean => {
@@ -214,14 +214,14 @@ export default defineTool({
   },
 })
 
-/** Fields for which the list of VENs is enough. */
+/** Fields for which only the list of VENs is needed. */
 const OWN_FIELDS: readonly string[] = ['href', 'name', 'upgrade_to']
 const needsWorkloads = (fields: readonly string[] | undefined): boolean =>
   fields === undefined || fields.some((field) => !OWN_FIELDS.includes(field))
 
 /**
- * Reads the workloads that a filter needs: those of the VENs that the PCE's own filters leave, if these are few,
- * otherwise all.
+ * Reads the workloads that a filter needs: only those of the VENs that the PCE's own filters select, if these are few,
+ * otherwise all workloads.
  */
 async function readForFilters(
   ctx: ToolContext<true>,
@@ -234,17 +234,20 @@ async function readForFilters(
   return readWorks(ctx, labels, items.length <= FEW_VENS ? items : undefined)
 }
 
-/** Decides whether a VEN has exactly this address; null if only its workload could tell, and that is not known. */
+/**
+ * Decides whether a VEN has exactly this address. Returns null if only its workload could show that, and the workload's
+ * addresses are not known.
+ */
 function hasAddress({ addresses, workAddresses, isAddressKnown }: Machine, wanted: string | undefined): boolean | null {
   if (wanted === undefined) return true
   if ([...addresses, ...workAddresses].some(createAddressTest(wanted))) return true
   return isAddressKnown ? false : null
 }
 
-/** The most VENs that a remark names. */
+/** Maximum number of VENs named in a remark. */
 const MOST_NAMED = 3
 
-/** Says for which VENs the filters could not be decided; empty if there are none. */
+/** Returns a remark about the VENs for which the filters could not be decided; empty if there are none. */
 function remarkOnUndecided(undecided: ReadonlyMap<string, string>, asked: readonly string[]): string[] {
   if (undecided.size === 0) return []
   const names = [...undecided.values()].slice(0, MOST_NAMED).join(', ')
@@ -256,8 +259,8 @@ function remarkOnUndecided(undecided: ReadonlyMap<string, string>, asked: readon
 }
 
 /**
- * Converts time bounds to the form that the PCE accepts, with a time zone (P8). Throws invalid_argument if one is not a
- * time.
+ * Converts time bounds to the form that the PCE accepts, with a time zone (P8). Throws invalid_argument if one of them
+ * is not a time.
  */
 function readTimes(question: Record<string, unknown>): Record<string, string> {
   const bounds = {
@@ -323,7 +326,10 @@ function showMachine(machine: Machine, expand: (label: LabelRef) => LabelRef): S
   }
 }
 
-/** Explains an empty result. Conditions are names of the PCE that cannot be looked up, so the known ones are listed. */
+/**
+ * Explains an empty result. Conditions are names of the PCE that cannot be looked up, so the known conditions are
+ * listed.
+ */
 function explainNone(condition: string | undefined): string {
   if (condition === undefined || KNOWN_CONDITIONS.includes(condition)) return 'No VEN matches.'
   return `No VEN matches. Conditions that PCEs are documented to filter by: ${KNOWN_CONDITIONS.join(', ')}.`

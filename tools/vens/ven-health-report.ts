@@ -173,7 +173,7 @@ const isWanted = (
   test: Awaited<ReturnType<typeof resolveLabelConditions>>['ownFilter'],
 ): boolean => test?.({ href, name: null, hostname: null, labels: labelsOf(labels) }) !== false
 
-/** The most workloads that a warning names. */
+/** Maximum number of workloads named in a warning. */
 const MOST_NAMED = 3
 
 function remarkOnUnlisted(works: readonly Work[]): string[] {
@@ -200,7 +200,9 @@ async function readReleases({ pce, signal }: ToolContext<true>) {
   return { releases, warnings }
 }
 
-/** Words for the lists of the summary. What is not known is told by its parts. */
+/**
+ * Texts for the lists in the summary. The list `not_known` has no text, because the summary names its parts instead.
+ */
 const WORDS: Readonly<Record<Exclude<VenList, 'not_known'>, string>> = {
   not_running: 'suspended or stopped',
   offline: 'offline',
@@ -211,7 +213,8 @@ const WORDS: Readonly<Record<Exclude<VenList, 'not_known'>, string>> = {
 }
 
 /**
- * Sums the fleet up. A share is given, and "nothing needs attention" said, only if everything is known.
+ * Summarises the state of all VENs. It gives a percentage and says "nothing needs attention" only if everything is
+ * known.
  *
  * @param isWhole false if there are VENs beside those that were counted
  */

@@ -107,7 +107,7 @@ export default defineTool({
   },
 })
 
-/** Leaves out the unmanaged count if it is zero, because most groups have a VEN on every workload. */
+/** Removes the unmanaged count if it is zero, because most groups have a VEN on every workload. */
 function withoutNone({ unmanaged_count: unmanaged, ...group }: ModeGroup): Partial<ModeGroup> {
   return { ...group, ...(unmanaged > 0 && { unmanaged_count: unmanaged }) }
 }

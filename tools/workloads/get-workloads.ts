@@ -31,7 +31,7 @@ const input = Type.Object(
   { additionalProperties: false },
 )
 
-// For this tool the contract uses the name `total` instead of `total_count`.
+// In this tool, the contract requires the name `total` instead of `total_count`.
 const { total_count: Total, ...FurtherPaging } = PagingOutput
 
 const output = Type.Object({
@@ -89,7 +89,7 @@ export default defineTool({
     const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
     const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
     if (fields !== undefined && detail === 'full') {
-      // The fields of a workload depend on the PCE's release, so those that were returned are accepted too.
+      // The fields of a workload depend on the PCE's release, so all fields that were returned are accepted too.
       const found = slice.items.flatMap((workload) => Object.keys(workload))
       requireFields(fields, [...new Set([...Object.keys(Workload.properties), ...found])])
     }
@@ -122,8 +122,8 @@ export default defineTool({
 })
 
 /**
- * Throws invalid_argument for fields that are not columns. Every label key is one, even if no workload of the page has
- * it.
+ * Throws invalid_argument for fields that are not columns. Every label key is a column, even if no workload of the page
+ * has it.
  */
 async function requireColumns(fields: readonly string[], ctx: ToolContext<true>): Promise<void> {
   const isKnown = (known: readonly string[]) => fields.every((field) => known.includes(field))

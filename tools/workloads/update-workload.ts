@@ -170,8 +170,8 @@ function warnOfMode(workload: Workload, mode: string | undefined): string[] {
 }
 
 /**
- * Throws if fields are given that a VEN reports. They cannot be written (P16), and the PCE would refuse them without a
- * reason.
+ * Throws if fields are given that are reported by a VEN. They cannot be written (P16), and the PCE would refuse them
+ * without a reason.
  */
 function refuseReported(fields: Record<string, unknown>): void {
   const given = Object.keys(fields).filter((field) => fields[field] !== undefined)

@@ -9,7 +9,7 @@ import { nameOf, showBeside, showSides } from './show-pending.js'
 
 interface DiscardForApproval {
   changes: readonly TypedPendingChange[]
-  /** Descriptions of what would be lost, by href; a missing change was not read. */
+  /** Descriptions of what would be lost, by href. If a change is missing here, it was not read. */
   losses: ReadonlyMap<string, PolicyChange>
   included: readonly Dependency[]
   rest: readonly TypedPendingChange[]
@@ -45,7 +45,7 @@ export function showDiscards(
   return changes.toSorted((a, b) => rank(a) - rank(b)).map((change) => showLoss(change, losses.get(change.href)))
 }
 
-/** What happens to the draft: a new object is deleted, a changed one reverts, a deleted one is restored. */
+/** The effect on the draft: a new object is deleted, a changed one reverts, a deleted one is restored. */
 const BECOMES: Record<string, { change: ShownObject['change']; note: string }> = {
   create: { change: 'delete', note: 'It was never provisioned: it is gone for good.' },
   update: { change: 'update', note: 'It goes back to what is in force.' },

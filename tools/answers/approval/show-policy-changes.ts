@@ -13,7 +13,7 @@ interface PendingForApproval {
   /** Changes to provision, in the order of a review. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** Changes with their differences, by href; a missing change was not compared. */
+  /** Changes with their differences, by href. If a change is missing here, it was not compared. */
   judged: ReadonlyMap<string, PolicyChange>
   /** Pending changes that the call does not provision. */
   rest: readonly TypedPendingChange[]

@@ -10,7 +10,7 @@ import { listCut } from '../ringfence/list-losses.js'
 import { describePlanned, showRingfence } from '../ringfence/show-ringfence.js'
 import { warnOfBatch } from '../ringfence/warn-of-ringfence.js'
 
-/** Maximum number of sources that are named per application if they would lose traffic. */
+/** Maximum number of sources named per application as losing traffic. */
 const MOST_CUT = 50
 
 /**

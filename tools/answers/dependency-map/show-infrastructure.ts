@@ -62,8 +62,8 @@ interface InfrastructureFacts {
 }
 
 /**
- * Builds the answer of identify-infrastructure-services with the `top` applications, as far as they fit; counts cover
- * all.
+ * Builds the answer of identify-infrastructure-services with the `top` applications, as far as they fit. The counts
+ * cover all applications.
  */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,

@@ -94,14 +94,14 @@ interface MovementFacts {
   found: Movement
   question: MovementQuestion
   ports: EdgePortCollector
-  /** Number of addresses without an application that reach a target; they appear in no path. */
+  /** Number of addresses without an application that reach a target. They appear in no path. */
   unlabelledSources?: number | undefined
   reading: Reading
 }
 
 /**
- * Builds the answer of detect-lateral-movement-paths (T18). Counts of nodes and edges cover the whole estate; lists
- * cover what the question is about (D118).
+ * Builds the answer of detect-lateral-movement-paths (T18). Counts of nodes and edges cover all applications; lists
+ * cover only those that the question is about (D118).
  */
 export function showMovement(
   { days, between, found, question, ports, unlabelledSources, reading }: MovementFacts,
@@ -175,7 +175,7 @@ export function showMovement(
   const answer = showSections(envelope, sections, {
     detail,
     limits,
-    // There are at most 50 paths anyway, and each needs its edges to be shown.
+    // The limit is higher than usual, because there are at most 50 paths, and a path is of no use without its edges.
     standard: 100,
     hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
   })
@@ -212,8 +212,8 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
 }
 
 /**
- * Recommends what to do next. `bridges` and `risky` count what the answer is about: the whole estate, one env, or
- * whatever leads to a target.
+ * Recommends what to do next. `bridges` and `risky` are the counts for the part that the answer is about: all
+ * applications, one env, or the applications that lead to a target.
  */
 function recommend(
   { nodes, paths, hopsToTarget }: Movement,

@@ -25,7 +25,7 @@ export interface Enforcement {
   traffic: EnforcementTraffic | string
 }
 
-/** Counts workloads by how their mode would change. */
+/** Counts workloads by the kind of change in their mode. */
 export function countChanges({ workloads }: ChosenWorkloads, to: EnforcementMode): Record<ChangeOfMode, number> {
   const counts = { stricter: 0, looser: 0, same_traffic: 0, not_known: 0, already: 0, none: 0 }
   for (const workload of workloads) counts[changeOfMode(workload, to)] += 1
@@ -50,7 +50,7 @@ export const nameChosen = ({ application, workloads }: ChosenWorkloads): string 
 }
 
 /**
- * Names a number of the workloads as the subject of a sentence: `2 of 3 workloads of pay (prod)`, `2 of 3 named
+ * Describes some of the workloads as the subject of a sentence: `2 of 3 workloads of pay (prod)`, `2 of 3 named
  * workloads`, `web-1`.
  */
 export function nameSome(chosen: ChosenWorkloads, count: number): string {
@@ -61,8 +61,8 @@ export function nameSome(chosen: ChosenWorkloads, count: number): string {
 }
 
 /**
- * Says that no workload changes its mode: `No workload of pay (prod) changes its mode`, `web-1 does not change its
- * mode`.
+ * Returns a sentence that no workload changes its mode: `No workload of pay (prod) changes its mode`, `web-1 does not
+ * change its mode`.
  */
 function tellUnchanged(chosen: ChosenWorkloads): string {
   const { application, workloads } = chosen
@@ -92,10 +92,10 @@ export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'
 
 const readsOf = ({ reads }: EnforcementTraffic) => [reads.inbound, reads.outbound]
 
-/** True if some traffic was not read, so that counts are lower bounds. */
+/** Returns true if some traffic was not read, so that counts are lower bounds. */
 export const isCut = (traffic: EnforcementTraffic): boolean => readsOf(traffic).some(({ truncated }) => truncated)
 
-/** Describes the effect on traffic in a sentence or two, with lower bounds if some traffic was not read. */
+/** Describes the effect on traffic in a sentence or two. The counts are lower bounds if some traffic was not read. */
 export function describeEffect({ chosen, to, period, traffic }: Enforcement): string {
   if (typeof traffic === 'string') return traffic
   const counts = countChanges(chosen, to)
@@ -124,7 +124,7 @@ export function describeEffect({ chosen, to, period, traffic }: Enforcement): st
   return `Of ${seen}, ${parts.join('; ')}.`
 }
 
-/** Returns sentences about the basis of the judgement and what it leaves open. */
+/** Returns sentences about the basis of the judgement and about questions that it leaves open. */
 export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length
@@ -169,7 +169,7 @@ export function listObstacles(workloads: readonly ChosenWorkload[]) {
 
 const MOST_NAMED = 10
 
-/** Returns sentences about what deserves attention first. */
+/** Returns sentences about the facts that deserve attention first. */
 export function warnOfEnforcement(enforcement: Enforcement): string[] {
   const { chosen, traffic } = enforcement
   const { workloads } = chosen

@@ -34,7 +34,7 @@ export const TRAFFIC_COLUMNS = [
   'workloads_total',
   'workloads',
 ] as const
-/** Maximum number of workloads that a row names. */
+/** Maximum number of workloads named in a row. */
 const MOST_NAMED = 5
 
 const WORKLOAD_COLUMNS = [

@@ -46,7 +46,7 @@ import {
 } from './show-enforcement.js'
 
 const COLUMNS = ['workload', 'href', 'before', 'now', 'outcome', 'note'] as const
-/** Maximum number of peers and ports that the answer of a dry run names. */
+/** Maximum number of peers and ports named in the answer of a dry run. */
 const MOST_TRAFFIC = 25
 
 /** Order of the outcomes in answers: failures first, then workloads that were left out, then successes. */
@@ -139,8 +139,8 @@ function planned(workload: ChosenWorkload, to: EnforcementMode): string {
 }
 
 /**
- * Builds the answer about the outcome for each workload. Throws if the PCE refused all of them. Also throws, with the
- * completed changes in the details, if the writing ended early, because a plain error would suggest that nothing
+ * Builds the answer about the outcome for each workload. Throws if the PCE refused all of them. It also throws, with
+ * the completed changes in the details, if the writing ended early, because a plain error would suggest that nothing
  * happened.
  */
 export function showModesSet(
@@ -242,7 +242,7 @@ function sortOutcomes(outcomes: readonly Row[]): unknown[][] {
     ])
 }
 
-/** Maximum size of one list in bytes: enough to recognise what is in it, but still readable. */
+/** Maximum size of one list in bytes. This is enough to recognise its contents, but still readable. */
 const LIST_BYTES = 2500
 
 /** Describes, for the person who confirms the call, which modes it would set and which traffic that cuts or opens. */

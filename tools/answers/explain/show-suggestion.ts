@@ -9,9 +9,9 @@ import { shortLabel } from '../show-label.js'
 type Written = string | object
 
 /**
- * Replaces the labels in a suggestion by the workloads that were asked about. Undefined if that changes nothing, or if
- * an end would still be labels or a list. A rule between two workloads opens nothing else, but disappears with its
- * hosts, so it is only offered as the alternative (D207).
+ * Replaces the labels in a suggestion by the workloads that were asked about. Returns undefined if that changes
+ * nothing, or if an end would still be labels or a list. A rule between two workloads opens nothing else, but lasts
+ * only as long as its workloads, so it is only offered as the alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,
@@ -60,7 +60,7 @@ function writeService(service: SuggestedService): Written {
   }
 }
 
-/** Returns what must be created before the rule, as arguments of the tools that create it. */
+/** Returns the objects that must be created before the rule, as arguments of the tools that create them. */
 function writePrerequisites({ consumers, providers, service }: SuggestedRule) {
   const list = [consumers, providers].find((end) => end.kind === 'ip_list' && end.isNew)
   return {
@@ -77,8 +77,8 @@ function writePrerequisites({ consumers, providers, service }: SuggestedRule) {
 }
 
 /**
- * Converts a suggested rule to the arguments that write it: of create-rule for an existing rule set, otherwise of
- * create-ruleset.
+ * Converts a suggested rule to the arguments of the tool that writes it: create-rule for an existing rule set,
+ * otherwise create-ruleset.
  */
 export function writeSuggestion(rule: SuggestedRule, description: string) {
   const written = {

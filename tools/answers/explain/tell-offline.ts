@@ -10,8 +10,8 @@ const MOST_NAMED = 3
 const LEFT_OUT = 'addresses out of the policy of others'
 
 /**
- * Adds to the verdicts what happens while an end of the pair is offline, if that differs. The verdict itself remains
- * that of the rules (D206).
+ * Adds to each verdict the decision that applies while an end of the pair is offline, if that differs. The verdict
+ * itself remains the one of the rules (D206).
  */
 export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
@@ -33,7 +33,10 @@ function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
   return ` But ${who.join(' and ')} ${is} offline: until that changes it is ${meanwhile.possible.join(' or ')}, since the PCE leaves ${its} ${LEFT_OUT}.`
 }
 
-/** Names the ends in this state, such as `3 of 5 sources (web-1, web-2 …)`; undefined if there are none. */
+/**
+ * Names the ends whose offline state is the given one, such as `3 of 5 sources (web-1, web-2 …)`; undefined if there
+ * are none.
+ */
 function nameEnds(
   { sources, destinations }: Flow,
   isOffline: boolean | null,
@@ -67,7 +70,7 @@ function nameOffline(flow: Flow): { text: string; count: number } | undefined {
   return { text: `${who} ${is} offline, so the PCE leaves ${its} ${LEFT_OUT}`, count }
 }
 
-/** Says that the verdicts do not take into account ends that are offline, or may be. */
+/** Returns sentences that the verdicts do not take into account that ends are offline, or may be. */
 export function listOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
   const untold = nameEnds(flow, null)

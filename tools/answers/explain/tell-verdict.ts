@@ -19,7 +19,7 @@ export interface ToldVerdict {
   why: string
 }
 
-/** The verdicts of both versions. `isSame` means that the draft's sentence only says that it is the same. */
+/** The verdicts of both versions. If `isSame` is true, the draft's sentence only says that its verdict is the same. */
 export interface ToldVerdicts extends Record<Version, ToldVerdict> {
   isSame: boolean
 }
@@ -31,7 +31,7 @@ export const KIND_WORDS: Record<RuleType, string> = {
   override_deny: 'override deny rule',
 }
 
-/** Describes the verdicts of both policy versions. If the draft's is identical, it is not repeated. */
+/** Describes the verdicts of both policy versions. If that of the draft is identical, it is not repeated. */
 export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: ReferenceNames): ToldVerdicts {
   const active = tellVersion('active', verdict, names)
   const draft = tellVersion('draft', verdict, names)
@@ -41,8 +41,8 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
 }
 
 /**
- * Makes verdicts uncertain where the traffic names a workload at an address at which none was found: its labels and
- * mode, not those of nobody, decide.
+ * Makes verdicts uncertain if the observed traffic names a workload at an address where no workload was found: its
+ * labels and mode decide, not those of an address without a workload.
  */
 export function doubtStrangers(
   told: Record<Version, ToldVerdict>,
@@ -54,7 +54,7 @@ export function doubtStrangers(
   return { active: { verdict: 'uncertain', why }, draft: { verdict: 'uncertain', why: 'For the same reason.' } }
 }
 
-/** Describes the verdict of one policy version. If several pairs differ, it gives the counts. */
+/** Describes the verdict of one policy version. If the pairs have different verdicts, it gives the counts. */
 function tellVersion(
   version: Version,
   { outcomes, judged, pairs, isPartial }: FlowVerdict,
@@ -84,7 +84,7 @@ function tellVersion(
   return { verdict: only, why: `${all}; ${pair.source.name} to ${pair.destination.name}, for example: ${why}` }
 }
 
-/** Explains in a sentence why a pair gets its decision. */
+/** Explains in a sentence why a pair of ends gets its decision. */
 export function tellPair(version: Version, pair: JudgedPair, names: ReferenceNames): string {
   const { decision, possible, undecided, source, destination, rules } = pair[version]
   if (decision === 'uncertain')
@@ -143,7 +143,7 @@ export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: Refere
 
 const describeEnd = ({ name, mode }: Member) => `${name} (${mode === 'none' ? 'no VEN' : mode})`
 
-/** Describes in a sentence what one end does about a connection in both versions. */
+/** Describes in a sentence how one end treats a connection in both versions. */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
   const direction = side === 'source' ? 'outbound' : 'inbound'
   if (member.mode === 'none') return 'No VEN: it enforces nothing.'
@@ -169,7 +169,7 @@ function doesOf({ possible, step }: EndVerdict): string {
   return `${does} (${BECAUSE[step]})`
 }
 
-/** Returns in words why an answer is undecided; undefined if it is not. */
+/** Returns the reasons why answers are undecided in words; undefined if there are none. */
 export const reasonsOf = (...answers: readonly Answer[]): string | undefined => {
   const reasons = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown : []))
   return reasons.length === 0 ? undefined : describeReasons([...new Set(reasons)])

@@ -34,7 +34,7 @@ const MEANINGS: Readonly<Record<FindingKind, string>> = {
   scope_without_workloads: 'no workload, container or virtual service has the labels of this scope',
 }
 
-/** Maximum number of covering rules that a finding names. */
+/** Maximum number of covering rules named in a finding. */
 const MOST_SHOWN = 5
 const STANDARD_FINDINGS = 10
 
@@ -88,7 +88,7 @@ export const RedundantOutput = Type.Object({
 
 interface Shown {
   kinds: ReadonlySet<FindingKind>
-  /** Draft href of a rule set, if only its findings are wanted. */
+  /** Draft href of a rule set, if only the findings of this rule set were requested. */
   ruleSet: string | undefined
   detail: 'standard' | 'full'
   version: 'draft' | 'active'

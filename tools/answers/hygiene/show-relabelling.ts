@@ -52,7 +52,7 @@ export const EffectOut = Type.Object(
   { description: 'What the new labels do to the policy of these workloads, at once' },
 )
 
-/** Maximum number of rule sets that an answer names. */
+/** Maximum number of rule sets named in an answer. */
 export const MOST_RULE_SETS = 25
 
 export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): Static<typeof EffectOut> => ({
@@ -83,10 +83,10 @@ export function describeEffect({ enforced, left_all_scopes: left, rule_sets: set
   ]
 }
 
-/** Maximum number of rule sets that a warning names. */
+/** Maximum number of rule sets named in a warning. */
 const MOST_WARNED = 3
 
-/** Warns of rules that no longer apply: losing a deny rule permits traffic, losing an allow rule blocks it. */
+/** Warns of rules that no longer apply. Losing a deny rule permits traffic, and losing an allow rule blocks it. */
 function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   const lostOf = ({ by_type: by }: RuleSetEffect, types: readonly (keyof typeof by)[]) =>
     types.reduce((sum, type) => sum + (by[type]?.lost ?? 0), 0)
@@ -105,11 +105,11 @@ function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   ]
 }
 
-/** Maximum number of labels that a sentence (MOST_NAMED) or a count (MOST_COUNTED) names. */
+/** Maximum number of labels named in a sentence (MOST_NAMED) or in a count (MOST_COUNTED). */
 const MOST_NAMED = 5
 const MOST_COUNTED = 20
 
-/** Keeps the first labels of a count and adds up the others. */
+/** Keeps the first labels of a count and replaces the others by their sum. */
 export function firstOf(counts: LabelCounts): LabelCounts {
   const all = Object.entries(counts)
   const others = all.slice(MOST_COUNTED).reduce((sum, [, many]) => sum + many, 0)
@@ -125,7 +125,9 @@ function listCounts(counts: LabelCounts): string {
     .join(', ')}${more}`
 }
 
-/** Describes, after a colon, how labels change and on how many workloads: `: set role=web (3); removed loc=ams (1)`. */
+/**
+ * Describes, after a colon, which labels change and on how many workloads: `: set role=web (3); removed loc=ams (1)`.
+ */
 export function describeWishes(changes: readonly Relabelling[], remove: 'remove' | 'removed'): string {
   const { set, removed } = countWishes(changes)
   const parts = [
@@ -142,7 +144,7 @@ interface Unchanged {
 }
 
 /**
- * Describes which workloads are not written, and which values stay although others were requested; empty if there are
+ * Describes which workloads are not changed, and which values remain although others were requested; empty if there are
  * none.
  */
 export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }: Unchanged): string {
@@ -164,7 +166,7 @@ export const OUTCOME_COLUMNS = [...PLAN_COLUMNS, 'outcome']
 
 const ORDER: readonly LabelOutcome[] = ['differs', 'unknown', 'refused', 'not_done', 'updated']
 
-/** Returns the table of outcomes, failures first. `expand` returns a label that was read with its key and value. */
+/** Returns the table of outcomes, failures first. `expand` adds key and value to a label that was read without them. */
 export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: LabelRef) => LabelRef): string[][] =>
   [...results]
     .sort((a, b) => ORDER.indexOf(a.outcome) - ORDER.indexOf(b.outcome))

@@ -18,7 +18,7 @@ import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Truncation, showSections } from '../byte-budget.js'
 
-/** Kinds of objects that can be checked. */
+/** The kinds of objects that can be checked. */
 export const UNUSED_KINDS = [...USED_KINDS, 'rule_sets', 'rules', 'rule_hits'] as const
 export type UnusedKind = (typeof UNUSED_KINDS)[number]
 

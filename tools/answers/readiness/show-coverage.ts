@@ -102,7 +102,9 @@ interface Findings {
   limits: Limits
 }
 
-/** Builds the answer of get-policy-coverage-report. Figures cover everything; lists are shown as far as they fit. */
+/**
+ * Builds the answer of get-policy-coverage-report. The figures cover everything; lists are shown as far as they fit.
+ */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
   const { application, found, weaklyAllowed, draftUnavailable, reads, detail, limits } = findings
   const { inbound, outbound, intra, overall, rules } = found

@@ -136,7 +136,7 @@ interface Findings {
   days: number
   /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
-  /** How many of them are Kubernetes workloads, and why those could not be read. */
+  /** The number of Kubernetes workloads among them, and the reason why these could not be read. */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
   traffic: ReadinessTraffic
@@ -145,8 +145,8 @@ interface Findings {
 }
 
 /**
- * Builds the answer of enforcement-readiness. Figures cover everything; remote applications are shown as far as they
- * fit.
+ * Builds the answer of enforcement-readiness. The figures cover everything; remote applications are shown as far as
+ * they fit.
  */
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {
   const { application, counts, ringfence, reads } = findings

@@ -19,11 +19,11 @@ type Loss = (typeof LOSSES)[number]
 /** A source that loses some or all of its traffic. */
 export interface CutSource {
   kind: SourceKind
-  /** `app (env)`, or its host name, FQDN or address if it has no application. */
+  /** The name `app (env)`, or the host name, FQDN or address of a source without an application. */
   source: string
   /** The worst effect on any of its ports. */
   effect: Loss
-  /** Connections on the ports that it loses. */
+  /** Number of connections on the ports that the source loses. */
   connections: number
   /** Ports as in `443/tcp`, busiest first. */
   ports: string[]
@@ -56,7 +56,7 @@ export interface LossGroup {
 }
 
 /**
- * Groups the losses, worst first. Each effect refers to exactly the ports that have it, so a source that certainly
+ * Groups the losses, worst first. Each group contains exactly the ports with its effect, so a source that certainly
  * loses some ports and possibly loses others appears in two groups.
  */
 export function groupLosses(sources: Sources): LossGroup[] {
@@ -88,7 +88,10 @@ export function groupLosses(sources: Sources): LossGroup[] {
     .sort(worstFirst)
 }
 
-/** Sorts sources without labels in the same order: certain losses, possible losses, none; busiest first within each. */
+/**
+ * Compares sources without labels for sorting: first certain losses, then possible losses, then none; within each,
+ * busiest first.
+ */
 export const byLoss = (a: OtherSource, b: OtherSource): number => rankOf(a) - rankOf(b) || b.connections - a.connections
 
 const rankOf = ({ ports }: OtherSource) => {
@@ -127,7 +130,9 @@ export interface InfrastructureSource {
   loses_traffic: boolean
 }
 
-/** Lists the sources that others depend on, of tier Shared Service or higher (T15), by descending score. */
+/**
+ * Lists the sources on which other applications depend, of tier Shared Service or higher (T15), by descending score.
+ */
 export function listInfrastructure({ remotes }: RingfencePlan, ranking: EstateRanking): InfrastructureSource[] {
   return ranking.rows
     .filter(({ tier }) => tier !== 'Standard Application')

@@ -18,11 +18,14 @@ export interface Batch {
   autoOrder: boolean
 }
 
-/** Limits for an application with little space: characters per warning, and rows of would_be_cut. */
+/** Limits for an application for which there is little space: characters per warning, and rows of would_be_cut. */
 const CLIPPED = 300
 const MOST_CUT = 5
 
-/** Builds the answer of a batch (T16). The results share the part of the budget that the rest of the answer leaves. */
+/**
+ * Builds the answer of a batch (T16). The results share the part of the budget that remains after the rest of the
+ * answer.
+ */
 export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch: Batch) {
   const { results } = batch
   const around = describeBatch(batch)
@@ -30,7 +33,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   let room = answerBudget(ctx.limits) - jsonBytes({ ...around, results: bare })
   let left = around.summary.successful
   const show = ({ prepared, written }: RingfenceDone) => {
-    // Space that one application does not need goes to those after it.
+    // Space that one application does not need is left for the applications after it.
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
     const whole = showRingfence(prepared, written, { detail: 'standard', limits, orgId: ctx.pce.orgId })
@@ -84,8 +87,8 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
 }
 
 /**
- * Shortens an application whose answer does not fit even with empty lists to counts and the most serious parts that
- * fit.
+ * Shortens the answer about an application that does not fit even with empty lists: it keeps the counts and the most
+ * serious parts that fit.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings, assumes } = answer
@@ -119,7 +122,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
   return shown
 }
 
-/** Limits of a preview, in bytes: the worst applications are described and the rest are counted. */
+/** Maximum sizes of the lists in a preview, in bytes: the worst applications are described and the rest are counted. */
 const LIST_BYTES = 5000
 const ORDER_BYTES = 3000
 const MOST_WARNINGS = 3
@@ -130,8 +133,8 @@ const LONGEST_NAME = 60
 type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 
 /**
- * Describes, for the person who confirms, what a batch would write and whom that would cut. `results` come from a run
- * without writes.
+ * Describes, for the person who confirms, what a batch would write and which sources it would cut off. `results` come
+ * from a run without writes.
  */
 export function previewBatch(
   ctx: Context,
@@ -199,7 +202,7 @@ function describeLosses(ringfences: readonly Prepared[]): string {
   const losses = ringfences.flatMap((prepared) =>
     listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: nameOfPlan(prepared) })),
   )
-  // Sources that are certainly cut come before those that may be cut, as in `listCut`.
+  // Sources that are certainly cut off come before those that may be cut off, as in `listCut`.
   const certain = losses.filter(({ effect }) => effect !== 'possibly_cut')
   const [worst] = (certain.length > 0 ? certain : losses).toSorted((a, b) => b.connections - a.connections)
   if (worst === undefined) return 'No source seen in the traffic would be cut.'

@@ -94,7 +94,7 @@ export function showRingfence(
   return { ...answer, ...(isCut && { section_totals: totals }), ruleset } as unknown as RingfenceAnswer & Reading
 }
 
-/** Lists the rules that a real run would add, in the order of their requests, which contain further details. */
+/** Lists the rules that a real run would add, in the order of their requests. Further details are in the requests. */
 const listPlanned = (prepared: Prepared): object[] =>
   prepared.plan.newRules.map((rule: RingfenceRule, at) => {
     const planned = prepared.rules[at] as PlannedRule
@@ -201,7 +201,7 @@ export function describePlanned({ consumers, providers, services }: PlannedRule)
   }
 }
 
-/** Returns the fields that only the deny rule has. */
+/** Returns the fields that only the deny rule has; nothing for other rules. */
 export function describeDeny({ type }: RingfenceRule, { services }: PlannedRule, { deny }: Prepared) {
   if (deny === null || type !== 'deny (block all inbound)') return {}
   return { deny_consumer_mode: deny.mode, ingress_services_resolved: showResolved(services) }

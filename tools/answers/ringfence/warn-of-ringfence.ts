@@ -13,7 +13,7 @@ import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
 
-/** How a ringfence differs from the request, most serious first. */
+/** The ways in which a ringfence differs from the request, most serious first. */
 interface Deviations {
   /** Fields of the stored rule set that differ from what was sent. */
   changed: string[]
@@ -41,8 +41,8 @@ export function deviationsOf(
 }
 
 /**
- * Returns the warnings that precede all others. The consequences of the fallback are left to the warnings about the
- * plan.
+ * Returns the warnings that precede all others. The consequences of the fallback are described by the warnings about
+ * the plan.
  */
 export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[] {
   return [
@@ -62,8 +62,8 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
   ].join('')
 
 /**
- * Returns the same warnings for a whole batch, each once with all affected applications, because the warnings of single
- * applications may be trimmed.
+ * Returns the same warnings for a whole batch. Each warning occurs only once, with all affected applications, because
+ * the warnings of single applications may be shortened.
  */
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
@@ -91,13 +91,13 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   ]
 }
 
-/** Lists the first names and the number of the remaining ones. */
+/** Lists the first names and adds the number of the remaining ones. */
 export function named(names: readonly string[]): string {
   const rest = names.length - MOST_NAMED
   return `${names.slice(0, MOST_NAMED).join('; ')}${rest > 0 ? ` and ${rest} more` : ''}`
 }
 
-/** Returns what to look at before the ringfence is written or provisioned, most serious first. */
+/** Returns warnings about what to check before the ringfence is written or provisioned, most serious first. */
 export function warnOfPlan(
   prepared: Prepared,
   cut: readonly CutSource[],
@@ -162,7 +162,7 @@ function describeLosses({ deny }: Prepared, cut: readonly CutSource[]): string {
   return `${countOf(cut.length, 'source')} (${countOf(connections, 'connection')} in the window) would be cut ${when}${unsure}: ${kinds.join(', ')}. See would_be_cut.`
 }
 
-/** Says whether traffic is lost when provisioning, or only when the enforcement mode changes. */
+/** Returns a sentence on whether traffic is lost when provisioning, or only when the enforcement mode changes. */
 function describeEnforcement({ workloads, pods, deny }: Prepared): string {
   const { selective = 0, full = 0 } = workloads.enforcement_modes
   const of = `of ${countOf(workloads.managed, 'managed workload')}`
@@ -225,8 +225,8 @@ function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: re
 }
 
 /**
- * Warns of infrastructure services that lose traffic, because that affects more than this application. Those that stay
- * allowed are only listed in infrastructure_sources.
+ * Warns of infrastructure services that lose traffic, because this affects more than one application. Services that
+ * stay allowed are only listed in infrastructure_sources.
  */
 function describeInfrastructure(found: readonly InfrastructureSource[]): string {
   const lost = found.filter(({ loses_traffic: loses }) => loses)
@@ -260,7 +260,7 @@ function describeForeign(prepared: Prepared): string {
   return `Lets in sources of other environments than ${prepared.application[1].value}: ${named(names)}. exclude_sources or environments leaves them out.`
 }
 
-/** Describes the sources that the caller leaves out, and where that does not have the expected effect. */
+/** Describes the sources that the caller leaves out, and for which of them this does not have the expected effect. */
 function describeLeftOut({ plan, choice }: Prepared): string {
   const nameOf = ({ app, env }: { app: string; env: string }) => `${app} (${env})`
   const out = plan.remotes.filter(({ rule }) => rule === 'excluded')

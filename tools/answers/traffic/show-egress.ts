@@ -117,8 +117,8 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 }
 
 /**
- * Builds the answer of discover-process-egress: totals of everything, and the given findings. `named` says whether
- * processes were requested, `filtered` whether the query was narrowed; both change what an empty answer means.
+ * Builds the answer of discover-process-egress: totals of everything, and the given findings. `named` is true if
+ * processes were requested, `filtered` if the query was narrowed; both change the meaning of an empty answer.
  */
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
@@ -135,13 +135,13 @@ export function showEgress(
         egress_rows: steps.egress_rows,
         distinct_processes: processes.total,
         findings: findings.total,
-        // Both are set after the rows are cut to size. Their final values take no more bytes than these.
+        // Both fields are set after the rows are cut to size. Their final values take no more bytes than these.
         returned: findings.groups.length,
         findings_truncated: false,
         flows_truncated: read.truncated,
       },
       examined: {
-        // These counts begin the steps if nothing is left; otherwise `analysed` already contains them.
+        // If nothing is left, these counts are shown before the others; otherwise `analysed` already contains them.
         ...(isEmpty && { pce_flows: read.pceFlows, rows: read.rows }),
         outbound_rows: steps.outbound_rows,
         with_external_destination: steps.with_external_destination,
@@ -171,7 +171,7 @@ export function showEgress(
   return answer
 }
 
-/** Says at which step the last row was dropped, and which change to the call would keep it. */
+/** Explains at which step the last row was dropped, and which change to the call would keep it. */
 function explainEmpty(
   steps: Egress['steps'],
   rows: number,

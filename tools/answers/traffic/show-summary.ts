@@ -23,7 +23,7 @@ const service = {
   proto: Type.String(),
   policy: Policy,
 }
-/** Sums and times of each row; times are in UTC. */
+/** Sums and times in each row; times are in UTC. */
 const measures = {
   ...TrafficSums,
   first_detected: Nullable(Type.String()),
@@ -121,7 +121,7 @@ interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
   identityLabels: readonly string[]
-  /** The requested sections, if not all were requested. */
+  /** Names of the requested sections; absent if all were requested. */
   sections?: readonly SectionName[] | undefined
 }
 

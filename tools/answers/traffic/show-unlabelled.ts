@@ -75,8 +75,8 @@ const ADVICE =
   'Label each unlabelled_workload: policy by label does not reach it. Put known networks into IP lists. Identify each unknown_ip before enforcement: traffic that no rule covers is then blocked.'
 
 /**
- * Builds the answer of find-unmanaged-traffic with the busiest rows of each list. Counts cover all rows with at least
- * `least` connections.
+ * Builds the answer of find-unmanaged-traffic with the busiest rows of each list. The counts cover all rows with at
+ * least `least` connections.
  */
 export function showUnlabelled(
   finder: UnlabelledTrafficFinder,
@@ -87,7 +87,7 @@ export function showUnlabelled(
   const { days, direction, least, limit } = asked
   const sources = direction === 'outbound' ? NONE : finder.peers('src', limit, least)
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
-  // Pairs are always shown: the direction is that of the labelled end, and here neither end is labelled.
+  // Pairs are always shown: the direction is relative to a labelled end, and here neither end is labelled.
   const pairs = finder.pairs(limit, least)
   const isEmpty = sources.total + destinations.total + pairs.total === 0
   return showSections(
