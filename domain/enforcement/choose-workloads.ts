@@ -13,7 +13,7 @@ import { compareTexts } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
-/** Reasons why a VEN does not, or may not, enforce a mode now, whichever mode it is. */
+/** The reasons why a VEN certainly or possibly enforces no new mode at present, whichever mode it is. */
 export const OBSTACLES = {
   unmanaged: 'no VEN runs there, so no mode is enforced',
   ven_suspended: 'the VEN is suspended and enforces nothing until it is active again',
@@ -30,7 +30,7 @@ export interface ChosenWorkload {
   /** The workload's name, or its host name if it has none. */
   name: string
   isManaged: boolean
-  /** Current enforcement mode; null if the PCE gives none, or one that this server does not know. */
+  /** The current enforcement mode; null if the PCE reports none, or one that this server does not know. */
   mode: EnforcementMode | null
   obstacle: Obstacle | null
 }
@@ -41,7 +41,10 @@ export interface ChosenWorkloads {
   application: { labels: readonly Label[]; is: Application } | null
   /** The workloads without duplicates, sorted by name. */
   workloads: readonly ChosenWorkload[]
-  /** The Kubernetes workloads of the application, whose modes are those of their namespaces' profiles. */
+  /**
+   * The Kubernetes workloads of the application. They are left out, because their modes are those of their namespaces'
+   * profiles.
+   */
   leftOut: LeftOut
 }
 
@@ -92,8 +95,8 @@ export async function chooseWorkloads(
 }
 
 /**
- * Reads the same workloads again and returns them by href; those that are gone or cannot be read are missing. Rejects
- * when cancelled.
+ * Reads the same workloads again and returns them by href; workloads that are gone or cannot be read are missing.
+ * Rejects when cancelled.
  */
 export async function readAgain(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -107,8 +110,8 @@ export async function readAgain(
 }
 
 /**
- * SHA-256, in lower-case hex, of which workloads these are and of their modes (D21). Other fields are left out, because
- * they change by themselves.
+ * Returns the SHA-256 digest, in lower-case hex, of the hrefs and modes of the workloads (D21). Other fields are left
+ * out, because they change by themselves.
  */
 export function digestModes({ workloads }: ChosenWorkloads): string {
   const rows = workloads.map(({ href, isManaged: has, mode }) => [href, has, mode] as const)

@@ -28,9 +28,11 @@ export type ChangeEffect = Exclude<ModeEffect, 'stays_allowed' | 'stays_blocked'
 export interface TrafficChange {
   effect: ChangeEffect
   direction: JudgedFlow['direction']
-  /** The other end as `app (env)`, or its host name or address. For traffic inside the application, the source. */
+  /**
+   * The other end as `app (env)`, or its host name or address. For traffic inside the application, it is the source.
+   */
   peer: string
-  /** Port and protocol, as in `443/tcp`. */
+  /** The port and protocol, such as `443/tcp`. */
   port: string
   connections: number
   /** Hrefs of the workloads whose new mode causes the change, or the name of a virtual service. */
@@ -57,8 +59,8 @@ export interface EnforcementTraffic {
 }
 
 /**
- * How a workload's mode changes. `already`: it is in the wanted mode; `not_known`: the PCE does not tell the present
- * one; `none`: it is unmanaged and so has no mode.
+ * How a workload's mode changes. `already`: the workload is already in the wanted mode; `not_known`: the PCE does not
+ * say in which mode it is; `none`: it is unmanaged and therefore has no mode.
  */
 export type ChangeOfMode = 'stricter' | 'looser' | 'same_traffic' | 'not_known' | 'already' | 'none'
 
@@ -71,7 +73,7 @@ export function changeOfMode({ isManaged, mode }: ChosenWorkload, to: Enforcemen
 }
 
 /**
- * Judges what would become of the observed traffic of these workloads if all of them were in one mode (T32). Returns a
+ * Judges what would happen to the observed traffic of these workloads if all of them were in one mode (T32). Returns a
  * sentence with the reason if the traffic could not be read. Rejects when cancelled.
  */
 export async function judgeEnforcement(
@@ -140,7 +142,8 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
         : withLabels(application.labels),
     isOwn: (end) => (end.workload !== null && byHref.has(end.workload)) || bears(end),
     changeOf(end) {
-      // A virtual service carries the application's labels but is no machine: it may stand for any of its workloads.
+      // A virtual service carries the application's labels but is not a machine: it may stand for any workload of the
+      // application.
       if (end.workload === null) return bears(end) ? vague : null
       const known = byHref.get(end.workload)
       return known === undefined || !known.isManaged || known.mode === to

@@ -8,9 +8,9 @@ import { readAgain, type ChosenWorkload, type ChosenWorkloads } from './choose-w
 export const MOST_AT_ONCE = 1000
 
 /**
- * What happened to a workload. `changed`: it reads back in the new mode, or the PCE confirmed it and it could not be
- * read back. `differs`: the PCE confirmed the change, but it reads back in another mode. `unverified`: the answer was
- * lost and it does not read back in the new mode.
+ * The result for one workload. `changed`: the new mode was read back, or the PCE confirmed the change and the workload
+ * could not be read back. `differs`: the PCE confirmed the change, but another mode was read back. `unverified`: the
+ * PCE's answer was lost and the new mode was not read back.
  */
 export type ModeOutcome =
   'changed' | 'failed' | 'differs' | 'unverified' | 'not_attempted' | 'already_there' | 'unmanaged'
@@ -18,7 +18,7 @@ export type ModeOutcome =
 export interface WorkloadOutcome {
   workload: ChosenWorkload
   outcome: ModeOutcome
-  /** The mode read back afterwards; missing if it could not be read. */
+  /** The mode that was read back afterwards; missing if the workload could not be read. */
   now?: EnforcementMode | null
   /** Why the workload is not in the new mode, or what the PCE said about it. */
   note?: string
@@ -31,7 +31,7 @@ export interface ModesSet {
   stopped: unknown
 }
 
-/** Body of a `PUT workloads/bulk_update` request for these workloads. */
+/** Returns the body of a `PUT workloads/bulk_update` request for these workloads. */
 export const bodyOf = (workloads: readonly ChosenWorkload[], to: EnforcementMode) =>
   workloads.map(({ href }) => ({ href, enforcement_mode: to }))
 
@@ -45,8 +45,8 @@ export function planRequests({ workloads }: ChosenWorkloads, to: EnforcementMode
 
 /**
  * Puts the workloads into a mode, request by request, and reads them back. If a request fails as a whole, the call is
- * cancelled or the server stops, no further request is sent. Throws only if nothing was written: the error of the first
- * request, if that certainly had no effect, or the reason of a cancellation before it.
+ * cancelled or the server stops, no further request is sent. It throws only if nothing was written: either the error of
+ * the first request, if this request certainly had no effect, or the reason of a cancellation before it.
  */
 export async function setModes(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'beforeWriting' | 'progress'>,
@@ -102,7 +102,7 @@ async function sendOne(
 const describeError = ({ token, message }: { token: string; message: string }) =>
   [token, message].filter((text) => text !== '').join(': ')
 
-/** Reads the modes back; null if that fails. The changes remain written, so this is not a failure of the call. */
+/** Reads the modes back; returns null if this fails. The changes remain written, so the call does not fail. */
 async function lookAgain(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   chosen: ChosenWorkloads,
