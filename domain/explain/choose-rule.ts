@@ -42,7 +42,7 @@ export interface SuggestedRule {
   scope: readonly Label[]
   /** The rule set to add the rule to; null if a new one with this scope is needed. */
   ruleSet: RuleSet | null
-  /** How many other rule sets have exactly this scope. */
+  /** Number of other rule sets that have exactly this scope. */
   others: number
   /** A name for a new rule set that is not yet in use. */
   name: string
@@ -56,7 +56,7 @@ export interface SuggestedRule {
 
 /** The label keys that identify an application. Scopes consist of these. */
 const SCOPE_KEYS = ['app', 'env']
-/** The most addresses a list may contain to be suggested for one of them. A larger list would not select anything. */
+/** Maximum number of addresses in a list that is suggested for one of them. A larger list would not select anything. */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }
 /** The placeholder href of an IP list that does not exist yet. */
 const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
@@ -65,8 +65,8 @@ const NEW_LIST = '/orgs/0/sec_policy/draft/ip_lists/new'
  * Chooses the narrowest rule for a flow. It prefers labels to addresses, a service object for exactly this port to a
  * bare port, and an existing rule set with exactly the application's scope to a new one. The application is that of the
  * destination, or of the source if the destination is not a workload.
- * @throws {ToolError} ambiguous_name if several workloads have the address of an end; invalid_argument if an
- * end is a Kubernetes workload without labels, because rules name those by labels alone (P106).
+ * @throws {ToolError} ambiguous_name if several workloads have the address of an end; invalid_argument if an end is a
+ * Kubernetes workload without labels, because rules name Kubernetes workloads by labels alone (P106).
  */
 export async function chooseRule(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

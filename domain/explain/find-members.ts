@@ -20,20 +20,20 @@ export interface Member extends End {
   name: string
   mode: EndMode
   /**
-   * True if the PCE has lost contact with its VEN. The PCE then removes its addresses from the policy of other
-   * workloads (P78). Null if the PCE does not tell.
+   * True if the PCE has lost contact with the VEN of the member. The PCE then removes the member's addresses from the
+   * policy of other workloads (P78). Null if the PCE does not say whether it has contact.
    */
   isOffline: boolean | null
   os: string | null
-  /** Every address it may use; null if they are not known. */
+  /** All addresses that the member may use; null if they are not known. */
   addresses: readonly string[]
-  /** How many ends it stands for, which may be many for addresses. */
+  /** Number of ends that the member stands for; for addresses there may be many. */
   size: number
 }
 
 /**
- * Returns the host that a member is, which is never both ends of a connection; null for addresses and for Kubernetes
- * workloads, whose pods connect to each other.
+ * Returns the host that the member is; a host is never both ends of a connection. Returns null for addresses and for
+ * Kubernetes workloads, because their pods connect to each other.
  */
 export const hostOf = ({ workload, isUnsure }: Member): string | null =>
   workload === null || isUnsure === true || isKubernetes({ href: workload }) ? null : workload
@@ -47,15 +47,15 @@ export interface Members {
   notes: readonly string[]
 }
 
-/** The most workloads of one end that are judged. */
+/** Maximum number of workloads that are judged at one end. */
 export const MOST_WORKLOADS = 20_000
-/** The most parts of an IP list that are judged. */
+/** Maximum number of parts of an IP list that are judged. */
 const MOST_PARTS = 2_000
 
 /**
- * Finds everything that an end of the requested flow stands for. For an IP list these are the workloads with an address
- * in it and its other addresses, grouped so that none of `lists` (those used in rules) distinguishes the addresses of a
- * group. Kubernetes workloads are workloads like others.
+ * Finds everything that an end of the requested flow stands for. For an IP list, these are the workloads that have an
+ * address in it, and its other addresses, grouped so that none of `lists` (those used in rules) distinguishes the
+ * addresses of a group. Kubernetes workloads are treated like other workloads.
  * @throws {ToolError} no_workloads if no workload has the requested labels.
  */
 export async function findMembers(
@@ -124,7 +124,7 @@ export async function findMembers(
   }
 }
 
-/** Finds what an address stands for: the workloads that have it, or a bare address, which may be a pod's. */
+/** Finds what an address stands for: the workloads that have it, or a bare address that may belong to a pod. */
 function membersAt(
   { address, bearers, mayBePod }: AskedEnd & { kind: 'address' },
   toMember: (workload: Workload) => Member,
@@ -149,7 +149,7 @@ const cutNote = (total: number, noun: string): string[] =>
 
 /**
  * Converts a workload to the form that rules are matched against.
- * @param addresses the addresses it uses in this flow; all of its own by default.
+ * @param addresses the addresses that the workload uses in this flow; all of its own by default.
  */
 export function describeWorkload(
   workload: Workload,
@@ -175,13 +175,16 @@ export function describeWorkload(
   }
 }
 
-/** Kubernetes workloads have no VEN of their own, and none that could be offline. */
+/**
+ * Returns whether a workload is offline; null if the PCE does not say. A Kubernetes workload has no VEN of its own that
+ * could be offline.
+ */
 function isOffline(workload: Workload): boolean | null {
   if (!isManaged(workload) || isKubernetes(workload)) return false
   return workload.online == null ? null : !workload.online
 }
 
-/** Tells whether a workload is off the corporate network while it uses these addresses. */
+/** Returns whether a workload is off the corporate network while it uses these addresses. */
 function offNetworkOf({ interfaces, ven }: Workload, addresses: readonly string[]): OffNetwork {
   const used = (interfaces ?? []).filter(({ address }) => address !== undefined && addresses.includes(address))
   return isOffNetwork(
@@ -193,7 +196,7 @@ function offNetworkOf({ interfaces, ven }: Workload, addresses: readonly string[
 function modeOf(workload: Workload): EndMode {
   if (!isManaged(workload)) return 'none'
   const { enforcement_mode: mode, selectively_enforced_services: services } = workload
-  // It is not documented which part of the policy is enforced when such a list is set.
+  // It is not documented which part of the policy is enforced when selectively enforced services are set.
   if (mode === 'selective' && (services ?? []).length > 0) return 'unknown'
   return mode ?? 'unknown'
 }
@@ -260,8 +263,8 @@ function divideList(
 }
 
 /**
- * A group of addresses that no list distinguishes: the first address, the last address of that part, and the total
- * number.
+ * A group of addresses that no list distinguishes. `first` and `last` are the ends of the first part of the group;
+ * `size` is the number of all its addresses.
  */
 interface AddressClass {
   first: string
@@ -274,7 +277,7 @@ const toMembers = (classes: readonly AddressClass[]): Member[] =>
     addressMember(first === last ? first : `${first} to ${last}`, Number(size), first),
   )
 
-/** Cuts the list's own ranges of a family at every point where some range begins or ends. */
+/** Cuts the list's own ranges of a family wherever any range begins or ends. */
 function cutAt(family: Family, own: readonly Range[], others: readonly Range[]): [bigint, bigint][] {
   const ofFamily = [...own, ...others].filter((range) => range.family === family)
   const starts = new Set(ofFamily.flatMap(({ from, to }) => [from, to + 1n]))

@@ -5,7 +5,7 @@ import type { AskedService, PairJudge } from './judge-pair.js'
 import { speaks } from './judge-members.js'
 import type { HeldRule } from './place-rules.js'
 
-/** The single reasons for which an allow rule may fail to match a connection. */
+/** The reasons, each sufficient by itself, why an allow rule does not match a connection. */
 export const NEAR_MISSES = {
   rule_disabled: 'the rule is disabled',
   ruleset_disabled: 'its rule set is disabled',

@@ -22,24 +22,26 @@ export interface OpenedPair {
 
 /** What a suggested rule would change between the ends that exist today. */
 export interface Opened {
-  /** The number of sources and destinations that the rule names. */
+  /** Number of sources and destinations that the rule names. */
   sources: number
   destinations: number
-  /** The number of pairs whose decision would change, including those the caller asked about. */
+  /** Number of pairs whose decision would change, including those that the caller asked about. */
   pairs: number
-  /** How many of these have an uncertain decision with or without the rule, so that it may not change after all. */
+  /**
+   * Number of these pairs whose decision is uncertain without or with the rule, so that it possibly does not change.
+   */
   uncertain: number
-  /** How many of these pairs the caller asked about. */
+  /** Number of these pairs that the caller asked about. */
   asked: number
   /** True if the rule permits traffic between at least one pair that the caller asked about. */
   helps: boolean
   /** Some of the pairs that the caller did not ask about, up to the requested number. */
   examples: readonly OpenedPair[]
-  /** The pairs the caller asked about that the rule would not, or not certainly, permit. */
+  /** The pairs that the caller asked about and that the rule would not permit, or not certainly. */
   remaining: { pairs: number; example: PairVerdict } | null
   /**
-   * Whether there are more pairs than were compared, so that the counts are lower bounds. `asked` also applies to
-   * `remaining`.
+   * Whether there are more pairs than were compared, so that the counts are lower bounds: `asked` for the pairs that
+   * the caller asked about, and therefore for `remaining`, `beyond` for all others.
    */
   isCut: { asked: boolean; beyond: boolean }
   /** Sentences that describe what was not compared. */
@@ -72,7 +74,7 @@ export async function findNamed(
   }
 }
 
-/** Builds a list with a single address, which keeps it separate from the other addresses of a list. */
+/** Builds a list with a single address, so that the address stays separate from the other addresses of a list. */
 const listAlone = (end: AskedEnd): IpList[] =>
   end.kind === 'address' && end.workload === null
     ? [{ href: '', name: end.name, ip_ranges: [{ from_ip: spellAddress(end.address) }] }]
@@ -102,7 +104,7 @@ async function asAsked(
   }
 }
 
-/** Compares the decision for every pair that a rule names, without the rule and with it. */
+/** Compares the decision for every pair that a rule names: without the rule and with it. */
 export function* findOpened(
   before: PairJudge,
   after: PairJudge,
@@ -168,7 +170,7 @@ const cutNote = ({ done, total }: { done: number; total: number }, of: string): 
 
 const sizeOf = (members: readonly Member[]) => members.reduce((sum, { size }) => sum + size, 0)
 
-/** Builds a test that accepts the members the caller asked about: the same workload, or the same addresses. */
+/** Builds a test that accepts the members that the caller asked about: the same workloads, or the same addresses. */
 function memberTest(asked: readonly Member[]): (member: Member) => boolean {
   const idOf = ({ workload, isUnsure, ip, size }: Member) =>
     workload !== null && isUnsure !== true ? workload : `${ip === null ? '' : spellAddress(ip)} ${size}`

@@ -18,12 +18,12 @@ export interface Difference {
 
 /** The result of comparing the matcher with the PCE's own policy check (P93). */
 export interface PceCheck {
-  /** How many pairs were checked, each in both versions. */
+  /** Number of pairs that were checked, each in both versions. */
   checked: number
   differences: readonly Difference[]
   /** Rules that the matcher left undecided, by draft href: true if the PCE says that the rule applies. */
   settled: ReadonlyMap<string, boolean>
-  /** Why the PCE could not be asked; otherwise null. */
+  /** The reason why the PCE could not be asked; null if it was asked. */
   unavailable: string | null
 }
 
@@ -67,7 +67,7 @@ export async function holdAgainstPce(
 const canBeAsked = ({ workload, isUnsure }: Member): boolean =>
   isUnsure !== true && (workload === null || !isKubernetes({ href: workload }))
 
-/** Returns the hrefs and types of the rules that apply according to the PCE, or the reason why it does not tell. */
+/** Returns the hrefs and types of the rules that apply according to the PCE, or the reason why it does not say. */
 async function ask(
   pce: PceClient,
   version: Version,

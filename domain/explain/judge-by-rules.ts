@@ -4,12 +4,12 @@ import { judgeMembers } from './judge-members.js'
 import { createPairJudge } from './judge-pair.js'
 import type { JudgedFlow } from './prepare-flow.js'
 
-/** The modes whose verdict is by rules already. */
+/** The modes in which the verdict already depends on rules alone. */
 const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**
- * Judges a flow once more, but by what rules allow: what passes only because of an enforcement mode is potentially
- * blocked. The answer is what full mode would need.
+ * Judges a flow once more, this time by what rules allow: a connection that passes only because of an enforcement mode
+ * is potentially blocked. The result shows what full enforcement would require.
  */
 export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promise<JudgedFlow> {
   const { versions, service, sources, destinations } = flow
@@ -23,8 +23,8 @@ export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promi
 }
 
 /**
- * Lists the modes that let a flow pass today although no rule allows it for certain; empty if rules decide alone, or if
- * the flow does not pass for certain.
+ * Lists the modes that let a flow pass today although no rule certainly allows it. The list is empty if rules alone
+ * decide, or if the flow does not certainly pass.
  */
 export function modesThatLetPass({ verdict }: JudgedFlow): EnforcementMode[] {
   const modes = verdict.outcomes.flatMap(({ active }) =>

@@ -12,7 +12,7 @@ export interface VersionJudges {
   draft: PairJudge
 }
 
-/** A pair of ends with the verdicts of both versions. */
+/** A pair of ends with the verdicts of both versions of the policy. */
 export interface JudgedPair {
   source: Member
   destination: Member
@@ -20,23 +20,26 @@ export interface JudgedPair {
   draft: PairVerdict
 }
 
-/** All pairs that share one combination of active and draft decision. */
+/** All pairs that have the same active decision and the same draft decision. */
 export interface Outcome extends Pick<JudgedPair, 'active' | 'draft'> {
   pairs: number
   /** The first few pairs, each of a different kind. */
   examples: JudgedPair[]
 }
 
-/** A rule that matches a flow in one version of the policy, or without difference in both. */
+/** A rule that matches a flow in one version of the policy, or in both versions if it is the same in both. */
 export interface FoundRule extends ApplyingRule {
   versions: readonly ('active' | 'draft')[]
-  /** How many pairs it matches. */
+  /** Number of pairs that the rule matches. */
   pairs: number
 }
 
 /** The verdict on a flow between all members of its ends. */
 export interface FlowVerdict {
-  /** The number of pairs. A host with itself is not a pair; a Kubernetes workload is, because it has several pods. */
+  /**
+   * The number of pairs. A host and itself are not a pair; a Kubernetes workload and itself are, because it has several
+   * pods.
+   */
   pairs: number
   judged: number
   /** True if pairs or whole ends were left out. */
@@ -47,7 +50,7 @@ export interface FlowVerdict {
   rules: readonly FoundRule[]
 }
 
-/** The most kinds of pairs that are judged or compared. */
+/** Maximum number of kinds of pairs that are judged or compared. */
 export const MOST_KINDS = 4_000
 const MOST_EXAMPLES = 3
 
@@ -57,7 +60,7 @@ export interface MemberClass {
   size: number
 }
 
-/** Judges every pair of members. Pairs that all rules treat alike are judged once. */
+/** Judges every pair of members. Pairs that all rules treat alike are judged only once. */
 export function* judgeMembers(
   { active, draft }: VersionJudges,
   sources: readonly Member[],
@@ -219,6 +222,6 @@ function contentOf(held: HeldRule): string {
   return text
 }
 
-/** Tells whether a rule matches at either end: 'yes' if it certainly does. */
+/** Returns whether a rule matches at either end: 'yes' if it certainly does. */
 export const speaks = ({ atSource, atDestination }: Pick<ApplyingRule, 'atSource' | 'atDestination'>): Answer =>
   anyOf([atSource, atDestination])

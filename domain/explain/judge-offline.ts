@@ -3,9 +3,9 @@ import type { Member } from './find-members.js'
 import type { PairJudge, PairVerdict } from './judge-pair.js'
 
 /**
- * Judges a connection for the time in which an end of it is offline; returns null if neither is known to be. The PCE removes
- * the addresses of an offline workload from the policy of others, so the other end treats it as an address without a
- * workload. The offline end itself continues to enforce the policy it received last (P78).
+ * Judges a connection for the time while one of its ends is offline; returns null if neither end is known to be
+ * offline. The PCE removes the addresses of an offline workload from the policy of others, so the other end treats it
+ * as an address without a workload. The offline end itself continues to enforce the policy that it received last (P78).
  */
 export function judgeWhileOffline(
   judge: PairJudge,

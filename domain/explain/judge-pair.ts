@@ -9,7 +9,7 @@ import type { Member } from './find-members.js'
 import { listRules, type HeldRule } from './place-rules.js'
 
 /**
- * The service that a caller asks about. `runs` tells whether the program of a Windows service is the one asked about.
+ * The service that a caller asks about. `runs` returns whether the program of a Windows service is the one asked about.
  */
 export interface AskedService {
   port: number | null
@@ -40,18 +40,21 @@ export interface PairJudge {
   readonly rules: readonly HeldRule[]
 }
 
-/** What to judge besides the rules of a version, and how. */
+/** What is judged besides the rules of a version, and how it is judged. */
 interface Judging {
-  /** Rules that are judged in addition. */
+  /** Additional rules to judge. */
   more?: readonly HeldRule[]
-  /** Judge as potentially blocked what passes only because the mode of an end lets it, and not because of a rule. */
+  /**
+   * If true, a connection that passes only because of the mode of an end, and not because of a rule, is judged as
+   * potentially blocked.
+   */
   needsRules?: boolean
 }
 
 /**
  * Creates a judge that uses the rules of one version. At each end the order is: essential rules, override deny, allow,
- * deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read, whatever
- * they may decide is undecided.
+ * deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read, everything
+ * that they might decide is undecided.
  */
 export function createPairJudge(
   policy: PolicySnapshot,
@@ -131,8 +134,8 @@ function objectsAtEnds(
 }
 
 /**
- * Makes IP lists consider all addresses of a member: a list covers it if it covers every address, and the answer is
- * undecided if it covers only some.
+ * Makes IP lists consider all addresses of a member: a list covers the member if it covers every address, and the
+ * answer is undecided if it covers only some.
  */
 function withAddresses(policy: PolicySnapshot): PolicyObjects {
   return {

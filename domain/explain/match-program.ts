@@ -8,9 +8,10 @@ export interface AskedProgram {
 }
 
 /**
- * Builds the test that tells whether the program of a Windows service is the one asked about; undefined if the caller
- * named none. Service names must be equal. Process paths may contain variables that depend on the host, so only a
- * different file name proves that two processes differ; if just the paths differ, the answer is undecided.
+ * Builds a test of whether the program of a Windows service is the one that the caller asked about; returns undefined
+ * if the caller named no program. Service names must be equal. Process paths may contain variables that depend on the
+ * host, so only a different file name proves that two processes differ; if only the paths differ, the answer is
+ * undecided.
  */
 export function matchProgram({ process, windowsService }: AskedProgram): PolicyObjects['runs'] | undefined {
   if (process === undefined && windowsService === undefined) return undefined

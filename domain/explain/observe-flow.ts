@@ -19,11 +19,11 @@ import type { AskedEnd } from './resolve-end.js'
 export interface Observed {
   read: FlowsRead
   decisions: Record<string, number>
-  /** The names of programs as the reporting end gave them, the busiest first. */
+  /** The names of programs as the reporting end gave them, busiest first. */
   programs: string[]
   /**
-   * Workloads that rows name at an address of an end for which no list has a workload. Their kinds of workloads are not
-   * those of `/workloads`, such as pods that the PCE no longer lists.
+   * Workloads that only the traffic rows name, at an address of an end. Their hrefs are not those of `/workloads`; they
+   * are, for example, pods that the PCE no longer lists.
    */
   strangers: readonly Stranger[]
 }
@@ -36,7 +36,7 @@ export interface Stranger {
   mode: string | null
 }
 
-/** The most rows that are read. The question is what was observed, not how often. */
+/** Maximum number of rows that are read. The question is what was observed, not how often. */
 const MOST_ROWS = 10_000
 const MOST_PROGRAMS = 5
 
@@ -100,8 +100,8 @@ function findStranger(side: Stranger['side'], asked: AskedEnd, seen: readonly Fl
 }
 
 /**
- * Returns the conditions that select an end; the lists are alternatives. Whether a traffic query finds a Kubernetes
- * workload by its href is not documented, so it is found by its addresses.
+ * Returns the conditions that select an end; the inner lists are alternatives. A Kubernetes workload is selected by its
+ * addresses, because it is not documented whether a traffic query finds it by its href.
  */
 function selectorsOf(end: AskedEnd): TrafficSelector[][] {
   switch (end.kind) {

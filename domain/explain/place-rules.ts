@@ -5,7 +5,7 @@ import type { PlacedRule } from '../policy/match-rules.js'
 import { type RuleType, denyType } from '../policy/rule-type.js'
 
 /**
- * A rule together with its rule set. An enforcement boundary is a deny rule without a scope and without a rule set
+ * A rule together with its rule set. An enforcement boundary counts as a deny rule that has no scope and no rule set
  * (P22).
  */
 export interface HeldRule extends PlacedRule {

@@ -108,8 +108,8 @@ function readService({
 }
 
 /**
- * Returns the names of the objects that rules refer to: from the policy that was read, and the others from the PCE as
- * far as it returns them.
+ * Returns the names of the objects that rules refer to. They come from the policy that was read, and otherwise from the
+ * PCE as far as it returns them.
  */
 export async function nameReferences(
   ctx: Context,
@@ -136,8 +136,8 @@ export async function nameReferences(
 }
 
 /**
- * Rejects an end without members. An IP list may consist of domain names or unreadable ranges only, and it is not known
- * what these stand for.
+ * Rejects an end without members. An IP list may consist only of domain names or unreadable ranges, and it is not known
+ * which addresses these stand for.
  */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return

@@ -42,7 +42,7 @@ export function listsInRules({ active, draft }: PolicyVersions): IpList[] {
 }
 
 /**
- * Names the rule sets in force that have rules in the words of iptables for one of these ends, in either version. What
+ * Returns the names of the rule sets in force, in either version, that have iptables rules for one of these ends. What
  * such rules do to a flow is not judged.
  */
 export function listIpTables({ active, draft }: PolicyVersions, ends: readonly End[]): string[] {

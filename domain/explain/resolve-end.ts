@@ -35,13 +35,16 @@ export type AskedEnd =
   | { kind: 'labels'; name: string; labels: readonly Label[] }
   | { kind: 'ip_list'; name: string; list: IpList }
 
-/** Which workloads have an address. */
+/** The workloads that have an address. */
 export interface Bearers {
   /** The only workload with the address; null if there is none, or if there are several. */
   workload: Workload | null
-  /** All of them. Several Kubernetes workloads may have one address, in different clusters or that of their node. */
+  /**
+   * All workloads that have the address. Several Kubernetes workloads may share an address: in different clusters, or
+   * that of their node.
+   */
   bearers: readonly Workload[]
-  /** Why the address may be that of a Kubernetes workload although none of `bearers` is one; null if it is not. */
+  /** Why the address may belong to a Kubernetes workload although `bearers` contains none; null if it does not. */
   mayBePod: string | null
 }
 
@@ -113,8 +116,8 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
 }
 
 /**
- * Finds a workload by its exact name, which may be any text. If there is none, the error also says what else the text
- * may have been meant as.
+ * Finds a workload by its exact name, which may be any text. If there is no such workload, the error also suggests what
+ * else the text may mean.
  */
 async function findWorkload(finder: Finder, text: string): Promise<AskedEnd> {
   try {
@@ -163,7 +166,7 @@ function findLabel({ labels }: PolicyLookups, reference: LabelReference): Label 
 
 /**
  * Finds the workloads that have an interface with this address, Kubernetes workloads included.
- * @throws {ToolError} ambiguous_name if several workloads have it and none of them is a Kubernetes workload.
+ * @throws {ToolError} ambiguous_name if several workloads have the address and none of them is a Kubernetes workload.
  */
 async function findByAddress(pce: PceClient, address: string, signal: AbortSignal): Promise<Bearers> {
   const isSame = createAddressTest(address)
@@ -182,12 +185,15 @@ async function findByAddress(pce: PceClient, address: string, signal: AbortSigna
 
 interface Pods {
   items: readonly Workload[]
-  /** Why other Kubernetes workloads may have the address, too; null if none may. */
+  /** Why further Kubernetes workloads may have the address; null if no further one can have it. */
   unknown: string | null
 }
 const NO_PODS: Pods = { items: [], unknown: null }
 
-/** Kubernetes workloads are known by private addresses alone (P106), so a public one of IPv4 needs no search. */
+/**
+ * Returns true if the address can be that of a Kubernetes workload. The PCE knows their private addresses only (P106),
+ * so a public IPv4 address needs no search.
+ */
 const canBePod = (address: string): boolean =>
   ipaddr.process(address).kind() === 'ipv6' || classifyAddress(address) === 'private'
 
@@ -204,7 +210,7 @@ async function findPods(
   return { items, unknown: silent === 0 ? null : `of ${countOf(silent, 'Kubernetes workload')} no address is known` }
 }
 
-/** Creates the error for an address that several workloads have, where only one can be meant. */
+/** Creates the error for an address that several workloads have although only one of them can be meant. */
 export function ambiguousAddress(address: string, bearers: readonly Workload[]): ToolError {
   const text = `${bearers.length} workloads have the address ${address}.`
   return ambiguousName(text, bearers, {})
