@@ -23,12 +23,12 @@ import type { VersionStep } from './search-history.js'
 /** An object, or a rule inside one, that was changed. */
 export interface HistoryPart {
   href: string
-  /** The type as events and versions call it: `rule_set`, `rule_sets`, `sec_rule` … */
+  /** The type as events and versions name it, such as `rule_set`, `rule_sets` or `sec_rule`. */
   type: string
   name?: string
   change: string
   fields: FieldStep[]
-  /** Why no fields are listed. */
+  /** The reason why no fields are listed. */
   note?: string
 }
 
@@ -37,7 +37,7 @@ export interface HistoryEntry {
   /** Href of the event or of the policy version. */
   href: string
   at: string
-  /** Who made the change: a name for an event, an href for a version or where the event has no name. */
+  /** Who made the change: a name for an event; an href for a version, and for an event without a name. */
   by: string
   /** The event type, or `provisioned`. */
   what: string
@@ -46,7 +46,7 @@ export interface HistoryEntry {
   parts: HistoryPart[]
 }
 
-/** True if the href belongs to the target or to something inside it. */
+/** Returns true if the href belongs to the target or to something inside it. */
 function isWithin(target: Target, href: string | undefined): boolean {
   if (href === undefined) return false
   const draft = draftHrefOf(href)
@@ -56,8 +56,9 @@ function isWithin(target: Target, href: string | undefined): boolean {
 }
 
 /**
- * True if a party of an event is or belongs to the target. Events must be passed newest first: the deletion of an object
- * names it, so that older events, which refer to it or its rules only by href, are recognised.
+ * Returns true if a party of an event is the target or belongs to it. Events must be passed newest first: the event of
+ * a deletion names the object, so that older events, which refer to the object or its rules only by href, are
+ * recognised.
  */
 function isAbout(target: Target, party: EventParty): boolean {
   const { gone, hrefs } = target
@@ -67,15 +68,15 @@ function isAbout(target: Target, party: EventParty): boolean {
   return isNamed
 }
 
-/** True if an event concerns the target, either by what it changed or by the path of its request. */
+/** Returns true if an event concerns the target, either by what it changed or by the path of its request. */
 export const touches = (target: Target, event: PceEvent): boolean =>
   isWithin(target, endpointOf(event)) || changedParties(event).some(({ party }) => isAbout(target, party))
 
-/** True if an event names the target without changing it, as the report of a VEN does. */
+/** Returns true if an event names the target without changing it, as the report of a VEN does. */
 export const mentions = (target: Target, event: PceEvent): boolean =>
   mentionedParties(event).some((party) => isAbout(target, party))
 
-/** True if the request of an event failed, so that it changed nothing. */
+/** Returns true if the request of an event failed, so that the event changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
 /** Extracts the parts of an event that concern the target. */
@@ -97,12 +98,12 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   return { href, at: timestamp ?? '', by: creatorOf(event), what: type ?? 'unknown', parts }
 }
 
-/** Upper bound for the pairs of objects that are read for all versions together. */
+/** Maximum number of pairs of objects that are read for all versions together. */
 const MOST_READ = 100
 
 /**
- * Returns the versions that changed the target, each with what changed since the previous one. Objects that cannot be
- * read in one of the two, and objects beyond the first hundred, are listed without fields.
+ * Returns the versions that changed the target, each with what changed since the previous version. Objects that cannot
+ * be read in one of these two versions, and objects beyond the first hundred, are listed without fields.
  */
 export async function readVersionSteps(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -180,7 +181,7 @@ async function readPart(
 
 const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const
 
-/** True for a deleted rule set whose scope was the application. */
+/** Returns true for a deleted rule set whose scope was the application. */
 function isGoneOf({ application }: Target, type: string, was: PceObject | null): boolean {
   if (application === undefined || type !== 'rule_sets' || was === null) return false
   return isOfApplication(was as unknown as RuleSet, application.labels, application.keyOf)

@@ -38,7 +38,7 @@ export function comparePolicies(
 
 function* compare(before: WholePolicy, after: WholePolicy): Steps<PolicyDifference> {
   const objects: ChangedObject[] = []
-  // Equal objects are shared from here on, which is how references to them are recognised as equal.
+  // Equal objects are shared from here on, so that references to them are recognised as equal.
   const joined: Record<string, Map<string, PceObject>> = {}
   for (const type of READ_TYPES) {
     const now = (joined[type] = new Map(after[type]))
@@ -64,8 +64,8 @@ type Marked = { update_type?: string | null }
 const isMarked = ({ update_type: updateType }: Marked) => updateType === 'delete'
 
 /**
- * Removes rules that are marked for deletion. A draft still shows them, but as the earlier version it must not contain
- * them.
+ * Removes rules that are marked for deletion. A draft still contains such rules, but they must not count when the draft
+ * is the earlier version of a comparison.
  */
 function withoutDeletedRules(object: PceObject): PceObject {
   const lists = RULES.flatMap((list) => {

@@ -62,12 +62,12 @@ function without(pending: readonly TypedPendingChange[], some: readonly TypedPen
   return pending.filter(({ href }) => !taken.has(toDraftHref(href)))
 }
 
-/** Upper bound for the changes that are described. Each one requires reading two objects while somebody waits. */
+/** Maximum number of changes that are described. Each one requires reading two objects while somebody waits. */
 export const MOST_DESCRIBED = 250
 
 /**
- * Describes the first of the changes that would be lost, and the effect they would have had. Throws what the PCE client
- * throws.
+ * Describes the changes that would be lost, up to MOST_DESCRIBED, and the effect that they would have had. Throws the
+ * errors of the PCE client.
  */
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -75,8 +75,8 @@ export const describeLosses = (
 ): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED))
 
 /**
- * Finds deletions that would stay pending although, after the discard, their objects are in use again, so that the PCE
- * would refuse to provision them. Each comes with the names of its users.
+ * Finds deletions that would stay pending although their objects would be in use again after the discard, so that the
+ * PCE would refuse to provision them. Each deletion comes with the names of the users of its object.
  */
 export function findStrandedDeletions(
   losses: readonly JudgedChange[],
@@ -100,22 +100,22 @@ function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
   )
 }
 
-/** The result of a discard according to the pending changes afterwards. */
+/** The result of a discard, judged by the changes that are pending afterwards. */
 export interface Discarded {
-  /** Chosen changes that are still pending. */
+  /** The chosen changes that are still pending. */
   still: TypedPendingChange[]
   /** Other changes that disappeared or were edited in the meantime, presumably by somebody else. */
   moved: TypedPendingChange[]
   /** All changes that are pending now; undefined if they could not be read. */
   pending?: TypedPendingChange[]
-  /** Why the pending changes could not be read. */
+  /** The reason why the pending changes could not be read. */
   unread?: string
 }
 
 /**
- * Discards exactly these changes. They are named individually even if they are all there are, so that changes added in
- * the meantime are not lost. Throws what the PCE client throws, with `read_back` if the PCE left open whether the
- * discard was done; a request that the PCE accepted counts as done.
+ * Discards exactly these changes. They are named individually even if there are no others, so that changes added in the
+ * meantime are not lost. Throws the errors of the PCE client, with `read_back` if the PCE left open whether the discard
+ * was done; a request that the PCE accepted counts as done.
  */
 export async function discardChanges(
   pce: PceClient,

@@ -30,7 +30,7 @@ export const TARGET_KINDS = {
 } as const satisfies Record<string, NamedKind>
 export type TargetKind = keyof typeof TARGET_KINDS | 'label'
 
-/** Exactly one of href, name (with kind) and application must be given. */
+/** The arguments that select a target: exactly one of href, name (with kind) and application. */
 export interface TargetArguments {
   href?: string
   name?: string
@@ -40,18 +40,18 @@ export interface TargetArguments {
 
 /** What to look for in events and versions. */
 export interface Target {
-  /** The target as sentences call it: `the rule set "Payments"`, `the application payments|prod`. */
+  /** The target as sentences name it, such as `the rule set "Payments"` or `the application payments|prod`. */
   what: string
   /**
    * Draft hrefs of the target's objects; anything inside them belongs to the target. If the target is a deleted object
    * known only by name, its href is added once an event reveals it.
    */
   hrefs: Set<string>
-  /** Draft hrefs of single rules; the rest of their rule sets does not belong to the target. */
+  /** Draft hrefs of single rules that belong to the target although the rest of their rule sets does not. */
   rules: ReadonlySet<string>
-  /** Set if nothing has this name any more. `error` is thrown if no event mentions the name either. */
+  /** Present if no object has this name any more. `error` is thrown if no event mentions the name either. */
   gone?: { kind: TargetKind; name: string; error: ToolError }
-  /** If given, deleted rule sets also belong to the target if one of their scopes has these labels. */
+  /** If present, deleted rule sets also belong to the target if one of their scopes has these labels. */
   application?: { labels: readonly Label[]; keyOf: (labelHref: string) => string | undefined }
   /** What the search covers, in words. */
   covers: string
@@ -102,12 +102,12 @@ async function targetOfHref(ctx: Context, given: string): Promise<Target> {
 
 /**
  * Returns the hrefs under which events name a workload: its own, and those of its VEN in both forms. Events of a VEN,
- * such as a change of the enforcement mode, may name only those.
+ * such as a change of the enforcement mode, may name only the VEN.
  */
 const hrefsOf = ({ href, ven, agent }: Pick<Workload, 'href' | 'ven' | 'agent'>): string[] =>
   [href, ven?.href, agent?.href].filter((one) => typeof one === 'string')
 
-/** Reads a workload that may be gone, because its own href is enough then. */
+/** Returns the hrefs of a workload. If the workload is gone, this is only its own href, which is enough then. */
 async function readWorkloadHrefs({ pce, signal }: Context, href: string): Promise<string[]> {
   try {
     return hrefsOf(await pce.workloads.getByReference(href, { signal }))
@@ -140,8 +140,8 @@ async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promi
 }
 
 /**
- * The target for an application: its labels and workloads, the rule sets of its scope, and rules elsewhere that name
- * it, all in their current draft or active form.
+ * Creates the target for an application: its labels and workloads, the rule sets of its scope, and rules elsewhere that
+ * name it, all in their current draft or active form.
  */
 async function targetOfApplication(ctx: Context, asked: ApplicationReference): Promise<Target> {
   const { pce, signal } = ctx
@@ -172,8 +172,8 @@ async function targetOfApplication(ctx: Context, asked: ApplicationReference): P
 }
 
 /**
- * True if a scope names the application: its app label, with its env label or no env label. If the application has no
- * app label, its env label is enough. An excluded label does not count as named.
+ * Returns true if a scope names the application: its app label, together with its env label or without any env label.
+ * If the application has no app label, its env label is enough. An excluded label does not count as named.
  */
 export function isOfApplication(
   { scopes }: Pick<RuleSet, 'scopes'>,

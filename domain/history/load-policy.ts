@@ -21,7 +21,7 @@ const KINDS = {
 } as const satisfies Partial<Record<ChangeSubsetType, keyof PceClient>>
 export type ReadType = keyof typeof KINDS
 
-/** Kinds that a PCE of every release has. */
+/** The kinds that the PCE has in every release. */
 const IN_EVERY_RELEASE: ReadonlySet<ReadType> = new Set(['rule_sets', 'ip_lists', 'services', 'label_groups'])
 
 /** The object types, in the order in which people read a policy. */
@@ -33,10 +33,10 @@ export type WholePolicy = Readonly<Record<ReadType, ReadonlyMap<string, PceObjec
 const IN_FLIGHT = 4
 
 /**
- * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws what the PCE
- * client throws, since an incomplete policy would be misleading, and not_found {version, type} if the PCE answers that
- * the version has no such list, because the version is then unreadable and not empty. Kinds that this PCE does not know
- * are empty: it does not have them in the draft either.
+ * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws the errors of
+ * the PCE client, because an incomplete policy would be misleading. Throws not_found {version, type} if the PCE answers
+ * that the version has no such list, because the version is then unreadable and not empty. Kinds that this PCE does not
+ * know are empty, because it does not have them in the draft either.
  */
 export async function loadPolicy(
   pce: PceClient,

@@ -1,8 +1,8 @@
 import { differs } from '../policy/diff-fields.js'
 
 /**
- * How a field changed: its value before and after, or, where an event tells only the entries of a list that differ, what
- * went, what came, and what stayed with other content.
+ * How a field changed. `before` and `after` are its values. If an event reports only the entries of a list that differ,
+ * `removed`, `added` and `updated` (entries that stayed with other content) hold these entries.
  */
 export interface FieldStep {
   field: string
@@ -15,7 +15,7 @@ export interface FieldStep {
 
 type Fields = Record<string, unknown>
 
-/** The fields by which an event tells the change of a list, with what they say. */
+/** The fields in which an event reports the change of a list, each with the corresponding field of `FieldStep`. */
 const LIST_CHANGES = { deleted: 'removed', created: 'added', updated: 'updated' } as const
 
 /**
@@ -30,7 +30,7 @@ function stepsIn(field: string, value: unknown): FieldStep[] {
   if (!isFields(value)) return [{ field, before: null, after: value }]
   const isPair = 'before' in value || 'after' in value
   const { before = null, after = null } = value
-  // The first change of a list may come as the value after it.
+  // The first change of a list may be reported as its `after` value.
   if (isPair && before === null && isListChange(after)) return listSteps(field, after)
   const ofList = isListChange(value, isPair) ? listSteps(field, value) : []
   if (isPair) return [...innermost(field, before, after), ...ofList]
@@ -39,7 +39,10 @@ function stepsIn(field: string, value: unknown): FieldStep[] {
   return Object.entries(value).flatMap(([name, inner]) => stepsIn(`${field}.${name}`, inner))
 }
 
-/** True for `{created, deleted, updated}`, with any of the three. `besideOthers` allows other fields beside them. */
+/**
+ * Returns true for `{created, deleted, updated}`, with any of the three. `besideOthers` allows other fields beside
+ * them.
+ */
 function isListChange(value: unknown, besideOthers = false): value is Fields {
   if (!isFields(value)) return false
   const names = Object.keys(value)
@@ -49,7 +52,7 @@ function isListChange(value: unknown, besideOthers = false): value is Fields {
   )
 }
 
-/** An entry of a change may be a list, a single object, or null. */
+/** Returns true if the value may hold the entries of a change: a list, a single object, or null. */
 const isEntries = (value: unknown) => value === null || typeof value === 'object'
 
 function listSteps(field: string, change: Fields): FieldStep[] {
@@ -60,7 +63,7 @@ function listSteps(field: string, change: Fields): FieldStep[] {
   return told.length > 0 ? [{ field, ...Object.fromEntries(told) }] : []
 }
 
-/** True if every field of an object that is no reference is a change itself. */
+/** Returns true if an object is not a reference and every field of it is itself a change. */
 const isNested = (value: Fields): boolean =>
   value['href'] === undefined &&
   Object.keys(value).length > 0 &&
@@ -69,7 +72,7 @@ const isNested = (value: Fields): boolean =>
   )
 
 /**
- * Returns the fields that differ within two objects, by their paths. An event may report `agent` as a whole although
+ * Returns the fields that differ between two objects, by their paths. An event may report `agent` as a whole although
  * only `agent.config.mode` changed. Lists, and references to different objects, are returned as a whole.
  */
 function innermost(field: string, before: unknown, after: unknown): FieldStep[] {

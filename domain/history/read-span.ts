@@ -5,13 +5,15 @@ import { readTime } from '../traffic/traffic-window.js'
 export interface Span {
   since?: string
   until?: string
-  /** True if the time is in the span. A time that cannot be parsed is only in a span with two open ends. */
+  /**
+   * Returns true if the time is in the span. A time that cannot be parsed is in the span only if both ends are open.
+   */
   has: (time: string | undefined) => boolean
 }
 
 /**
- * Interprets `since` and `until`; a bare date means the whole day in UTC. Throws invalid_argument if one is not a time,
- * or if the span ends before it begins.
+ * Interprets `since` and `until`; a bare date means the whole day in UTC. Throws invalid_argument if one of them is not
+ * a time, or if the span ends before it begins.
  */
 export function readSpan({ since, until }: { since?: string; until?: string }): Span {
   const [from, to] = [readBound('since', since, '00:00:00'), readBound('until', until, '23:59:59.999')]

@@ -14,7 +14,7 @@ export interface VersionList {
 
 /**
  * Reads all versions that were ever provisioned, as far as the PCE lists them (P100). Throws invalid_response if the
- * answer is not a list of versions, and what the PCE client throws.
+ * answer is not a list of versions, and the errors of the PCE client.
  */
 export async function loadVersions(pce: PceClient, signal: AbortSignal): Promise<VersionList> {
   const first = await readVersions(pce, {}, signal)
@@ -38,11 +38,11 @@ const isVersion = (one: unknown): one is PolicyVersion => {
 
 /** A version that the caller selected. */
 export interface ChosenVersion {
-  /** The version number if it is known, which it also is for `active`. */
+  /** The version number if it is known, also for `active`; otherwise what the caller gave. */
   selector: PolicyVersionSelector
   /** Details of the provisioned version; null for the draft. */
   facts: PolicyVersion | null
-  /** The version as sentences call it: `version 12`, `the active policy`, `the draft`. */
+  /** The version as sentences name it, such as `version 12`, `the active policy` or `the draft`. */
   name: string
 }
 

@@ -19,18 +19,18 @@ type Reading = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 /** The state from which a restoration starts. */
 interface Ground {
   version: ChosenVersion
-  /** Number of the active version. */
+  /** The number of the active version. */
   inForce: number
-  /** Pending changes to be dropped; the call must name all of them. */
+  /** The pending changes to be dropped; the call must name all of them. */
   dropped: TypedPendingChange[]
-  /** Digest of this state, which changes whenever any part of it does. */
+  /** A digest of this state. It changes whenever any part of the state changes. */
   digest: string
 }
 
 export interface RestorePlan extends Ground {
   /** The content of the version to restore. */
   policy: WholePolicy
-  /** How the draft would then differ from the active policy. */
+  /** The difference that the draft would then have from the active policy. */
   difference: PolicyDifference
 }
 
@@ -40,9 +40,9 @@ export interface RestoreArguments {
 }
 
 /**
- * Determines the version and the pending changes that the call names, which must be exactly those that exist. Throws
- * not_found {version, oldest, newest}, not_pending {not_pending, pending} if it names too many, and pending_changes
- * {pending, unnamed} if it names too few.
+ * Determines the version and the pending changes that the call names. The call must name exactly the changes that are
+ * pending. Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names too many,
+ * and pending_changes {pending, unnamed} if it names too few.
  */
 export async function findGround(
   { pce, signal }: Pick<Reading, 'pce' | 'signal'>,
@@ -72,7 +72,7 @@ export async function findGround(
   return { version, inForce, dropped, digest }
 }
 
-/** Determines what the restoration would do. Throws like `findGround`, and what the PCE client throws. */
+/** Determines what the restoration would do. Throws the errors of `findGround` and those of the PCE client. */
 export async function planRestore(ctx: Reading, args: RestoreArguments): Promise<RestorePlan> {
   const ground = await findGround(ctx, args)
   const policy = await loadPolicy(ctx.pce, ground.version.selector, ctx.signal)
@@ -92,8 +92,8 @@ export async function describePlan(
 }
 
 /**
- * Checks, before the first write, that nothing has changed since the plan was made and, if it was approved, since the
- * approval.
+ * Checks, before the first write, that nothing has changed since the plan was made and, if the call was approved, since
+ * the approval.
  */
 export async function requireSameGround(
   ctx: Pick<Reading, 'pce' | 'signal'>,
@@ -112,19 +112,19 @@ export async function requireSameGround(
   throw new ToolError('pending_changes', text, {}, { hint: 'Call again.' })
 }
 
-/** The result of a restoration, read back. */
+/** The result of a restoration, as it was read back. */
 export interface Restored {
-  /** Changes that are pending now; undefined if they could not be read. */
+  /** The changes that are pending now; undefined if they could not be read. */
   pending?: TypedPendingChange[]
-  /** Differences between the draft and the version; undefined if they could not be read. */
+  /** The differences between the draft and the version; undefined if they could not be read. */
   differing?: PolicyDifference
-  /** Why the result could not be read back. */
+  /** The reason why the result could not be read back. */
   unread?: string
 }
 
 /**
  * Drops the pending changes, lets the PCE restore the version into the draft, and compares the draft with it. Nothing
- * is provisioned. Throws what the PCE client throws, with `dropped_hrefs` of the changes lost so far, and with
+ * is provisioned. Throws the errors of the PCE client, with the `dropped_hrefs` of the changes lost so far, and with
  * `read_back` if the PCE left open what it did.
  */
 export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<Restored> {
@@ -147,7 +147,7 @@ export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<R
         { dropped_hrefs: droppedHrefs },
       )
   }
-  // Nothing would change: both the active policy and the draft already equal that version.
+  // If the active policy and the draft already equal that version, nothing would change.
   if (difference.objects.length === 0) return lookBack(ctx, policy)
   try {
     await pce.restorePolicy(version.selector)
@@ -188,7 +188,8 @@ const describeLook = ({ pending, differing }: Restored) => ({
 })
 
 /**
- * Reads the result back. It uses the call's signal, so it does not delay a server that stops: the work is done by then.
+ * Reads the result back. It uses the call's signal and so does not delay a server that stops, because the restoration
+ * is done by then.
  */
 async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
   try {

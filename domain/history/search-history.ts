@@ -10,8 +10,8 @@ import { loadVersions } from './read-versions.js'
 
 const DAY_SECONDS = 86_400
 /**
- * Maximum number of requests for events. The PCE returns only the newest 10,000 per request (P26), so older ones need
- * more.
+ * Maximum number of requests for events. The PCE returns only the newest 10,000 events per request (P26), so older
+ * events need further requests.
  */
 const MOST_ROUNDS = 5
 /** Maximum number of versions whose changes are read, with one request each. */
@@ -28,9 +28,9 @@ export interface EventSearch {
   searched: number
   /** Time of the oldest event that was examined. */
   oldest?: string
-  /** True if all events that the PCE has of this span were examined. */
+  /** True if all events of this span that the PCE has were examined. */
   isComplete: boolean
-  /** Days for which the PCE keeps events (P79); null if it does not say. */
+  /** Number of days for which the PCE keeps events (P79); null if it does not say. */
   keptDays: number | null
 }
 
@@ -91,8 +91,8 @@ export async function searchEvents(
 }
 
 /**
- * Reads how long events are kept; null if it cannot be read, because not every account may, and the search works
- * without it.
+ * Reads how long events are kept. Returns null if this cannot be read, because not every account has access to it and
+ * the search works without it.
  */
 async function readRetention(pce: PceClient, signal: AbortSignal): Promise<number | null> {
   try {
@@ -105,7 +105,7 @@ async function readRetention(pce: PceClient, signal: AbortSignal): Promise<numbe
   }
 }
 
-/** A version, the one before it, and what it changed. */
+/** A version, the version before it, and what the version changed. */
 export interface VersionStep {
   version: PolicyVersion
   /** Null for the first version. */
@@ -117,7 +117,7 @@ export interface VersionStep {
 export interface VersionSearch {
   /** Newest versions first. */
   steps: VersionStep[]
-  /** Number of versions in the span, and below it the number of all versions. */
+  /** Number of versions in the span; `total` is the number of all versions. */
   inSpan: number
   total: number
   /** True if all versions of the span were examined. */
