@@ -26,7 +26,7 @@ export interface HitReport extends Pick<RuleHits, 'from' | 'to' | 'report'> {
 }
 
 /**
- * Finds active rules without hits; returns a sentence if that cannot be determined. `days` is the minimum length of the
+ * Finds active rules without hits; returns a sentence if they cannot be determined. `days` is the minimum length of the
  * window.
  */
 export async function assessHits(

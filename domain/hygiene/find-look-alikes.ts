@@ -29,8 +29,9 @@ const LEAST_NEAR = 4
 const RARER = 4
 
 /**
- * Finds labels that look alike: by case and spacing, regardless of use; by a typing error only if one of them is rare,
- * and not if they differ only in numbers. `workloadsWith` returns the number of workloads of a label, by href.
+ * Finds labels that look alike. Those that differ in case or spacing are found regardless of their use. Those that
+ * differ by a typing error are found only if one of them is rare, and not if they differ only in numbers.
+ * `workloadsWith` returns the number of workloads of a label, by href.
  */
 export function* findLookAlikes(index: LabelIndex, workloadsWith: (href: string) => number): Steps<LookAlikes[]> {
   const found: LookAlikes[] = []

@@ -34,7 +34,7 @@ export interface RedundantRules {
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }
 
-/** A rule with its creation time. Of two equal rules, the older is kept. */
+/** A rule with its creation time. Of two equal rules, the older one is kept. */
 export interface DatedRule extends RuleInForce {
   since: string
 }
@@ -46,8 +46,8 @@ const ENDS = ['dst', 'src'] as const
  */
 const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.indexOf(type) + 1)
 /**
- * Step limits: about a twentieth of a second for one rule, and a total, so that an estate in which everything overlaps
- * ends too.
+ * Maximum number of steps for one rule, which take about a twentieth of a second, and for all rules together, so that
+ * the search also ends in an estate in which everything overlaps.
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
@@ -130,7 +130,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     known.set(rule, own)
     return own
   }
-  /** True if the other rules together decide about everything that the rule decides about. */
+  /** Returns true if the other rules together decide about everything that the rule decides about. */
   const areEnough = (rule: number, others: readonly number[], reading: Reading, allowance: Allowance): boolean => {
     const own = boxesOf(rule, reading)
     return ENDS.every((end) => {
@@ -148,7 +148,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     }
   }
 
-  /** Returns those of the given rules that decide about some of the same connections. */
+  /** Returns those of the rules in `among` that decide about some of the connections of the rule. */
   const neighboursOf = (rule: number, among: ReadonlySet<number>, types: readonly RuleType[]): number[] => {
     const found = new Set<number>()
     for (const end of ENDS)
@@ -159,7 +159,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   }
   const typesFor = (rule: number) => decidersOf((rules[rule] as DatedRule).type)
 
-  /** A cheap first test: most rules have a connection about which no other rule decides. */
+  /** Makes a cheap first test: most rules have a connection about which no other rule decides. */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
     const types = typesFor(rule)
     return ENDS.every((end) =>
@@ -225,7 +225,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   return { isRedundant, prove }
 }
 
-/** Returns what is left of a list after dropping every entry without which the rest is still enough. */
+/** Drops every entry of a list without which the rest is still enough, and returns the remaining entries. */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))
   if (single !== undefined) return [single]

@@ -29,7 +29,7 @@ export interface KindUse {
   left: { object: UnusedObject['object']; why: 'built in' | 'marked for deletion' }[]
   /** The places in which uses were searched. */
   established: string[]
-  /** Why no object is reported as unused: a source of possible uses could not be read. */
+  /** The reason why no object is reported as unused: a source of possible uses could not be read. */
   notAssessed?: string
 }
 
@@ -201,8 +201,8 @@ function reach(used: ReadonlySet<string>, groups: Mentions['groups']): Set<strin
 }
 
 /**
- * True if the PCE flags the object as used. Its flag for label groups is ignored for groups that were read, because
- * such a group may itself be unused.
+ * Returns true if the PCE flags the object as used. Its flag for label groups is ignored for groups that were read,
+ * because such a group may itself be unused.
  */
 function isFlagged({ usage, href }: Listed, groups: Mentions['groups']): boolean {
   const isHeld = [...groups.values()].some(({ members }) => members.includes(toDraftHref(href)))

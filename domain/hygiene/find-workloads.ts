@@ -23,18 +23,21 @@ export interface FoundWorkload {
 }
 
 /**
- * A workload as a caller refers to it. A name is a workload's own, that of its host, or the short form of its host's
- * name: all three are searched together. A host name beside it says which of several is meant.
+ * A workload as a caller refers to it. `name` may be the name of the workload, that of its host, or the short form of
+ * its host's name: all three are searched together. A host name given beside it selects one of several matches.
  */
 export type WorkloadReference = { href: string } | { name: string; hostname?: string } | { hostname: string }
 
-/** The workload, or the reason why it was not found; `candidates` are those of an ambiguous name. */
+/**
+ * The workload, or the reason why it was not found; `candidates` are the workloads to which an ambiguous name may
+ * refer.
+ */
 export type Lookup = FoundWorkload | { problem: string; candidates?: readonly object[] }
 
-/** Up to this many workloads are looked up individually; for more, the whole list is read. */
+/** Maximum number of workloads that are looked up individually; for more, the whole list is read. */
 const ASKED_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Maximum number of candidates that a problem with an ambiguous reference names in words. */
+/** Maximum number of candidates named in words when a reference is ambiguous. */
 const MOST_CANDIDATES = 5
 /** Maximum number of names kept for hints; MOST_HINTS limits the hints that are computed. */
 const MOST_NAMES = 5000
@@ -59,7 +62,7 @@ type Api = Pick<PceClient, 'workloads' | 'kubernetesWorkloads' | 'containerClust
 
 /**
  * Finds the referenced workloads by exact match, in the caller's order. A reference that matches none or several
- * becomes a problem in words. A few are looked up individually, many by reading the whole list once.
+ * becomes a problem in words. A few references are looked up individually, many by reading the whole list once.
  */
 export async function findWorkloads(
   pce: Api,
@@ -88,7 +91,7 @@ export async function findWorkloads(
   return lookups.every(isFound) ? lookups : explainPods(pce, references, lookups, signal)
 }
 
-/** Says of references that were not found which of them name a Kubernetes workload. */
+/** Explains the references that were not found because they name a Kubernetes workload. */
 async function explainPods(
   pce: Api,
   references: readonly WorkloadReference[],
@@ -168,7 +171,7 @@ function createIndex(references: readonly WorkloadReference[]) {
   }
 }
 
-/** A workload, and what tells it from another of the same name. */
+/** A workload, and what distinguishes it from another one of the same name. */
 interface KeptOne {
   found: FoundWorkload
   namesake: Namesake
@@ -196,7 +199,10 @@ const toNamesake = ({
 /** Returns a host's name without its domain. */
 export const shortFormOf = (hostname: string): string => hostname.split('.', 1)[0] ?? hostname
 
-/** Returns those that have the host name which the reference gives beside the name; all if it gives none. */
+/**
+ * Returns the workloads whose host name the reference gives beside the name; returns all if none has it or none is
+ * given.
+ */
 function chooseByHost(named: readonly KeptOne[], reference: WorkloadReference): readonly KeptOne[] {
   const wanted = 'name' in reference ? reference.hostname : undefined
   const having = wanted === undefined ? [] : named.filter(({ found }) => found.hostname === wanted)

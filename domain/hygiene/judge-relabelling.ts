@@ -15,7 +15,7 @@ import type { Relabelling } from './plan-labels.js'
 export interface RuleSetEffect {
   name: string
   href: string
-  /** The number of workloads that enter or leave the scopes of the rule set. */
+  /** Number of workloads that enter or leave the scopes of the rule set. */
   enter: number
   leave: number
   /** Number of workloads for which this cannot be determined. */

@@ -114,7 +114,10 @@ function findEmptyScopes(snapshot: PolicySnapshot, population: Population) {
   return { emptyScopes, unclearScopes }
 }
 
-/** Counts rules that would take effect if they and their rule set were enabled; those marked for deletion would not. */
+/**
+ * Counts rules that are disabled, or whose rule set is disabled. Rules marked for deletion are left out, because
+ * enabling them would have no effect.
+ */
 function countDisabled({ ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>): number {
   const isKept = ({ update_type: pending }: { update_type?: string | null }) => pending !== 'delete'
   const inSets = ruleSets

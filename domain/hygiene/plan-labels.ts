@@ -18,9 +18,9 @@ import { requireKeys } from './select-workloads.js'
 
 /** The requested change to the labels of a workload; labels that it does not name stay (D190). */
 export interface LabelWish {
-  /** By key, the label that replaces any other. */
+  /** The labels to set, by key; each replaces any other label with its key. */
   set: ReadonlyMap<string, LabelOutput>
-  /** By key, the label for workloads that have no label with this key. */
+  /** The labels, by key, for workloads that have no label with this key. */
   add: ReadonlyMap<string, LabelOutput>
   /** Keys whose labels are removed, whatever their values. */
   removeKeys: ReadonlySet<string>
@@ -147,7 +147,7 @@ export function relabel(workload: FoundWorkload, wish: LabelWish, index: LabelIn
   return { workload, before, after, kept }
 }
 
-/** True if both lists contain the same labels, in any order. */
+/** Returns true if both lists contain the same labels, in any order. */
 export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[]): boolean {
   const hrefs = new Set(one.map(({ href }) => href))
   return hrefs.size === new Set(other.map(({ href }) => href)).size && other.every(({ href }) => hrefs.has(href))
@@ -183,7 +183,9 @@ export function countWishes(relabellings: readonly Relabelling[]): Record<'set' 
 const textOf = ({ key, value, href }: LabelRef): string =>
   key === undefined || value === undefined ? href : writeLabel({ key, value })
 
-/** Describes the labels that differ, before and after, as in `role=db, env=-`; `-` marks a missing key. */
+/**
+ * Describes the labels that differ, before and after the change, in the form `role=db, env=-`; `-` marks a missing key.
+ */
 export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string } {
   const texts = (labels: readonly LabelRef[]) =>
     new Map(labels.map((label) => [label.key ?? label.href, label.value ?? label.href]))

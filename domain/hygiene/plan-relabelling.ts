@@ -22,7 +22,10 @@ import { countLeftOut, knownKeys, requireKeys, resolveSelection } from './select
 /** Maximum number of workloads in one call: ten of the PCE's largest bulk updates. */
 export const MOST_WORKLOADS = 10_000
 
-/** Selects workloads in one of three ways and says how their labels change; with `csv`, the cells say it. */
+/**
+ * The arguments that select workloads in one of three ways and say how their labels change. With `csv`, the cells say
+ * how.
+ */
 export interface RelabellingArguments {
   workloads?: string[]
   selection?: WorkloadSelection & { without?: string[] }
@@ -40,7 +43,7 @@ export interface RelabellingPlan {
   relabellings: Relabelling[]
   /** The labels of all requested changes together. */
   labels: WishPlan['labels']
-  /** The Kubernetes workloads that the selection matches too. */
+  /** The Kubernetes workloads that the selection also matches; they are left out. */
   leftOut: LeftOut
 }
 
@@ -48,7 +51,7 @@ type Ctx = Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'beforeWriting'>
 
 /**
  * Resolves and checks everything that a call names, without writing. Throws label_not_found, not_found,
- * invalid_argument with every problem of the table, no_workloads, and what the PCE client throws.
+ * invalid_argument with every problem of the table, no_workloads, and the errors of the PCE client.
  */
 export function planRelabelling(ctx: Ctx, index: LabelIndex, args: RelabellingArguments): Promise<RelabellingPlan> {
   return args.csv === undefined ? planSame(args, ctx, index) : planCsv(args.csv, args, ctx, index)
@@ -115,7 +118,7 @@ async function select(
   return { found, leftOut }
 }
 
-/** Maximum number of workloads that a list of problems names. */
+/** Maximum number of workloads named in a list of problems. */
 const MOST_PROBLEMS = 20
 
 async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx): Promise<FoundWorkload[]> {

@@ -19,10 +19,14 @@ export interface Population {
   workloads: number
   /** The requested workloads, by href. */
   named: ReadonlyMap<string, NamedWorkload>
-  /** Whether anything has such labels; null if unknown, for example because a label group could not be read. */
+  /**
+   * Returns whether anything has such labels; null if this is unknown, for example because a label group could not be
+   * read.
+   */
   has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
   /**
-   * Describes what could not be read, each with the reason. Unless this is empty, a missing object may only be unread.
+   * Descriptions of what could not be read, each with the reason. If there are any, an object that seems to be missing
+   * may merely be unread.
    */
   unread: readonly string[]
 }
@@ -112,7 +116,7 @@ function createTest(sets: readonly string[]): Population['has'] {
         continue
       }
       const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
-      // Something without a label of the key counts as not excluded, so that nothing is called absent that may exist
+      // Something without a label of the key counts as not excluded, so that what may exist is never called absent
       // (P65).
       if (exclusion === true) left &= ~mask
       else {

@@ -27,7 +27,7 @@ export interface CsvProblem {
 
 export const IDENTITIES = ['href', 'name', 'hostname'] as const
 const DELIMITERS = [',', ';', '\t'] as const
-/** Maximum number of problems that an error names. */
+/** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 const LONGEST_CELL = 1024
 

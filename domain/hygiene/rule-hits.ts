@@ -11,7 +11,7 @@ import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** Minimum releases that count hits (P95). */
+/** The minimum releases that count hits (P95). */
 export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
 const LEAST_VEN = [23, 2, 30] as const
 
@@ -30,16 +30,19 @@ export interface RuleHits {
 const DAY_MS = 86_400_000
 const TEMPLATE = /\/rule_hit_count_report$/
 const RULE = /^\/orgs\/\d+\/sec_policy\/[^/]+\/rule_sets\/[^/]+\/(?:sec_rules|deny_rules)\/[^/]+$/
-/** Size limit for a report. A report of 75,000 rules, the maximum that are counted, has about a tenth of this. */
+/**
+ * Maximum size of a report in bytes. A report of 75,000 rules, the most that are counted, has about a tenth of this
+ * size.
+ */
 const MOST_BYTES = 64 * 1024 * 1024
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 
 /**
- * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is none or
+ * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is none or if
  * nothing is counted. Reports are only read and never requested, because a new report would stay in the PCE for
- * everybody. Throws what the PCE client throws, except for kinds that the PCE does not know or this account may not
- * read.
+ * everybody. Throws the errors of the PCE client, except for kinds that the PCE does not know or that this account may
+ * not read.
  */
 export async function readRuleHits(ctx: Context, days: number, labels: LabelIndex): Promise<RuleHits | string> {
   const settings = await allowed(readSettings(ctx))
@@ -160,7 +163,7 @@ async function findSilent(
   return silent.flat()
 }
 
-/** Returns the workloads that a VEN names; if it names none, the one that has its id (P24). */
+/** Returns the workloads that a VEN names; if it names none, returns the workload that has the id of the VEN (P24). */
 const workloadsOf = ({ href, workloads }: Ven): Pick<NonNullable<Ven['workloads']>[number], 'href' | 'labels'>[] =>
   workloads != null && workloads.length > 0 ? workloads : [{ href: href.replace('/vens/', '/workloads/') }]
 
@@ -176,11 +179,11 @@ function isNewEnough(version: string | undefined): boolean {
 
 /** What the counts reveal about active rules. */
 export interface HitFindings {
-  /** Rules without hits that were counted over the whole window wherever they are written. */
+  /** Rules without hits that were counted over the whole window on all workloads to which they are written. */
   without: PlacedRule[]
   /**
-   * Rules without hits that prove less: `young` ones did not exist for the whole window, `unheard` ones are written to
-   * workloads that do not count.
+   * Numbers of rules without hits that prove less: `young` rules did not exist for the whole window, `unheard` rules
+   * are written to workloads that do not count hits.
    */
   young: number
   unheard: number

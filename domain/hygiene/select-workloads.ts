@@ -8,7 +8,7 @@ import { parseLabelList, type LabelIndex, type ReadContext } from '../inventory/
 import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.js'
 import { nearNames } from '../text/compare-texts.js'
 
-/** Parameters for the PCE, and a filter for what must be compared here. */
+/** The parameters for the PCE, and a filter for the conditions that must be checked here. */
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
@@ -45,7 +45,10 @@ export async function resolveSelection(
 
 type Filters = Omit<WorkloadSelection, 'labels' | 'exact'>
 
-/** Compares as the PCE does: parts of texts. A Kubernetes workload has neither a VEN nor a host name or description. */
+/**
+ * Returns true if a Kubernetes workload meets the filters. As in the PCE, a filter matches parts of texts. A Kubernetes
+ * workload has no VEN, no host name and no description.
+ */
 function meetsFilters(
   { name, interfaces, enforcement_mode: own }: Workload,
   { name: part, hostname, ip_address: ip, description, managed, online, enforcement_mode: mode }: Filters,

@@ -60,7 +60,7 @@ export function createSuggester(subjects: readonly Subject[], index: LabelIndex,
   )
 
   return {
-    /** Must be called before the list of workloads begins or starts over. */
+    /** Clears the counts. It must be called before the list of workloads begins or starts over. */
     begin() {
       for (const counts of [byPattern, bySubnet]) for (const counted of counts.values()) counted.clear()
     },

@@ -27,16 +27,16 @@ export interface LabelsWritten {
   results: WrittenLabels[]
   /** The error that ended the writing before all chunks were sent; null if there was none. */
   failure: { error: unknown } | null
-  /** Why the workloads could not be read back; null if they were. */
+  /** The reason why the workloads could not be read back; null if they were. */
   unread: string | null
 }
 
-/** Maximum number of workloads that the PCE accepts in one bulk call, and it accepts one call at a time (P48). */
+/** Maximum number of workloads that the PCE accepts in one bulk call; it accepts one such call at a time (P48). */
 const CHUNK = 1000
-/** Up to this many workloads are read back individually; for more, the whole list is read. */
+/** Maximum number of workloads that are read back individually; for more, the whole list is read. */
 const READ_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
-/** Milliseconds that reading back one workload may take; by then the write is done. */
+/** Time limit in milliseconds for reading back one workload; the write is done by then. */
 const LOOK_MS = 10_000
 
 type Ctx = Pick<ToolContext<true>, 'pce' | 'signal' | 'progress'>
@@ -72,7 +72,7 @@ export async function writeLabels(ctx: Ctx, changes: readonly Relabelling[]): Pr
   return { results, failure, unread }
 }
 
-/** The body of a change: all labels of the workload, because the PCE replaces the whole list. */
+/** Returns the body of a change: all labels of the workload, because the PCE replaces the whole list. */
 export const bodyOf = ({ workload: { href }, after }: Relabelling) => ({
   href,
   labels: after.map((label) => ({ href: label.href })),
@@ -92,7 +92,7 @@ function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkRes
   }
 }
 
-/** Corrects the outcomes by what is stored now. Returns the reason if that could not be read. */
+/** Corrects the outcomes by what is stored now. Returns the reason if the stored labels could not be read. */
 async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
   const stored = new Map<string, readonly LabelRef[]>()
   const wanted = new Set(results.map(({ change }) => change.workload.href))
