@@ -4,10 +4,10 @@ import { toDraftHref } from './parse-href.js'
 
 /** Somebody or something that an event names. The PCE may leave out any of these fields, or send null. */
 export interface EventParty {
-  /** The field that contains it: `user`, `agent`, `rule_set` … */
+  /** The field that contains the party, such as `user`, `agent` or `rule_set`. */
   kind: string
   href?: string
-  /** Everything it is called: user name, host name, label value … */
+  /** All names of the party, such as its user name, host name or label value. */
   names: readonly string[]
   /** Key and value of a label. */
   key?: string
@@ -49,13 +49,16 @@ const partiesIn = (fields: unknown): EventParty[] =>
         ),
       )
 
-/** Returns what to call a party; undefined if the event gives only its href. */
+/** Returns the name under which a party is shown; undefined if the event gives only its href. */
 export const shownName = ({ key, value, names }: EventParty): string | undefined =>
   key !== undefined && value !== undefined ? `${key}=${value}` : names[0]
 
 const listOf = <T>(list: readonly (T | null)[] | null | undefined): T[] => (list ?? []).filter((one) => one !== null)
 
-/** Returns the parties that the notifications of an event name: who logged in, which VEN missed its heartbeats … */
+/**
+ * Returns the parties that the notifications of an event name, such as who logged in or which VEN missed its
+ * heartbeats.
+ */
 const notified = (event: PceEvent): EventParty[] =>
   listOf(event.notifications).flatMap(({ info }) => {
     if (!isFields(info)) return []
@@ -64,7 +67,7 @@ const notified = (event: PceEvent): EventParty[] =>
   })
 
 /**
- * Returns who caused an event. An agent and its VEN may stand together. Where the PCE names only itself, as it does for
+ * Returns who caused an event. An agent and its VEN may both be named. Where the PCE names only itself, as it does for
  * logins, the people in the notifications caused the event too (P26).
  */
 export function actorsOf(event: PceEvent): EventParty[] {
@@ -99,7 +102,10 @@ export const mentionedParties = (event: PceEvent): EventParty[] => [
 /** Returns the path of the request that caused an event, without the prefix of the API; '' if there was none. */
 export const endpointOf = ({ action }: PceEvent): string => (action?.api_endpoint ?? '').replace(/^\/api\/v\d+/, '')
 
-/** Returns the href of a workload's VEN, or of a VEN's workload: both have one id (P24). Null for any other href. */
+/**
+ * Returns the href of a workload's VEN, or of a VEN's workload, because both have the same id (P24). Returns null for
+ * any other href.
+ */
 function twinOf(href: string): string | null {
   const twin = href.replace(/^(\/orgs\/\d+)\/(workloads|vens)(?=\/[^/]+$)/, (_, org: string, kind: string) =>
     kind === 'vens' ? `${org}/workloads` : `${org}/vens`,
@@ -108,8 +114,8 @@ function twinOf(href: string): string | null {
 }
 
 /**
- * Builds the test for a party that a caller names: by href, in any version and including what lies inside it and the
- * VEN of a workload or the workload of a VEN, or by exact name, label value or `key=value`.
+ * Builds the test for a party that a caller names by exact name, label value, `key=value` or href. An href matches in
+ * any version; it also matches everything inside the object, and the VEN of a workload or the workload of a VEN.
  */
 export function isParty(wanted: string): (party: Pick<EventParty, 'href'> & Partial<EventParty>) => boolean {
   if (wanted.startsWith('/')) {

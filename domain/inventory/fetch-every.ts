@@ -97,7 +97,9 @@ export async function pickEvery<T extends object, R>(
 /** A list of objects to read and hold in memory. */
 export interface ListQuery<T extends object> extends Omit<ScanQuery<T>, 'api'> {
   api: Pick<ObjectApi<T>, 'getPage' | 'getAll'>
-  /** The most objects of this kind that the PCE returns, however many exist; undefined if it has no such limit. */
+  /**
+   * Maximum number of objects of this kind that the PCE returns, however many exist; undefined if it has no such limit.
+   */
   most?: number
 }
 

@@ -67,8 +67,8 @@ export function findApplicationLabels(
 }
 
 /**
- * Like `findApplicationLabels`, and a plain text may be the value of an app label. If nothing matches in the cached
- * label list, the list is read again before the search fails.
+ * Like `findApplicationLabels`, but a plain text may also be the value of an app label. If nothing matches in the
+ * cached label list, the list is read again before the search fails.
  */
 export async function resolveApplicationReference(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

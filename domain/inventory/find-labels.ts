@@ -7,7 +7,7 @@ import { parseHref } from './parse-href.js'
 import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
 
-/** The most keys an error lists. */
+/** Maximum number of keys listed in an error. */
 const MAX_KEYS = 50
 
 /** The two ways to name a label: by href, or by key and value. */
@@ -46,7 +46,7 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   )
 }
 
-/** A hint for the case that no similar value can be suggested. */
+/** Returns a hint if no similar value can be suggested. */
 const hintWithout = (near: readonly string[], key: string) =>
   near.length > 0 ? {} : { hint: `No ${key} label has a similar value; get-labels lists them.` }
 

@@ -6,9 +6,9 @@ import { readKubernetesWorkloads, tellUnread } from './kubernetes-workloads.js'
 import { ambiguousName, type Namesake } from './tell-apart.js'
 
 /**
- * Finds the only workload of this exact name: one with it as its name or that of its host, or a Kubernetes workload. All
- * of them are searched together.
- * @throws {ToolError} ambiguous_name if several have it; not_found.
+ * Finds the only workload with this exact name: a workload whose own name or host name it is, or a Kubernetes workload.
+ * All of these are searched together.
+ * @throws {ToolError} ambiguous_name if several workloads have the name; not_found.
  */
 export async function findNamedWorkload(pce: PceClient, name: string, signal: AbortSignal): Promise<Workload> {
   const pods = await readKubernetesWorkloads({ pce, signal }, { name }, (workload, place) =>
@@ -32,7 +32,7 @@ export async function findNamedWorkload(pce: PceClient, name: string, signal: Ab
 
 const withoutPlace = ({ place: _place, ...workload }: Workload & { place: unknown }): Workload => workload
 
-/** Adds to an error about a name that nobody has, that Kubernetes workloads could not be searched. */
+/** Adds to a not_found error that Kubernetes workloads could not be searched. */
 function withUnread(error: unknown, unread: string | null): unknown {
   if (!(error instanceof ToolError) || error.code !== 'not_found' || unread === null) return error
   const { code, message, details, hint } = error

@@ -62,7 +62,7 @@ export function nounOf(kind: NamedKind): string {
   return KINDS[kind].noun
 }
 
-/** Describes one object for messages: `the IP list Branch offices`. */
+/** Describes one object for messages, such as `the IP list Branch offices`. */
 export function describeObject(kind: NamedKind, { href, name, hostname }: NamedObject): string {
   return `the ${nounOf(kind)} ${name ?? hostname ?? href}`
 }
@@ -95,8 +95,8 @@ export async function findObject<K extends NamedKind>(
 }
 
 /**
- * Finds an object by its exact name. A workload has two names, its own and that of its host: both are searched, and one
- * must be meant (D224).
+ * Finds an object by its exact name. A workload has two names, its own and that of its host: both are searched, and
+ * together they must match exactly one workload (D224).
  * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
  */
 async function findByName<K extends NamedKind>(
@@ -106,7 +106,7 @@ async function findByName<K extends NamedKind>(
   policyVersion: PolicyVersionSelector,
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
-  // The PCE is not asked, because it rejects a URL that long before it searches.
+  // The PCE is not asked, because it rejects such a long URL before it searches.
   if (!canBeName(name)) throw noneNamed(kind, name, [])
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
@@ -140,7 +140,8 @@ const ENDS = [
 
 /**
  * Looks for objects of exactly this name whose reference needs a prefix, and returns how to write them, such as
- * `workload:web-1`. Used for hints in errors, so kinds that have no such object or cannot be read are left out.
+ * `workload:web-1`. The result is used for hints in errors, so kinds that have no such object or cannot be read are
+ * left out.
  */
 export async function writeByPrefix(
   { byName }: Pick<PolicyLookups, 'byName'>,
@@ -232,7 +233,7 @@ function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[])
 export interface PolicyLookups {
   readonly labels: LabelIndex
   /**
-   * Finds an object by exact name; a workload by its name and that of its host together.
+   * Finds an object by its exact name; for a workload, its own name and that of its host are searched together.
    * @throws {ToolError} not_found with similar names, or ambiguous_name with candidates.
    */
   byName(kind: NamedKind, name: string): Promise<NamedObject>

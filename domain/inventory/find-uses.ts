@@ -120,15 +120,15 @@ function pointsAt(value: unknown, href: string): boolean {
   )
 }
 
-/** The most users an error lists. */
+/** Maximum number of users listed in an error. */
 const MAX_LISTED = 20
 
 /** The kinds of objects that can refer to IP lists and services. */
 const USERS = ['ruleSets', 'enforcementBoundaries', 'virtualServices'] as const
 
 /**
- * Rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
- * which it does.
+ * The rule sets, enforcement boundaries and virtual services that refer to an object, each with the policy versions in
+ * which it does so.
  */
 interface FoundUsers {
   users: { href: string; name: string; versions: string[] }[]
@@ -168,8 +168,8 @@ async function readUsers(pce: PceClient, object: { href: string }, signal: Abort
 
 /**
  * Finds what uses a policy object that the PCE refused to delete, for the `used_by` of an error; `used_by_unread` lists
- * the kinds that could not be read. A built-in object gets a hint instead: it cannot be deleted at all, so removing it
- * from every rule would not help.
+ * the kinds that could not be read. For a built-in object it returns a hint instead: the object cannot be deleted at
+ * all, so removing it from every rule would not help.
  */
 export async function findPolicyUsers(
   pce: PceClient,
@@ -233,7 +233,10 @@ function nameOf({ name }: PceObject): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** Warns that an object is built in. The PCE refuses to change it (P17, P18), which a dry run alone would not show. */
+/**
+ * Returns a warning if an object is built in. The PCE refuses to change it (P17, P18), which a dry run alone would not
+ * show.
+ */
 export function warnOfBuiltIn({ name }: { name: string }): string[] {
   return name === ANY_IP_LIST_NAME || name === ALL_SERVICES_NAME
     ? ['It is built in: a PCE refuses to change or delete it.']

@@ -5,15 +5,15 @@ import { fetchEvery, IncompleteListError, OddListError, pickEvery } from './fetc
 import { parseHref } from './parse-href.js'
 
 /**
- * What was kept of the Kubernetes workloads. `unread` says why they could not be read; null if they were, or if this
- * PCE has neither such a list nor container clusters.
+ * What was kept of the Kubernetes workloads. `unread` is the reason why they could not be read; null if they were read,
+ * or if this PCE has neither such a list nor container clusters.
  */
 export interface KubernetesRead<R> {
   items: R[]
   unread: string | null
 }
 
-/** Filters: a part of the name, or hrefs of labels of which a workload has all. */
+/** Filters for Kubernetes workloads: a part of the name, or hrefs of labels, all of which a workload must have. */
 interface Filters {
   name?: string
   labels?: readonly string[]
@@ -23,7 +23,7 @@ interface Source {
   signal: AbortSignal
 }
 
-/** The namespace and cluster that tell Kubernetes workloads of one name apart. */
+/** The namespace and cluster, which distinguish Kubernetes workloads of the same name. */
 export interface KubernetesPlace {
   namespace: string | null
   cluster: string | null
@@ -31,9 +31,10 @@ export interface KubernetesPlace {
 
 /**
  * Reads the Kubernetes workloads as members of one population with the other workloads: each is passed on in the form
- * of a workload with a VEN (P106). Only what `pick` returns is kept. It is one request where the organisation has none
- * or the release does not know them. Where an account may not read them, or the list is cut or of something else, the
- * result has the reason instead of an error, because most of an answer may not depend on them.
+ * of a workload with a VEN (P106). Only what `pick` returns is kept. It takes one request if the organisation has none,
+ * and a second one if the release does not know them. If an account may not read them, or if the list is cut or
+ * contains other objects, the result has the reason and no error is thrown, because most of an answer can be given
+ * without them.
  * @throws whatever the PCE client throws, except for a refusal.
  */
 export async function readKubernetesWorkloads<R>(
@@ -42,7 +43,7 @@ export async function readKubernetesWorkloads<R>(
   pick: (workload: Workload, place: KubernetesPlace) => R | undefined,
 ): Promise<KubernetesRead<R>> {
   try {
-    // The PCE gets one label: how it joins several is not documented.
+    // The PCE is sent only one label, because it is not documented how it joins several.
     const params = { name, labels: labels.length === 0 ? undefined : labels.slice(0, 1) }
     const items = await pickEvery({ api: pce.kubernetesWorkloads, params, signal }, (one: KubernetesWorkload) => {
       if (!isKubernetes(one)) throw new OddListError('Kubernetes workloads')
@@ -65,7 +66,10 @@ function refusalOf(error: unknown): PceApiError {
   return error
 }
 
-/** Says that a PCE which does not list Kubernetes workloads has clusters that may run them; null if it has none. */
+/**
+ * Returns a text for a PCE that does not list Kubernetes workloads but has clusters that may run them; returns null if
+ * it has no clusters.
+ */
 async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
   try {
     const { items } = await pce.containerClusters.getPage('draft', null, { params: { max_results: 1 }, signal })
@@ -79,13 +83,16 @@ async function clustersWithoutList(pce: Source['pce'], signal: AbortSignal): Pro
 /** Hosts, and Kubernetes workloads in the form of hosts. */
 export interface Workloads {
   items: Workload[]
-  /** How many of the items are Kubernetes workloads. */
+  /** Number of items that are Kubernetes workloads. */
   kubernetes: number
-  /** Why Kubernetes workloads could not be read; see `KubernetesRead`. */
+  /** The reason why Kubernetes workloads could not be read; see `KubernetesRead`. */
   unread: string | null
 }
 
-/** Reads every workload with all of these labels, of both kinds. Rejects like `readKubernetesWorkloads`. */
+/**
+ * Reads every workload, Kubernetes workloads included, that has all of these labels. Rejects like
+ * `readKubernetesWorkloads`.
+ */
 export async function fetchWorkloads(
   { pce, signal }: Source & { pce: Pick<PceClient, 'workloads'> },
   labels: readonly { href: string }[],
@@ -106,7 +113,10 @@ export const isKubernetes = ({ href }: { href: string }): boolean => parseHref(h
 export const KUBERNETES_LIMITS =
   'its mode and labels come from the container workload profile of its namespace, and rules name it by its labels alone'
 
-/** Says how many Kubernetes workloads a change leaves out, and where that is not known; nothing if there are none. */
+/**
+ * Says how many Kubernetes workloads a change leaves out, and whether this is not known; returns nothing if there are
+ * none.
+ */
 export function tellLeftOut({ left, unread }: LeftOut): string[] {
   if (left === 0) return tellUnread(unread)
   const who = left === 1 ? '1 Kubernetes workload is' : `${left} Kubernetes workloads are`
@@ -114,22 +124,22 @@ export function tellLeftOut({ left, unread }: LeftOut): string[] {
   return [`${who} left out: ${theirs} from the container workload profiles of namespaces.`, ...tellUnread(unread)]
 }
 
-/** How many Kubernetes workloads a change of workloads leaves out, and why they could not be read. */
+/** Number of Kubernetes workloads that a change of workloads leaves out, and the reason why they could not be read. */
 export interface LeftOut {
   left: number
   unread: string | null
 }
 
-/** For changes of workloads that are named one by one. */
+/** The value for changes of workloads that are named one by one. */
 export const NONE_LEFT_OUT: LeftOut = { left: 0, unread: null }
 
-/** Says in a sentence that Kubernetes workloads are unknown to an answer; none if they were read. */
+/** Says in a sentence that Kubernetes workloads could not be read; returns nothing if they were read. */
 export const tellUnread = (unread: string | null): string[] =>
   unread === null ? [] : [`Kubernetes workloads could not be read (${unread}), so what concerns them is not known.`]
 
 /**
  * Returns a Kubernetes workload in the form of other workloads. The PCE enforces policy on it in a mode of its own, so
- * it counts as managed. Addresses that the PCE does not tell are null, which is not the same as having none.
+ * it counts as managed. Its addresses are null if the PCE does not report them, which is not the same as having none.
  */
 export function toWorkload(one: KubernetesWorkload): Workload {
   const { href, name, labels, enforcement_mode: mode, private_ip_addresses: addresses, visibility_level: level } = one

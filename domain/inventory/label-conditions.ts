@@ -9,7 +9,7 @@ import { trimBlanks } from '../text/escape-text.js'
 
 const GROUP = 'labelgroup:'
 
-/** The most label combinations one request may list: the query is part of the URL, which servers limit to 8 kB. */
+/** Maximum number of label combinations in one request: the query is part of the URL, which servers limit to 8 kB. */
 const MOST_ALTERNATIVES = 100
 
 /** The labels that a workload must have. */

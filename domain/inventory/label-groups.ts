@@ -21,8 +21,8 @@ export interface GroupMembers {
 export interface GroupTree {
   membersOf(group: LabelGroup): GroupMembers
   /**
-   * Lists the groups that contain this one, and whether directly. If groups contain each other in a circle, they are
-   * listed too.
+   * Lists the groups that contain this one, and whether they do so directly. Groups that contain each other in a circle
+   * are listed too.
    */
   holdersOf(group: LabelGroup): { group: LabelGroup; isDirect: boolean }[]
 }
@@ -82,7 +82,7 @@ const NO_RULES: ReadonlySet<string> = new Set()
 
 /** A place in which an object that affects traffic refers to a label group. */
 export interface GroupUse {
-  /** The path segment of the object's kind: `rule_sets`, `virtual_services` … */
+  /** The path segment of the object's kind, such as `rule_sets` or `virtual_services`. */
   type: string
   href: string
   name: string

@@ -30,8 +30,8 @@ const cache = new WeakMap<PceClient, { index: LabelIndex; loadedAt: number }>()
 export type ReadContext = Pick<ToolContext, 'now' | 'signal'>
 
 /**
- * `fresh` reads from the PCE even if a recent list is cached. Use it before a write, where a label renamed meanwhile
- * would be the wrong one.
+ * `fresh` reads from the PCE even if a recent list is cached. Use it before a write, because a label that was renamed
+ * in the meantime would be the wrong one.
  */
 type Freshness = 'recent' | 'fresh'
 
@@ -116,13 +116,13 @@ export interface UnresolvedLabel {
 }
 
 const MAX_VALID_VALUES = 50
-/** How many values an error lists if one of them is similar to the wrong one. */
+/** Maximum number of values that an error lists if one of them is similar to the wrong one. */
 const MOST_BESIDE_NEAR = 10
-/** How many wrong references an error explains; if there are more, they usually share one reason. */
+/** Maximum number of wrong references that an error explains; if there are more, they usually share one reason. */
 const MOST_EXPLAINED = 20
-/** How many of the explained references also get advice in the message itself. */
+/** Maximum number of explained references for which the message itself also gives advice. */
 const MOST_ADVISED = 5
-/** How many characters of a reference an error repeats. */
+/** Maximum number of characters of a reference quoted in an error. */
 const MAX_SHOWN = 300
 const FIELDS = new Set(['key', 'value', 'href'])
 const LABEL_HREF = /^\/orgs\/\d+\/labels\/[^/?#\s]+$/
@@ -140,7 +140,7 @@ export function splitLabel(text: string): { key: string; value: string } | null 
   return at === -1 ? null : { key: trimBlanks(text.slice(0, at)), value: trimBlanks(text.slice(at + 1)) }
 }
 
-/** Checks that a value has the form of a label reference, which the input schemas do not check. */
+/** Checks that a value has the form of a label reference, because the input schemas do not check this. */
 export function isLabelReference(reference: unknown): reference is LabelReference {
   if (typeof reference === 'string') return true
   if (typeof reference !== 'object' || reference === null || Array.isArray(reference)) return false
@@ -155,8 +155,8 @@ export function describeReference(reference: LabelReference): string {
 }
 
 /**
- * Looks one reference up in an index and returns the label, or why there is none. The comparison is exact and
- * case-sensitive, never partial.
+ * Looks up one reference in an index and returns the label, or the reason why there is none. The comparison is exact
+ * and case-sensitive, never partial.
  */
 export function resolveLabel(index: LabelIndex, reference: LabelReference): Label | UnresolvedLabel {
   const ref = describeReference(reference)
@@ -211,10 +211,10 @@ function explainBareText(index: LabelIndex, text: string): string {
 
 const orList = (texts: readonly string[]) => texts.join(' or ')
 
-/** The most names that a "did you mean" suggests. */
+/** Maximum number of names suggested by a "did you mean". */
 const MOST_MEANT = 3
 
-/** Suggests in a sentence what the caller may have meant instead; empty if nothing is similar. */
+/** Suggests in a sentence what the caller may have meant instead; returns an empty text if nothing is similar. */
 export function adviseOn({ ref, valid }: UnresolvedLabel): string {
   if (typeof valid === 'string') return valid
   const pair = splitLabel(ref)
@@ -227,8 +227,8 @@ export function adviseOn({ ref, valid }: UnresolvedLabel): string {
 }
 
 /**
- * Resolves all references in the caller's order, or fails. If one is not in the cached label list, the list is read
- * again before it fails.
+ * Resolves all references in the caller's order, or fails. If a reference is not in the cached label list, the list is
+ * read again before the function fails.
  * @param fail builds the caller's error from all references that did not resolve.
  */
 export async function resolveLabels(
@@ -307,8 +307,9 @@ function parseJson(text: string): unknown {
 type Expand = (reference: LabelRef) => LabelRef
 
 /**
- * Returns a function that adds key and value to label references. Some PCE answers identify labels by href alone (P14).
- * The label list is read only if one of `references` needs it; a label that is not in it keeps its href only.
+ * Returns a function that adds key and value to label references, because some PCE answers identify labels by href
+ * alone (P14). The label list is read only if one of `references` needs it; a label that is not in the list has only
+ * its href.
  */
 export function labelExpander(pce: PceClient, references: readonly LabelRef[], context: ReadContext): Promise<Expand> {
   return createLabelExpander(pce, context)(references)

@@ -19,7 +19,7 @@ export function matchExactly<T>(
   return (item) => tests.every(({ values, isWanted }) => values(item).some((value) => value != null && isWanted(value)))
 }
 
-/** Combines the given tests into one; undefined if none is given. */
+/** Combines the given tests into one; returns undefined if none is given. */
 export function allOf<T>(...tests: (((item: T) => boolean) | undefined)[]): ((item: T) => boolean) | undefined {
   const given = tests.filter((test) => test !== undefined)
   return given.length === 0 ? undefined : (item) => given.every((test) => test(item))

@@ -17,7 +17,8 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
 }
 
 /**
- * Writes what a service covers: its ports, with the programs that it requires. Empty if the PCE tells nothing about it.
+ * Writes what a service covers: its ports, with the programs that it requires. Returns an empty text if the PCE does
+ * not say what it covers.
  */
 export function nameCoverage({
   process_name: process,

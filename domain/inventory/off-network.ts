@@ -1,14 +1,14 @@
 import { EXTERNAL_NETWORK } from '../../schemas/pce/words.js'
 
-/** A network as interfaces and rows of traffic name it. */
+/** A network as interfaces and traffic rows name it. */
 type Network = { name?: string | null } | null | undefined
 
 /** Whether an end is off the corporate network (P107). */
 export type OffNetwork = 'yes' | 'no' | 'perhaps'
 
 /**
- * Tells from the networks of an end whether it is off the corporate network (P107). An endpoint, which moves between
- * networks, may be off it if no network is named.
+ * Determines from the networks of an end whether the end is off the corporate network (P107). An endpoint moves between
+ * networks, so it may be off the corporate network if no network is named.
  */
 export function isOffNetwork(networks: readonly Network[], isEndpoint: boolean): OffNetwork {
   const names = networks.flatMap((network) => nameOf(network) ?? [])

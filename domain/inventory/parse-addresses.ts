@@ -32,7 +32,7 @@ export function sameAddress(a: string, b: string): boolean {
 
 /**
  * Builds a test that accepts the same text and any other spelling of the same address. Build it once and apply it to
- * many values: it compares the last group first, which rejects most of them without parsing.
+ * many values: it first compares the last group of an IPv6 address, which rejects most values without parsing.
  */
 export function createAddressTest(wanted: string): (value: string) => boolean {
   if (!isAddress(wanted)) return (value) => value === wanted

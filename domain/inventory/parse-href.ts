@@ -22,8 +22,8 @@ const HREF = new RegExp(
 )
 
 /**
- * Parses an href strictly: no dot segments, no query, no escapes. Returns null for anything that is not an href, even a
- * field that an answer lacks.
+ * Parses an href strictly: no dot segments, no query, no escapes. Returns null for anything that is not an href,
+ * including a field that is missing from an answer.
  */
 export function parseHref(text: string): ParsedHref | null {
   const groups = typeof text !== 'string' || text.length > 1024 ? undefined : HREF.exec(text)?.groups

@@ -3,7 +3,8 @@ import { ToolError, type ErrorCode, type ErrorDetails } from '../../schemas/erro
 
 /**
  * Returns the failure with extra details, such as what was written before it. The PCE's status, token and message are
- * kept. Errors without extra details need no call of this: the central error converter handles them.
+ * kept. Errors without extra details need not be passed to this function, because the central error converter handles
+ * them.
  */
 export function withDetails(error: unknown, extra: ErrorDetails, hint?: string): ToolError {
   if (error instanceof ToolError) {
@@ -24,8 +25,8 @@ export function withDetails(error: unknown, extra: ErrorDetails, hint?: string):
 }
 
 /**
- * Returns what the PCE said about a failure: `{http_status, token, pce_message, retry_after?}` (seconds). Empty if the
- * PCE did not answer.
+ * Returns what the PCE said about a failure: `{http_status, token, pce_message, retry_after?}` (seconds). Returns an
+ * empty object if the PCE did not answer.
  */
 export function factsOf(error: PceError): ErrorDetails {
   if (!(error instanceof PceApiError)) return {}

@@ -21,13 +21,13 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
   )
 }
 
-/** Returns the version for binding a cursor to it. It is omitted for draft, the default. */
+/** Returns the version as the part of a cursor that binds the cursor to it. It is omitted for draft, the default. */
 export const versionInCursor = (version: PolicyVersionSelector): { policy_version?: PolicyVersionSelector } =>
   version === 'draft' ? {} : { policy_version: version }
 
 /**
- * Checks that a numbered policy version exists. Call it before reading in that version: how collections answer for an
- * unknown number is not documented (P90).
+ * Checks that a numbered policy version exists. Call this before reading in that version, because it is not documented
+ * how collections answer for an unknown number (P90).
  * @throws {ToolError} not_found with the newest version number if the version does not exist.
  */
 export async function requirePolicyVersion(
@@ -53,7 +53,7 @@ export async function requirePolicyVersion(
   }
 }
 
-/** Returns the highest version number, 0 if nothing has been provisioned yet, or undefined if the PCE does not tell. */
+/** Returns the highest version number, 0 if nothing has been provisioned yet, or undefined if the PCE does not say. */
 async function findNewest(pce: PceClient, path: string, signal: AbortSignal): Promise<number | undefined> {
   try {
     const listed = (await pce.get(path, { includeOrg: false, signal })).json<unknown>()

@@ -6,17 +6,20 @@ import { parseHref, toDraftHref } from './parse-href.js'
 import { readPolicyVersion } from './policy-version.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** The most requests for deny rules in flight at the same time. */
+/** Maximum number of requests for deny rules in flight at the same time. */
 const IN_FLIGHT = 4
 
 interface WithDenyRules {
   ruleSet: RuleSet
-  /** Why the deny rules could not be read. A rule set shown without them would look more permissive than it is. */
+  /**
+   * The reason why the deny rules could not be read. A rule set shown without them would look more permissive than it
+   * is.
+   */
   error?: string
 }
 
 /**
- * Adds the deny rules to rule sets: embedded ones are kept, missing ones are fetched, a few rule sets at a time.
+ * Adds the deny rules to rule sets: embedded rules are kept, missing rules are fetched, a few rule sets at a time.
  * Rejects if the call is cancelled.
  */
 export function loadDenyRules(
@@ -71,7 +74,7 @@ export interface LocatedRule<R> {
   ruleSetHref: string
 }
 
-/** Warns that the rule set of a changed rule is marked for deletion (P4). */
+/** Returns a warning if the rule set of a changed rule is marked for deletion (P4). */
 export function warnOfEnd({ update_type: updateType }: Pick<RuleSet, 'update_type'>): string[] {
   return updateType === 'delete'
     ? ['Its rule set is marked for deletion: provisioning deletes it with all its rules.']

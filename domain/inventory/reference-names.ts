@@ -10,7 +10,7 @@ import { loadLabels, type ReadContext } from './labels.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
 
-/** What answers show beside an href. */
+/** The fields that answers show beside an href. */
 interface ReferenceName {
   key?: string
   value?: string
@@ -25,7 +25,7 @@ export interface ReferenceNames {
    * ambiguous.
    */
   isShared?: (href: string) => boolean
-  /** Returns what a service covers, such as `53/udp`, if that was asked for and could be read. */
+  /** Returns what a service covers, such as `53/udp`, if this was asked for and could be read. */
   portsOf?: (href: string) => string | undefined
 }
 
@@ -38,7 +38,7 @@ const LISTED: Record<string, 'ipLists' | 'services' | 'labelGroups' | 'virtualSe
   virtual_servers: 'virtualServers',
 }
 
-/** Objects of other kinds are read one by one, up to this many of a kind; an answer shows the rest by href. */
+/** Maximum number of objects of each other kind. They are read one by one; an answer shows the rest by href. */
 const MAX_SINGLE = 50
 const IN_FLIGHT = 4
 
@@ -46,7 +46,7 @@ const IN_FLIGHT = 4
  * Reads the names of everything that `objects` refer to, at any depth, in this policy version. Names only help the
  * reader, so an object stays without one if it is gone or this account may not list its kind.
  * @param known objects that already have their names and are not requested again.
- * @param withPorts also reads what services cover, those with a name among them.
+ * @param withPorts if true, also reads what services cover, including services that already have a name.
  */
 export async function loadReferenceNames(
   pce: PceClient,
@@ -97,8 +97,8 @@ export async function loadReferenceNames(
 }
 
 /**
- * Reads the names of user groups (security principals), by href. Groups that cannot be read have no name, nor do those
- * after the first 50, because names only help the reader.
+ * Reads the names of user groups (security principals), by href. Groups that cannot be read, and groups after the first
+ * 50, have no name, because names only help the reader.
  */
 export async function loadUserGroups(
   pce: PceClient,
@@ -163,7 +163,7 @@ async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
 }
 
 /**
- * Like `loadReferenceNames` for an object that was just written, but never fails. The write is done by now, and an
+ * Like `loadReferenceNames`, but for an object that was just written; it never fails. The write is done by now, and an
  * error about a missing name would suggest that it was not.
  */
 export async function namesOrHrefs(pce: PceClient, objects: unknown, context: ReadContext): Promise<ReferenceNames> {
@@ -176,12 +176,12 @@ export async function namesOrHrefs(pce: PceClient, objects: unknown, context: Re
 
 /** Hrefs of users and service accounts; other authors are not looked up. */
 const AUTHOR = /^\/(?:users\/\d+|orgs\/\d+\/service_accounts\/[\w-]+)$/
-/** The most distinct authors that are looked up; the others are shown by href. */
+/** Maximum number of distinct authors that are looked up; the others are shown by href. */
 export const MOST_AUTHORS = 20
 
 /**
- * Reads the names of authors, by href. Authors that this account may not read have no name, nor do those after the
- * first `most`.
+ * Reads the names of authors, by href. Authors that this account may not read, and authors after the first `most`, have
+ * no name.
  */
 export async function loadAuthorNames(
   pce: PceClient,

@@ -3,7 +3,7 @@ import { nearPeople } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { actorsOf, changedParties, creatorOf, endpointOf, isParty, mentionedParties } from './event-parties.js'
 
-/** The kinds of creators that a caller can ask for, as `created_by` of events calls them. */
+/** The kinds of creators that a caller can ask for, as `created_by` of events names them. */
 const CREATORS: ReadonlySet<string> = new Set([
   'user',
   'agent',
@@ -14,7 +14,7 @@ const CREATORS: ReadonlySet<string> = new Set([
   'system',
 ])
 
-/** The most creators or event types that a note lists. */
+/** Maximum number of creators or event types listed in a note. */
 const MOST_NAMED = 10
 
 type EventTest = (event: PceEvent) => boolean
@@ -39,7 +39,7 @@ function byObject(wanted: string): EventTest {
     mentionedParties(event).some(isMeant)
 }
 
-/** What a caller asks of events that the PCE cannot decide. */
+/** The terms of a search for events that the PCE cannot apply. */
 interface EventTerms {
   created_by?: string | undefined
   object?: string | undefined
@@ -47,11 +47,11 @@ interface EventTerms {
 
 /** A filter by who caused an event and what it is about. */
 export interface EventFilter {
-  /** Undefined if neither is asked for. */
+  /** Undefined if the caller asks for neither a creator nor an object. */
   test: EventTest | undefined
   /**
-   * Explains an empty result: how many of which events were tested, by whom they are, and whether they have the name in
-   * the other role.
+   * Explains an empty result: how many events were tested and which ones, who caused them, and whether they contain the
+   * name in the other role.
    * @param tested number of events that the PCE sent.
    * @param asked which events the PCE was asked for, in words; '' for all.
    * @param isCut true if the PCE has events that it did not send.
@@ -133,9 +133,9 @@ function createTally() {
 }
 
 /**
- * Describes who caused the events. A similar name is only pointed out, because it may belong to another person: that
- * somebody caused none of these events does not mean that the name is wrong. If these are not all events, the person may
- * have caused others, and no name is pointed out.
+ * Describes who caused the events. A similar name is only pointed out, because it may belong to another person: a
+ * person who caused none of these events may still exist. If these are not all events, the person may have caused
+ * others, so no name is pointed out.
  */
 function describeOthers(wanted: string, names: ReadonlySet<string>, areAll: boolean): string {
   const [near] = !areAll || CREATORS.has(wanted) || wanted.startsWith('/') ? [] : nearPeople(wanted, names, 1)
@@ -147,7 +147,7 @@ function shortList(all: ReadonlySet<string>): string {
   return `${[...all].sort().slice(0, MOST_NAMED).join(', ')}${more}`
 }
 
-/** The most values that a count lists; all others are summed up in one number. */
+/** Maximum number of values listed in a count; all others are summed up in one number. */
 const MOST_COUNTED = 100
 
 type Counts = Record<string, number>

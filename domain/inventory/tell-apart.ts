@@ -1,7 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 
-/** An object that several may be mistaken for, with the fields by which people know it. */
+/** An object that may be confused with others, with the fields by which people know it. */
 export interface Namesake extends PceObject {
   name?: string | null
   hostname?: string | null
@@ -13,14 +13,14 @@ export interface Namesake extends PceObject {
   place?: { namespace: string | null; cluster: string | null }
 }
 
-/** The most candidates that an error lists. */
+/** Maximum number of candidates listed in an error. */
 const MOST_CANDIDATES = 20
-/** The most addresses of one candidate. */
+/** Maximum number of addresses listed for one candidate. */
 const MOST_ADDRESSES = 3
 
 /**
- * Creates the error for a name that several objects have. Each candidate has its href, its name and its host name if it
- * has one, and of the other fields those that differ among them.
+ * Creates the error for a name that several objects have. Each candidate has its href, its name, its host name if it
+ * has one, and those other fields in which the candidates differ.
  */
 export function ambiguousName(
   text: string,
@@ -31,7 +31,7 @@ export function ambiguousName(
   return new ToolError('ambiguous_name', text, { ...details, candidates: tellApart(shown) }, { hint: 'Give its href.' })
 }
 
-/** Describes objects of one name so that a reader can choose one. */
+/** Describes objects of the same name so that a reader can choose one. */
 export function tellApart(found: readonly Namesake[]): object[] {
   const described = found.map(describe)
   const differs = (field: string) => new Set(described.map((one) => JSON.stringify(one.more[field] ?? null))).size > 1

@@ -8,8 +8,8 @@ export function isManaged(workload: Workload): boolean {
 }
 
 /**
- * Derives `windows`, `linux` … from the PCE's `os_id` (`ubuntu-x86_64-jammy`, `win-x86_64-server`); null if there is
- * none.
+ * Derives `windows`, `linux` and so on from the PCE's `os_id` (`ubuntu-x86_64-jammy`, `win-x86_64-server`); returns
+ * null if there is none.
  */
 export function osType(workload: Workload): string | null {
   const id = workload.os_id ?? ''
@@ -25,7 +25,7 @@ export interface ModeGroup {
   workload_count: number
   unmanaged_count: number
   enforcement_modes: Modes
-  /** The modes of the workloads that have a VEN; absent if all of them do. */
+  /** The modes of the workloads that have a VEN; absent if all workloads have one. */
   managed_modes?: Modes
   /**
    * True if the workloads with a VEN are known to have more than one mode. Workloads without a VEN do not count, because
