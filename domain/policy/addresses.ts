@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
 import { isAddress } from '../inventory/parse-addresses.js'
+import { compileName } from './compile-name.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /**
@@ -104,13 +105,6 @@ export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: 
     if (holds(true)) return names.length > 0 ? unknown('domain_name') : 'no'
     return holds(false) || isNamed ? 'yes' : beside
   }
-}
-
-/** Builds a test for a domain name pattern. `*` stands for any characters, and case is ignored. */
-export function compileName(pattern: string): (fqdn: string) => boolean {
-  const parts = pattern.split('*').map((part) => part.replace(/[.+?^${}()|[\]\\]/gu, '\\$&'))
-  const expression = new RegExp(`^${parts.join('.*')}$`, 'iu')
-  return (fqdn) => expression.test(fqdn)
 }
 
 /**

@@ -57,12 +57,27 @@ export function countAddresses(list: IpList): number {
 
 /** Builds a test for host names. `*` matches any characters, and case is ignored. */
 export function compileFqdn(pattern: string): (fqdn: string) => boolean {
-  const source = pattern
-    .split('*')
-    .map((part) => part.replace(/[.+?^${}()|[\]\\]/g, '\\$&'))
-    .join('.*')
-  const expression = new RegExp(`^${source}$`, 'i')
-  return (fqdn) => expression.test(fqdn)
+  const wanted = pattern.toLowerCase()
+  return (fqdn) => {
+    const name = fqdn.toLowerCase()
+    let [at, place] = [0, 0]
+    // Where the last star was, and how far it reaches so far.
+    let [star, reach] = [-1, 0]
+    while (at < name.length) {
+      if (wanted[place] === '*') {
+        star = place++
+        reach = at
+      } else if (wanted[place] === name[at]) {
+        at += 1
+        place += 1
+      } else if (star !== -1) {
+        place = star + 1
+        at = ++reach
+      } else return false
+    }
+    while (wanted[place] === '*') place += 1
+    return place === wanted.length
+  }
 }
 
 function compileRange(range: IpRange): Range | null {

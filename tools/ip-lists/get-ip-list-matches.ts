@@ -13,7 +13,7 @@ import { labelExpander } from '../../domain/inventory/labels.js'
 import { readPolicyVersion, requirePolicyVersion } from '../../domain/inventory/policy-version.js'
 import { readKubernetesWorkloads, tellUnread } from '../../domain/inventory/kubernetes-workloads.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
-import { compileName } from '../../domain/policy/addresses.js'
+import { compileName } from '../../domain/policy/compile-name.js'
 import {
   isEmpty,
   matchAddresses,

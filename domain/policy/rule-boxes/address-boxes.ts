@@ -1,8 +1,9 @@
 import type { IpList } from '../../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES } from '../../../schemas/pce/words.js'
-import { LAST, compileName, readRange, type Family, type Range } from '../addresses.js'
+import { LAST, readRange, type Family, type Range } from '../addresses.js'
 import type { Box } from '../boxes.js'
 import { classifyNumbers } from '../classify-numbers.js'
+import { compileName } from '../compile-name.js'
 import type { PolicyContents } from '../load-contents.js'
 import type { RuleInForce } from '../rule-in-force.js'
 import type { Bit } from './bits.js'
@@ -43,7 +44,20 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
   }
   const sizeOf = ({ sizes }: typeof four, mask: bigint) =>
     sizes.reduce((sum, size, at) => (((mask >> BigInt(at)) & 1n) === 1n ? sum + size : sum), 0n)
-  const patterns = [...new Set([...lists].flatMap(({ fqdns }) => (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase())))]
+  const patternsOf = ({ fqdns }: IpList) => (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase())
+  const patterns = [...new Set([...lists].flatMap(patternsOf))]
+  const namesOf = new Map<IpList, bigint>()
+  /** A pattern contains every other pattern that it matches: *.example.com contains *.eu.example.com. */
+  const readNames = (list: IpList): bigint => {
+    let names = 0n
+    for (const pattern of patternsOf(list)) {
+      const matches = compileName(pattern)
+      const contained = pattern.includes('*') ? patterns.filter(matches) : [pattern]
+      for (const other of contained) names |= bit('fqdn', other)
+    }
+    namesOf.set(list, names)
+    return names
+  }
   return {
     /** The mask with the bits of all addresses. */
     all,
@@ -62,11 +76,7 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
           continue
         }
         mask |= maskOf(object)
-        for (const { fqdn } of object.fqdns ?? []) {
-          const matches = compileName(fqdn)
-          // A pattern contains every other pattern that it matches: *.example.com contains *.eu.example.com.
-          for (const other of patterns) if (matches(other)) names |= bit('fqdn', other)
-        }
+        names |= namesOf.get(object) ?? readNames(object)
       }
       if (mask === all) return [new Map()]
       return [

@@ -1,0 +1,22 @@
+/**
+ * Builds a test for a domain name pattern, for IP lists. `*` stands for any characters, and case is ignored. The parts
+ * between the stars are looked for one after the other and never again, so that no number of stars makes a test slow: the PCE does not limit
+ * them.
+ */
+export function compileName(pattern: string): (fqdn: string) => boolean {
+  const [first = '', ...rest] = pattern.toLowerCase().split('*')
+  const last = rest.pop()
+  if (last === undefined) return (fqdn) => fqdn.toLowerCase() === first
+  const middle = rest.filter((part) => part !== '')
+  return (fqdn) => {
+    const name = fqdn.toLowerCase()
+    if (!name.startsWith(first) || !name.endsWith(last)) return false
+    let at = first.length
+    for (const part of middle) {
+      const found = name.indexOf(part, at)
+      if (found === -1) return false
+      at = found + part.length
+    }
+    return at + last.length <= name.length
+  }
+}
