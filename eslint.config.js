@@ -1,4 +1,5 @@
 import js from '@eslint/js'
+import regexp from 'eslint-plugin-regexp'
 import tseslint from 'typescript-eslint'
 
 /** What is shipped (scripts/boundaries/walls.mjs has its rooms). */
@@ -36,6 +37,12 @@ const WHOLE_PROCESS = [
   'AssignmentExpression > Identifier.right[name="process"]',
   'Property > Identifier.value[name="process"]',
 ].map((selector) => ({ selector, message: 'Take the properties that you need; `process` whole has the environment.' }))
+
+/** Texts of a PCE or a caller that become an expression may take for ever to match. */
+const BUILT_EXPRESSION = {
+  selector: ':matches(NewExpression, CallExpression)[callee.name="RegExp"]',
+  message: 'Compare texts without an expression that is built from them.',
+}
 
 const UNSEEN_IMPORT = {
   selector: 'ImportExpression:not([source.type="Literal"])',
@@ -93,7 +100,17 @@ export default tseslint.config(
     files: [...SHIPPED, ...PROGRAMS],
     rules: {
       'no-restricted-globals': noGlobals(CONSOLE, PROCESS),
-      'no-restricted-syntax': ['error', UNSEEN_IMPORT],
+      'no-restricted-syntax': ['error', UNSEEN_IMPORT, BUILT_EXPRESSION],
+    },
+  },
+  {
+    // What a caller, a PCE or a proxy sends must not be able to hold the event loop.
+    name: 'bounds/expressions',
+    files: [...SHIPPED, 'programs/**/*.ts'],
+    plugins: { regexp },
+    rules: {
+      'regexp/no-super-linear-backtracking': ['error', { report: 'potential' }],
+      'regexp/no-super-linear-move': ['error', { report: 'potential' }],
     },
   },
   {
@@ -109,7 +126,7 @@ export default tseslint.config(
     rules: {
       'no-restricted-globals': noGlobals(CONSOLE),
       'no-restricted-properties': ['error', ENVIRONMENT, BY_GLOBAL_THIS, STDOUT],
-      'no-restricted-syntax': ['error', UNSEEN_IMPORT, ...WHOLE_PROCESS],
+      'no-restricted-syntax': ['error', UNSEEN_IMPORT, BUILT_EXPRESSION, ...WHOLE_PROCESS],
     },
   },
   {
@@ -125,7 +142,7 @@ export default tseslint.config(
   {
     name: 'walls/client',
     files: ['domain/**/*.ts', 'tools/**/*.ts', 'knowledge/**/*.ts'],
-    rules: { 'no-restricted-syntax': ['error', UNSEEN_IMPORT, ...CLIENT_VALUES] },
+    rules: { 'no-restricted-syntax': ['error', UNSEEN_IMPORT, BUILT_EXPRESSION, ...CLIENT_VALUES] },
   },
   {
     // TypeScript itself checks the tests; rules that ask for types would take as long for them as for all that is shipped.

@@ -11,7 +11,7 @@ export interface DotEnv {
 }
 
 const AS_UTF8 = 'Save it as UTF-8. Every editor can do that, and so can PowerShell: Set-Content -Encoding utf8.'
-const ENTRY = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=\s*(.*)$/
+const ENTRY = /^\s*(?:export\s+)?([A-Za-z_][\w.-]*)\s*=(.*)$/
 const OUR_NAME = /\b(?:(?:MCP|PCE)_[A-Z_]+|API_(?:KEY|SECRET))\b/
 
 /**
@@ -60,7 +60,8 @@ function readEntries(lines: readonly string[]): DotEnv {
     const line = lines[at]!
     if (/^\s*(#|$)/.test(line)) continue
     const where = `Line ${at + 1} of .env`
-    const [, name, value] = ENTRY.exec(line) ?? []
+    const [, name, written] = ENTRY.exec(line) ?? []
+    const value = written?.trimStart()
     if (name === undefined || value === undefined) {
       faults.push(noEntry(where, line))
       continue

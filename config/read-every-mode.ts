@@ -238,7 +238,7 @@ function readPceHost({ env, faults, warnings }: Reading): number | undefined {
     return fault('must be a host or an http(s) URL', `Its scheme is ${shown(scheme)}: write https, ${example}`)
   if (/^https?(:\/?|\/\/)/i.test(rest))
     return fault('must be a host or an http(s) URL', 'Its scheme is misspelt: write https:// with both slashes.')
-  const [, authority = '', path = ''] = /^([^/?#\\]*)(.*)$/s.exec(rest) ?? []
+  const [, authority = '', path = ''] = /^([^/?#\\]*)(.*)/s.exec(rest) ?? []
   if (address.includes('@'))
     return fault(
       'must be a host or an http(s) URL, without user name and password',

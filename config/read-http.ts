@@ -179,7 +179,7 @@ export function readAuthenticated(
   warnOfApproval(reading, approval, roles)
   const authenticated = {
     ...(database && { database }),
-    http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/\/+$/, '') },
+    http: { ...readListen(reading, listen), publicUrl: (env.MCP_PUBLIC_URL ?? '').replace(/(?<!\/)\/+$/, '') },
     oauth: readOAuth(reading),
     roles,
     rates: readRates(reading),

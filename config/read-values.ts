@@ -122,7 +122,7 @@ export function checkUrl({ env, faults }: Reading, name: string): void {
   if (url.username !== '' || url.password !== '' || url.hash !== '')
     return fault(
       'must not contain a user name, a password or a fragment',
-      `Write ${name}=${value.replace(/\/\/.*@/, '//').replace(/#.*/, '')}`,
+      `Write ${name}=${value.replace(/(?<!\/)\/\/.*@/, '//').replace(/#.*/, '')}`,
     )
   const isKeys = name === 'MCP_OAUTH_JWKS_URL'
   if (url.search !== '' && !isKeys)

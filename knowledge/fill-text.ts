@@ -80,6 +80,7 @@ export function findTextProblems(text: string, { tools, values = {} }: Named, ur
     }),
     ...[...bare.matchAll(RESOURCE)].flatMap(([uri]) => (uris.has(uri) ? [] : [`there is no resource '${uri}'`])),
     ...[...tools.keys()].flatMap((name) =>
+      // eslint-disable-next-line no-restricted-syntax -- the names of tools are this project's own
       new RegExp(`(?<![\\w/-])${name}(?![\\w/-])`).test(bare) ? [`write {{${name}}} for ${name}`] : [],
     ),
     ...[...bare.matchAll(LIKE_A_TOOL)].flatMap(([, name]) =>

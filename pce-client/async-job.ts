@@ -209,7 +209,8 @@ async function deleteJob(
   endpoint: string,
   { requestId, headers }: CollectionOptions,
 ): Promise<void> {
-  if (!new RegExp(`^/orgs/${address.orgId}/jobs/[^/?]+$`).test(endpoint)) return
+  const jobs = `/orgs/${address.orgId}/jobs/`
+  if (!endpoint.startsWith(jobs) || !/^[^/?]+$/.test(endpoint.slice(jobs.length))) return
   const request = { requestId, headers, includeOrg: false, totalTimeoutMs: CLEAN_UP_MS, retryCount: 0 }
   await http.send('DELETE', endpoint, request).catch(() => undefined)
 }

@@ -97,6 +97,7 @@ function isUnsafePath(path: string): boolean {
  */
 const ID = String.raw`(?!(?:\.|%2[eE]){1,2}(?:/|$))(?:[^/?#%\\\s]|%(?!2[fF]|5[cC])[0-9a-fA-F]{2})+`
 const PVERSION = '(?:draft|active|\\d+)'
+// eslint-disable-next-line no-restricted-syntax -- built from the constant above
 const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
 
 /** Returns the href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` if there is none. */
@@ -195,5 +196,6 @@ function hrefPattern(kind: Kind, orgId: string): RegExp {
   // Old releases give the single firewall_settings object the id 1.
   const single = kind.versioned ? '(?:/1)?' : ''
   const tail = hasItems(kind) ? `/${ID}` : single
+  // eslint-disable-next-line no-restricted-syntax -- the path is of the table of kinds, and the organisation is a number
   return new RegExp(`^${path}${tail}$`)
 }

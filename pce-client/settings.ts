@@ -155,7 +155,7 @@ function parseOrigin(url: unknown, port: number): Pick<PceAddress, 'scheme' | 'o
   if (authority.includes('@')) {
     throw new PceError('invalid_argument', 'the PCE address must not hold a user name or password; use setCredentials')
   }
-  const isBareIpv6 = /^[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*$/i.test(authority)
+  const isBareIpv6 = /^[0-9a-f:.]*$/i.test(authority) && authority.split(':').length > 2
   const candidate = `${scheme}://${isBareIpv6 ? `[${authority}]` : authority}`
   const hostname = URL.canParse(candidate) ? new URL(candidate).hostname : ''
   if (hostname === '') throw new PceError('invalid_argument', 'the PCE address has no usable host name')

@@ -166,7 +166,7 @@ function inOneLine(text: string): string {
   return text
     .trim()
     .replace(/^error: /, '')
-    .replace(/\s*\n\s*/g, ' ')
+    .replace(/\s+/g, ' ')
     .replace(/^too many arguments\. Expected 0 .*$/, `there is no command '${program.args[0]}'`)
 }
 

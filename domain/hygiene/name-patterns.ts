@@ -33,7 +33,7 @@ export function namePatterns({ name, hostname }: Pick<Workload, 'name' | 'hostna
 export function nameWords(name: string): string[] {
   const parts = name.toLowerCase().split('.')
   const own = parts.length > 2 ? parts.slice(0, -2) : parts.slice(0, 1)
-  const words = own.flatMap((part) => part.split(/[-_ ]+/)).map((word) => word.replace(/\d+$/, ''))
+  const words = own.flatMap((part) => part.split(/[-_ ]+/)).map((word) => word.replace(/(?<!\d)\d+$/, ''))
   return [...new Set(words.filter((word) => word.length >= LEAST_WORD))].slice(0, MOST_WORDS)
 }
 

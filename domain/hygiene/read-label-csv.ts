@@ -30,6 +30,8 @@ const DELIMITERS = [',', ';', '\t'] as const
 /** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 const LONGEST_CELL = 1024
+/** Maximum number of columns: a PCE has far fewer kinds of labels, and every unknown column is compared with them. */
+const MOST_COLUMNS = 100
 
 /**
  * Reads a table of workloads and labels (RFC 4180, also with semicolons or tabs). The header names the columns: `href`,
@@ -99,6 +101,8 @@ function parseRecords(text: string): { cells: string[]; line: number }[] {
 }
 
 function readHeader({ cells, line }: { cells: string[]; line: number }, keys: readonly string[]): string[] {
+  if (cells.length > MOST_COLUMNS)
+    refuseProblems([{ line, problem: `the header has ${cells.length} columns, at most ${MOST_COLUMNS} are read` }])
   const columns = cells.map((cell) => (isIdentity(cell.toLowerCase()) ? cell.toLowerCase() : cell))
   const problems = columns.flatMap((column, at): CsvProblem[] => {
     if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]

@@ -17,6 +17,7 @@ interface ParsedHref {
  * the caller sees.
  */
 const ID = String.raw`(?!\.{1,2}(?:/|$))[A-Za-z0-9_.:@~-]+`
+// eslint-disable-next-line no-restricted-syntax -- built from the constant above
 const HREF = new RegExp(
   `^/orgs/(?<org>\\d+)/(?:sec_policy/(?<version>draft|active|\\d+)/)?(?<kind>[a-z_]+)(?:/(?<id>${ID}))?(?:/(?<childKind>[a-z_]+)/(?<childId>${ID}))?$`,
 )

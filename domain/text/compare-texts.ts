@@ -62,7 +62,7 @@ export function nearNames(wanted: string, candidates: Iterable<string>, limit = 
  * has to be similar by itself.
  */
 export function nearPeople(wanted: string, candidates: Iterable<string>, limit = 5): string[] {
-  const ownPart = (name: string) => name.toLowerCase().replace(/@.*$/s, '')
+  const ownPart = (name: string) => name.toLowerCase().replace(/@.*/s, '')
   return nearNames(wanted, candidates, MOST_COMPARED)
     .filter((name) => isNear(ownPart(wanted), ownPart(name)))
     .slice(0, limit)

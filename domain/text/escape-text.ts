@@ -83,7 +83,7 @@ export function clipText(text: string, most: number): string {
 
 /** Removes leading and trailing spaces. Other white space stays, because it may be all that distinguishes two names. */
 export function trimBlanks(text: string): string {
-  return text.replace(/^ +| +$/g, '')
+  return text.replace(/^ +|(?<! ) +$/g, '')
 }
 
 /**

@@ -1,7 +1,8 @@
 /** The space after a period or semicolon, where one clause of a text ends. */
 const CLAUSE = /(?<=[.;]) /
 
-/** Builds an expression that finds any of these names as a whole word. */
+/** Builds an expression that finds any of these names of tools as a whole word. */
+// eslint-disable-next-line no-restricted-syntax -- the names of tools are this project's own
 export const anyOf = (names: readonly string[]): RegExp => new RegExp(`(?<![\\w-])(?:${names.join('|')})(?![\\w-])`)
 
 /**

@@ -63,4 +63,4 @@ export const metadataUrl = (publicUrl: string): string => `${withoutSlash(public
 export const discoveryUrl = ({ issuer }: OAuthConfig): string =>
   `${withoutSlash(issuer)}/.well-known/openid-configuration`
 
-const withoutSlash = (url: string) => url.replace(/\/+$/, '')
+const withoutSlash = (url: string) => url.replace(/(?<!\/)\/+$/, '')

@@ -58,7 +58,7 @@ function withoutPort(entry: string): string {
 
 /** Parses an address; null if the text is not one. Shorthand such as `127.1` is not accepted. */
 function readAddress(text: string): Address | null {
-  return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*$/, ''))
+  return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*/, ''))
 }
 
 /** Parses a network. A network of IPv4-mapped addresses becomes a network of IPv4 addresses, as single addresses do. */

@@ -230,23 +230,53 @@ function namedIn(method: string, params: Record<string, unknown>): unknown {
 
 /** Checks that the headers that are present agree with the body. */
 function compareHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
-  const namedMethod = plain(headers['mcp-method'])
+  const { method: namedMethod, name } = namesIn(headers)
   if (namedMethod !== undefined && namedMethod !== method)
     throw mismatch(`Mcp-Method is ${show(namedMethod)}, and the body says ${show(method)}`)
   const param = NAMED_BY.get(method)
   const value = namedIn(method, params)
-  const header = plain(headers['mcp-name'])
-  if (typeof value !== 'string' || header === undefined) return
-  const name = decodeHeader(header)
+  if (typeof value !== 'string' || name === undefined) return
   if (name === null) throw mismatch('Mcp-Name cannot be decoded')
   if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)
 }
 
+/** What `Mcp-Method` and `Mcp-Name` say: undefined without the header, null for a name that cannot be decoded. */
+interface HeaderNames {
+  method: string | undefined
+  name: string | null | undefined
+}
+
+const namesOf = new WeakMap<RequestHeaders, HeaderNames>()
+
+/** Reads the headers once per HTTP request, because a batch compares every one of its messages with them. */
+function namesIn(headers: RequestHeaders): HeaderNames {
+  const known = namesOf.get(headers)
+  if (known !== undefined) return known
+  const name = plain('Mcp-Name', headers['mcp-name'])
+  const read = {
+    method: plain('Mcp-Method', headers['mcp-method']),
+    name: name === undefined ? undefined : decodeHeader(name),
+  }
+  namesOf.set(headers, read)
+  return read
+}
+
 /**
- * Returns a header as one text. Node.js joins repeated headers with a comma, so that they never equal a valid value.
+ * Maximum length of `Mcp-Method` and `Mcp-Name` in characters: the longest URI that a page can have (5,000 characters)
+ * in base64.
  */
-const plain = (header: string | string[] | undefined) =>
-  (typeof header === 'string' ? header : header?.join(', '))?.replace(/^[ \t]+|[ \t]+$/g, '')
+const LONGEST_NAME = 6_700
+
+/**
+ * Returns the value of a header without the blanks around it. Node.js joins repeated headers with a comma, so that they
+ * never equal a valid value.
+ */
+function plain(name: string, header: string | string[] | undefined): string | undefined {
+  const value = typeof header === 'string' ? header : header?.join(', ')
+  if (value !== undefined && value.length > LONGEST_NAME)
+    throw mismatch(`${name} is longer than ${LONGEST_NAME} characters`)
+  return value?.replace(/^[ \t]+|(?<![ \t])[ \t]+$/g, '')
+}
 
 const ENCODED = /^=\?base64\?([A-Za-z0-9+/]*={0,2})\?=$/
 const VISIBLE = /^[\t\x20-\x7e]*$/

@@ -14,6 +14,7 @@ const AS_IN = /^As in ([\w-]+)(?=;|$)/
  */
 export function createOfferedTools(tools: readonly Tool[]): ListOffered {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
+  // eslint-disable-next-line no-restricted-syntax -- the names of tools are this project's own
   const anyTool = new RegExp(anyOf([...byName.keys()]), 'g')
   const entries = tools.map((tool) => {
     const text = JSON.stringify([tool.description, tool.inputSchema])

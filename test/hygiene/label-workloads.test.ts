@@ -213,6 +213,7 @@ t.test('everything wrong with a table is named by line and column, before anythi
   t.match(await wrong('name,app,app\nx,pay,pay\n'), /the column is there twice/)
   t.match(await wrong('app,env\npay,prod\n'), /no column href, name, hostname names the workloads/)
   t.match(await wrong('name\nbare\n'), /no column is the key of a label/)
+  t.match(await wrong(`name,${'x,'.repeat(100)}\nbare\n`), /line 1: the header has 102 columns, at most 100 are read/)
   t.match(await wrong('name,app\n"bare,pay\n'), /^csv, line \d+: Quote Not Closed/)
   t.match(await wrong('name,app\n'), /has a header and no line/)
   const [one] = bench.simulator.state.find('/orgs/1/workloads') as Json

@@ -149,6 +149,13 @@ t.test('refuses what is not of the revision, with the id of the request', async 
       /Mcp-Method/,
     ],
     [
+      'an Mcp-Method of blanks alone',
+      await ask('tools/list', {}, { headers: { 'mcp-method': `x${' '.repeat(6_700)}x` } }),
+      400,
+      -32020,
+      /Mcp-Method is longer than 6700 characters$/,
+    ],
+    [
       'no Mcp-Name',
       await ask('tools/call', { name: 'echo' }, { headers: { 'mcp-name': undefined } }),
       400,

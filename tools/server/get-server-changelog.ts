@@ -122,9 +122,9 @@ export interface Release {
   sections: Record<string, string[]>
 }
 
-const RELEASE = /^##\s+\[?([^\]\s]+)\]?(?:\([^)]*\))?(?:\s+-\s+(\S+))?/
-const SECTION = /^###\s+(.+?)\s*$/
-const BULLET = /^[-*+]\s+(.*)$/
+const RELEASE = /^##\s+\[?([^\]\s(]+)\]?(?:\([^)]*\))?(?:\s+-\s+(\S+))?/
+const SECTION = /^###\s(.*\S)/
+const BULLET = /^[-*+]\s(.*)$/
 
 /**
  * Parses a changelog: `## [x.y.z] - date`, `### Section`, `- item`. Wrapped and indented lines of an item are joined
@@ -143,7 +143,7 @@ function parseChangelog(text: string): Release[] {
       releases.push({ version: release[1] as string, date: release[2] ?? null, sections: {} })
       items = null
     } else if (section !== null && current !== undefined) {
-      items = current.sections[section[1] as string] ??= []
+      items = current.sections[(section[1] as string).trim()] ??= []
     } else if (bullet !== null && items !== null) {
       items.push((bullet[1] as string).trim())
     } else if (open && items !== null && items.length > 0 && /^\s+\S/.test(line)) {

@@ -70,7 +70,7 @@ function checkIpv6(address: ipaddr.IPv6): RefusedKind | null {
 
 /** Returns the one spelling of an address: IPv4 without its mapped form, IPv6 compressed, without a zone. */
 export function canonicalAddress(address: string): string {
-  const parsed = ipaddr.process(address.replace(/%.*$/, ''))
+  const parsed = ipaddr.process(address.replace(/%.*/, ''))
   return parsed.toString()
 }
 
