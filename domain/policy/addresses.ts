@@ -5,10 +5,10 @@ import { compileName } from './compile-name.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /**
- * What kind of address it is for segmentation. private: used inside organisations and never routed on the internet.
- * special: a single host, a group, or no host at all. public: everything else. Addresses reserved for documentation or
- * future use count as public, because nothing says that they are local, and a control must not pass because of one
- * (P61).
+ * The kind of an address, as far as it matters for segmentation. private: used inside organisations and never routed on
+ * the internet. special: a single host, a group, or no host at all. public: everything else. Addresses reserved for
+ * documentation or future use count as public, because nothing says that they are local, and a control must not pass
+ * because of such an address (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 
@@ -47,7 +47,7 @@ export interface Range {
   exclusion: boolean
 }
 
-/** The last address of each family as a number. The first is 0. */
+/** The last address of each family as a number. The first address is 0. */
 export const LAST = { ipv4: 2n ** 32n - 1n, ipv6: 2n ** 128n - 1n }
 
 /**
@@ -73,9 +73,9 @@ export interface Addressed {
 }
 
 /**
- * Prepares the test that tells whether an IP list contains an end: by its included ranges without the excluded ones, or
- * by one of its domain names. A name may belong to any address, so a list with names never rules out an end for
- * certain.
+ * Prepares the test of whether an IP list contains an end: by its included ranges without the excluded ones, or by one
+ * of its domain names. A domain name may belong to any address, so a list with domain names never certainly excludes an
+ * end.
  */
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)

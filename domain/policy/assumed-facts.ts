@@ -1,11 +1,11 @@
 import { isKubernetes } from '../inventory/kubernetes-workloads.js'
 import { assumedBy, type Answer } from './three-valued.js'
 
-/** Collects the facts about the PCE that no source settles and on which an answer hangs. */
+/** Collects the facts about the PCE that no source settles and on which an answer depends. */
 export interface AssumedFacts {
   /**
-   * Adds the facts behind a judgement by the rules: those of its doubts, and P106 where an end is a Kubernetes workload,
-   * which rules reach by its labels.
+   * Adds the facts behind a judgement by the rules: those of its doubts, and P106 if an end is a Kubernetes workload,
+   * because rules reach Kubernetes workloads by their labels.
    */
   add(answer: Answer, ...ends: readonly { workload: string | null }[]): void
   /** Returns each fact once, in alphabetical order. */

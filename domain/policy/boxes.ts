@@ -25,7 +25,7 @@ export function intersectBoxes(a: Box, b: Box): Box | null {
 /** Thrown if boxes overlap in so many ways that comparing them would take too long. */
 export class TooManySteps extends Error {}
 
-/** The number of steps that one comparison may still take. All of its questions share it. */
+/** The number of steps that a comparison may still take. All questions of the comparison share it. */
 export interface Allowance {
   steps: number
 }

@@ -8,10 +8,10 @@ import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { requireApproved } from './require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
 
-/** The most pending changes an error lists. */
+/** Maximum number of pending changes listed in an error. */
 const MAX_LISTED = 50
 
-/** What a call does with pending changes, as messages say it: `Nothing was provisioned.` */
+/** What a call does with pending changes, as the participle that messages use: `Nothing was provisioned.` */
 export type Deed = 'provisioned' | 'discarded' | 'restored'
 
 /**
@@ -102,12 +102,15 @@ export interface Dependency {
   required_by: string[]
 }
 
-/** The most rounds of asking for dependencies of dependencies. Some PCEs list all of them at once, others do not. */
+/**
+ * Maximum number of rounds of asking for dependencies of dependencies. Some PCEs list all of them at once, others do
+ * not.
+ */
 const MOST_ROUNDS = 20
 
 /**
- * Completes the chosen changes. With `include`, the pending objects they depend on are added, and the dependencies of
- * those. When discarding, the dependencies are the pending changes that need a discarded one (P36).
+ * Completes the chosen changes. With `include`, the pending objects that they depend on are added, and the dependencies
+ * of these objects too. When discarding, the dependencies are the pending changes that need a discarded one (P36).
  * @throws {ToolError} dependencies_required with `required` if something is missing without `include`, or if the PCE
  * keeps naming more. The PCE would reject an incomplete set (P35).
  */
@@ -189,7 +192,7 @@ export function digestChanges(changes: readonly TypedPendingChange[]): string {
   return createHash('sha256').update(JSON.stringify(rows)).digest('hex')
 }
 
-/** Returns the kind of change. Some releases call the field change_type. */
+/** Returns the kind of change. Some releases name the field change_type. */
 export function updateTypeOf(change: TypedPendingChange): string | null {
   return change.update_type ?? (change as { change_type?: string | null }).change_type ?? null
 }

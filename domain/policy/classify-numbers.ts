@@ -6,13 +6,13 @@ export interface Interval {
 
 /** Whole numbers divided into classes. The numbers of one class are members of exactly the same sets. */
 export interface NumberClasses {
-  /** For each set, the classes it contains, as a bit mask. */
+  /** For each set, a bit mask of the classes that it contains. */
   masks: readonly bigint[]
-  /** For each class, how many numbers it has. */
+  /** For each class, the number of its members. */
   sizes: readonly bigint[]
 }
 
-/** Divides the numbers of `whole` into classes by which of `sets` they are in. */
+/** Divides the numbers of `whole` into classes according to the `sets` that contain them. */
 export function classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): NumberClasses {
   const events = new Map<bigint, number[]>([[whole.to + 1n, []]])
   const note = (where: bigint, set: number) => {

@@ -9,23 +9,26 @@ import type { RuleType } from './rule-type.js'
 import { type Reason, assumedBy, unknown } from './three-valued.js'
 
 /**
- * The effect of replacing some rules by others, whatever other rules exist. `opens` or `closes` is true if there could
- * be other rules beside which it happens.
+ * The effect of replacing some rules by others, for any set of other rules. `opens` and `closes` are true if such an
+ * effect is possible for at least one such set.
  */
 export interface Movement {
-  /** A connection becomes permitted. */
+  /** True if a connection becomes permitted. */
   opens: boolean
-  /** A connection is no longer permitted. */
+  /** True if a connection is no longer permitted. */
   closes: boolean
-  /** Why the effect is uncertain, so that only one of the two or neither may really happen; empty if it is certain. */
+  /**
+   * The reasons why the effect is uncertain, so that possibly only one of `opens` and `closes` happens, or neither;
+   * empty if it is certain.
+   */
   because: readonly Reason[]
-  /** The facts about the PCE that no source settles and without which the effect would be another. */
+  /** The facts about the PCE that no source settles and without which the effect would be different. */
   assumes: readonly string[]
 }
 
 export const UNMOVED: Movement = { opens: false, closes: false, because: [], assumes: [] }
 
-/** An effect that cannot be determined, so that it may both open and close connections. */
+/** Creates an effect that cannot be determined, so that it may both open and close connections. */
 export const unknownMovement = (...because: Reason[]): Movement => ({
   opens: true,
   closes: true,
@@ -53,18 +56,18 @@ export function joinMovements(movements: readonly Movement[]): Movement {
 }
 
 /**
- * The most steps of one comparison, which take about a tenth of a second. Rules that need more are rare, and nobody
- * could follow the answer.
+ * Maximum number of steps of one comparison, which take about a tenth of a second. Rules that need more are rare, and
+ * nobody could follow the answer.
  */
 const MOST_STEPS = 400_000
-/** The most boxes that all rules of one version may have. */
+/** Maximum number of boxes that all rules of one version may have. */
 const MOST_BOXES = 20_000
 
 /**
  * Determines which connections become permitted, and which are no longer permitted, when one set of rules replaces
  * another (D90). At each end, rules put a connection on one of four levels, from strictest to mildest: override deny,
- * deny, no rule, allow (P50). A change to a milder level opens the connection beside some other rules, and a change to
- * a stricter level closes it beside some. Rules whose meaning no source defines are compared in every possible reading,
+ * deny, no rule, allow (P50). For some sets of other rules, a change to a milder level opens the connection, and a
+ * change to a stricter level closes it. Rules whose meaning no source defines are compared in every possible reading,
  * and the effects of all readings count.
  */
 export function compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
@@ -87,8 +90,8 @@ interface Read {
 }
 
 /**
- * Combines the effects that a change has in all readings. Where they differ, the effect hangs on the questions that are
- * answered differently. It is certain that a change both opens and closes only if it does so in every reading.
+ * Combines the effects that a change has in all readings. Where they differ, the effect depends on the questions that
+ * are answered differently. It is certain that a change both opens and closes only if it does so in every reading.
  */
 function joinReadings(reads: readonly Read[], before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const idOf = (questions: Iterable<Ambiguity>) => [...questions].sort().join(' ')
@@ -138,7 +141,9 @@ function compareIn(
   const levelsAt = (end: WrittenEnd) =>
     [before, after].map((rules) => readLevel(space, rules, end, reading)) as [Level, Level]
   const [dst, src] = [levelsAt('dst'), levelsAt('src')]
-  /** Tells whether the change moves connections in one direction, and whether only deny rules at their sources do. */
+  /**
+   * Returns whether the change moves connections in one direction, and whether only deny rules at their sources do so.
+   */
   const read = (turn: (levels: [Level, Level]) => [Level, Level]) => {
     const [there, here] = [turn(dst), turn(src)]
     if (moves(...there) || stopsDenying(...there) || moves(...here)) return { is: true, isDeniedAtSource: false }
@@ -152,7 +157,8 @@ function compareIn(
     opens: opens.is,
     closes: closes.is,
     because: [],
-    // A deny rule decides where a mode lets pass by default, and there it is not settled what it does at a source.
+    // A deny rule decides where a mode lets connections pass by default. It is not settled what it does there at a
+    // source.
     assumes: isAtSource ? assumedBy([unknown('selective_outbound')]) : [],
   }
 }
@@ -170,7 +176,7 @@ function readLevel(space: RuleSpace, rules: readonly RuleInForce[], end: Written
   return level
 }
 
-/** Lists the reasons for uncertainty: parts of the rules that differ, and that can only be compared for equality. */
+/** Lists the reasons for uncertainty: the parts of the rules that differ and that can only be compared for equality. */
 function findReasons(before: readonly RuleInForce[], after: readonly RuleInForce[]): Reason[] {
   const read = (rules: readonly RuleInForce[]) => new Map(rules.flatMap((rule) => [...opaqueOf(rule)]))
   const [was, is] = [read(before), read(after)]

@@ -70,8 +70,8 @@ function saysMore(stored: Record<string, unknown>, sent: object): boolean {
 function containsAll(stored: unknown, sent: readonly unknown[]): boolean {
   const found = Array.isArray(stored) ? (stored as unknown[]) : []
   if (found.length !== sent.length) return false
-  // The most detailed items are matched first. Otherwise an item with less detail could take the partner of one with
-  // more. Both sides are sorted this way, so that in long lists the partners are close together.
+  // The most detailed items are matched first. Otherwise an item with less detail could take the partner of a more
+  // detailed one. Both sides are sorted this way, so that in long lists the partners are close together.
   const left = mostDetailedFirst(found)
   return mostDetailedFirst(sent).every((item) => {
     const at = left.findIndex((candidate) => contains(candidate, item))

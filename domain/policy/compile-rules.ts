@@ -3,8 +3,8 @@ import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-r
 
 /**
  * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once per
- * set of labels and network, because an estate has few label sets and many workloads. Only the other rules are prepared per
- * destination.
+ * set of labels and network, because an estate has few label sets and many workloads. Only the other rules are prepared
+ * for each destination.
  */
 export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))

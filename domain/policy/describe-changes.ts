@@ -41,7 +41,7 @@ export interface ChangedObject {
  * rules refer to.
  */
 export interface Surroundings {
-  /** Reads the users of policy objects; null if they cannot be read. */
+  /** Reads the users of policy objects; returns null if they cannot be read. */
   readUsers: () => Promise<Users | null>
   readContents: (policy: unknown, known: ReadonlyMap<string, Versions>) => Promise<LoadedContents>
   /** Objects whose names are already known and need not be requested. */
@@ -64,8 +64,8 @@ export async function describeChanges(ctx: Context, changes: readonly TypedPendi
 }
 
 /**
- * Describes the differences between two versions of any age: `draft` is the later one, `active` the one it is compared
- * with. Hrefs are always draft hrefs.
+ * Describes the differences between two versions of any age: `draft` is the later version, `active` the version it is
+ * compared with. Hrefs are always draft hrefs.
  */
 export async function describeObjects(
   ctx: Context,
@@ -117,8 +117,8 @@ function describe(
     return { ...shown, ...judgeObject(type, { draft, active: inForce }, contents, users), ...stamps, fields }
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = diffRuleSet(ours, active, contents)
-  // The fields of a changed rule show only the differences, which do not tell which rule it is. So the rule is also
-  // named as it was before.
+  // The fields of a changed rule show only the differences and so do not tell which rule it is. Therefore the rule is
+  // also named as it was before.
   const before = new Map(
     [...(active?.rules ?? []), ...(active?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]),
   )
@@ -153,7 +153,7 @@ async function readVersions(pce: PceClient, change: TypedPendingChange, signal: 
   }
 }
 
-/** Reads the users of policy objects. Returns null if that fails; whatever depends on them is then undecided. */
+/** Reads the users of policy objects. Returns null if this fails; everything that depends on them is then undecided. */
 async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
   try {
     return await loadPolicyUsers(pce, signal)
@@ -169,13 +169,13 @@ function withoutStamps(object: PceObject | null): object {
   return rest
 }
 
-/** The most pending changes that are judged. Each takes two reads while somebody waits for the answer. */
+/** Maximum number of pending changes that are judged. Each takes two reads while somebody waits for the answer. */
 const MOST_JUDGED = 100
 
 /**
- * Judges the first of these pending changes: whether they widen or narrow what is permitted, their risks and their
- * authors. Returns a map by href. The judgement only supports a decision, so the map is empty if the PCE does not
- * answer. Rejects if the call is cancelled.
+ * Judges the first MOST_JUDGED of these pending changes: whether they widen or narrow what is permitted, their risks
+ * and their authors. Returns a map by href. The judgement only supports a decision, so the map is empty if the PCE does
+ * not answer. Rejects if the call is cancelled.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,

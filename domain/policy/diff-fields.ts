@@ -2,8 +2,8 @@ import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
 /**
- * Fields that do not count as content: what the PCE records about an object, and the rules, which are compared
- * separately.
+ * Fields that do not count as content: those in which the PCE keeps records about an object, and the rules, which are
+ * compared separately.
  */
 export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',

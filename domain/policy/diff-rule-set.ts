@@ -32,7 +32,7 @@ import type { AnyRule, RuleInForce } from './rule-in-force.js'
 import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff extends Judgement {
-  /** All facts on which the effects of the rule set, of its scopes and of its rules hang. */
+  /** All facts on which the effects of the rule set, of its scopes and of its rules depend. */
   assumes: readonly string[]
   rules: RuleChangeShown[]
   scope_change?: PolicyChange['scope_change']
@@ -40,7 +40,7 @@ export interface RuleSetDiff extends Judgement {
 
 /**
  * Compares a draft rule set with the active one, rule by rule, with the effect on traffic and the risks to review.
- * Either may be null, for a new or deleted rule set.
+ * Either rule set may be null, for a new or deleted one.
  */
 export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, contents: LoadedContents): RuleSetDiff {
   const replacements = inEveryVersion(contents, (version) => ({
@@ -94,7 +94,7 @@ function byRule(replacements: readonly Replacement[]): (href: string) => Replace
   return (href) => indexed.map(({ before, after }) => ({ before: only(before, href), after: only(after, href) }))
 }
 
-/** A rule in both versions of its rule set; null in a version that does not have it. */
+/** A rule in both versions of its rule set; null in a version that does not have the rule. */
 interface Pair {
   type: RuleType
   href: string
@@ -156,7 +156,8 @@ function describeRule(
 }
 
 /**
- * Returns the effect of changed iptables rules. It cannot be determined, except that there is none if nothing changed.
+ * Returns the effect of changed iptables rules. It cannot be determined, except that there is no effect if nothing
+ * changed.
  */
 function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: PolicyChange['scope_change']) {
   const [now, before] = [draft, active].map((ruleSet) =>

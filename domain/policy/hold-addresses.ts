@@ -5,7 +5,7 @@ import { type Family, readRange } from './addresses.js'
 import type { Interval } from './classify-numbers.js'
 import { intersectIntervals, sizeOf, subtractIntervals } from './intervals.js'
 
-/** The addresses a caller asks about: a single one, a network, or a range. */
+/** The addresses that a caller asks about: a single address, a network, or a range. */
 export interface AskedAddresses extends Interval {
   family: Family
 }
@@ -71,7 +71,7 @@ export const isEmpty = ({ ip_ranges: ranges, fqdns }: Pick<IpList, 'ip_ranges' |
 
 export type Hold = 'whole' | 'part' | 'excluded' | 'none' | 'uncertain'
 
-/** How an IP list relates to the addresses a caller asked about. */
+/** How an IP list relates to the addresses that a caller asked about. */
 export interface AddressMatch {
   /**
    * `whole`, `part` or `none`: how many of the addresses the list contains, by its ranges. `excluded`: none, because
@@ -84,13 +84,13 @@ export interface AddressMatch {
   taken: Interval[]
   /** The ranges and exclusions that overlap the requested addresses, as written in the list. */
   ranges: IpRange[]
-  /** How many addresses of this family the list contains in total. */
+  /** Total number of addresses of this family that the list contains. */
   size: bigint
 }
 
 /**
- * Compares an IP list with the requested addresses. The result is exact for overlapping ranges, too. Domain names are
- * ignored, because the addresses they resolve to are not known.
+ * Compares an IP list with the requested addresses. The result is also exact if ranges overlap. Domain names are
+ * ignored, because it is not known to which addresses they resolve.
  */
 export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked: AskedAddresses): AddressMatch {
   const all = holdAddresses(list, asked.family)
@@ -98,8 +98,8 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
   const unread = unreadableOf(list)
   const isWhole = sizeOf(held) === sizeOf([asked])
   const known = isWhole ? 'whole' : held.length > 0 ? 'part' : taken.length > 0 ? 'excluded' : 'none'
-  // An unreadable inclusion cannot add anything if the list contains all the addresses, nor an unreadable exclusion
-  // remove anything if it contains none.
+  // An unreadable inclusion cannot add anything if the list contains all the addresses; an unreadable exclusion cannot
+  // remove anything if the list contains none of them.
   const decides = unread.some(({ exclusion }) => (exclusion === true ? held.length > 0 : !isWhole))
   return {
     hold: decides || isEmpty(list) ? 'uncertain' : known,
@@ -120,7 +120,7 @@ export function writeAddress(family: Family, value: bigint): string {
   return ipaddr.fromByteArray(bytes).toString()
 }
 
-/** Writes an interval as IP lists do: a single address, a network if it is one, otherwise `first-last`. */
+/** Writes an interval as IP lists do: as a single address, as a network if it is one, and otherwise as `first-last`. */
 export function writeInterval(family: Family, { from, to }: Interval): string {
   if (from === to) return writeAddress(family, from)
   const size = to - from + 1n

@@ -5,17 +5,17 @@ import { countOf } from '../text/describe-numbers.js'
 import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
- * Tells whether a rule set has rules in the words of iptables that are in force at an end. What these do to a connection
- * is never judged.
+ * Returns whether a rule set has iptables rules that are in force at an end. What these rules do to a connection is
+ * never judged.
  */
 export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer =>
   anyOf(answersOf(ruleSet, end, policy))
 
-/** Counts the rules in the words of iptables that are in force at an end, or may be. */
+/** Counts the iptables rules that are, or may be, in force at an end. */
 export const countIpTables = (policy: PolicySnapshot, end: End): number =>
   policy.ruleSets.flatMap((ruleSet) => answersOf(ruleSet, end, policy)).filter((answer) => answer !== 'no').length
 
-/** Says how many of these rules are not judged. `count` is null if the policy could not be read. */
+/** Says how many iptables rules are not judged. `count` is null if the policy could not be read. */
 export function tellIpTables(count: number | null): string[] {
   if (count === null)
     return ['Whether rules in the words of iptables apply is not known: the policy in force could not be read.']
@@ -23,7 +23,10 @@ export function tellIpTables(count: number | null): string[] {
   return [`${countOf(count, 'rule')} in the words of iptables ${count === 1 ? 'is' : 'are'} not judged.`]
 }
 
-/** Returns the facts about the PCE, settled by no source, on which an answer hangs that only counts these rules. */
+/**
+ * Returns the facts about the PCE that no source settles and on which an answer depends that only counts iptables
+ * rules.
+ */
 export const assumedOfIpTables = (count: number | null): string[] =>
   count === null || count === 0 ? [] : assumedBy([unknown('iptables')])
 

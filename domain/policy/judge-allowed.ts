@@ -8,21 +8,25 @@ import { anyOf, both, settle, unknown, type Answer } from './three-valued.js'
 export interface AllowedFlow {
   source: FlowEnd
   destination: FlowEnd
-  /** The enforcement modes of both ends: null for an end without a VEN; a text that is no mode if the mode is not known. */
+  /**
+   * The enforcement modes of both ends: null for an end without a VEN; a text that is not a mode if the mode is not
+   * known.
+   */
   sourceMode: string | null
   destinationMode: string | null
   port: number | null
   proto: number | null
 }
 
-/** Tells whether rules allow the connection: 'no' if it passes only because no deny rule matches. */
+/** Returns whether rules allow the connection: 'no' if it passes only because no deny rule matches. */
 export type JudgeAllowed = (flow: AllowedFlow) => Answer
 
 /**
- * Creates the judge for connections that the PCE reports as allowed. In selective mode that may only mean that no deny
+ * Creates the judge for connections that the PCE reports as allowed. In selective mode, this may only mean that no deny
  * rule matched (P52), so the judge looks for an allow rule at each end in that mode. If a deny rule applies, there must
- * be an allow rule, or the connection would not have been allowed. An end whose mode is not known may be in that mode,
- * so its rows are undecided unless rules allow them anyway. If the policy is null, whatever depends on it is undecided.
+ * be an allow rule, because the connection would not have been allowed otherwise. An end whose mode is not known may be
+ * in selective mode, so its rows are undecided unless rules allow them anyway. If the policy is null, everything that
+ * depends on it is undecided.
  */
 export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed {
   if (policy === null)

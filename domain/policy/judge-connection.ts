@@ -18,13 +18,13 @@ export interface Connection {
   proto: number | null
 }
 
-/** Tells what the end on one side of a connection does with it in a mode. */
+/** Returns what the end on one side of a connection does with it in a mode. */
 export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 
 /**
  * Creates the judge of observed connections by one version of the policy, for each end and mode. It decides as
- * explain-flow does (`judgeEnd`), and what the PCE recorded has no part in it. If the policy is null, whatever depends on
- * it is undecided, and so is what an enforcing end does that has rules in the words of iptables.
+ * explain-flow does (`judgeEnd`), and it ignores what the PCE recorded. If the policy is null, everything that depends
+ * on it is undecided. What an enforcing end with iptables rules does is undecided too.
  */
 export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
   const compiled = policy === null ? null : compileTypes(policy)
@@ -66,7 +66,7 @@ export function createConnectionJudge(policy: PolicySnapshot | null): (connectio
   }
 }
 
-/** Leaves open whether an enforcing end lets a connection pass or drops it. */
+/** Leaves undecided whether an enforcing end lets a connection pass or drops it. */
 function undecide({ possible, undecided }: EndVerdict, reason: Answer): Partial<EndVerdict> {
   const open = new Set(possible).add('allowed').add('blocked')
   return {
@@ -76,17 +76,23 @@ function undecide({ possible, undecided }: EndVerdict, reason: Answer): Partial<
   }
 }
 
-/** Returns the mode in which an end enforces policy, as its rows tell it; `none` for addresses and unmanaged workloads. */
+/**
+ * Returns the mode in which an end enforces policy, as its traffic rows report it; `none` for addresses and unmanaged
+ * workloads.
+ */
 export const endModeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
   workload === null || !managed ? 'none' : isMode(mode) ? mode : 'unknown'
 
-/** Whether an end drops a connection. */
+/** Returns whether an end drops a connection. */
 export function dropsBy({ possible, undecided }: EndVerdict): Answer {
   if (!possible.includes('blocked')) return 'no'
   return possible.length === 1 ? 'yes' : undecided
 }
 
-/** True for a virtual service or the like: rules may name the workloads behind it, which are not known here. */
+/**
+ * Returns true for a virtual service or a similar object: rules may name the workloads behind it, which are not known
+ * here.
+ */
 const standsForOthers = ({ workload, labels }: FlowEnd): boolean => workload === null && Object.keys(labels).length > 0
 
 function compileTypes(policy: PolicySnapshot) {

@@ -4,7 +4,7 @@ import { onlyReports, stops, type Deciding, type Direction } from './mode-effect
 import type { RuleType } from './rule-type.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
-/** What decided at one end: the first of these, in this order, that applies (P50). */
+/** What decided at one end: the first of these steps, in this order, that applies (P50). */
 export type Step = 'not_enforced' | RuleType | 'default'
 
 /** What one end does with a connection. */
@@ -12,14 +12,17 @@ export interface EndVerdict {
   mode: EndMode
   /** The possible outcomes; more than one if the verdict is undecided. */
   possible: readonly JudgedDecision[]
-  /** What decided; null if the verdict is undecided. */
+  /** The step that decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
   /** Whether rules that are written to this end allow the connection, in every mode; 'yes' if the end has no VEN. */
   byRules: Answer
 }
 
-/** Replaces "allowed" by what it is in the eyes of the rules: potentially blocked, unless they allow the connection. */
+/**
+ * Replaces "allowed" by the decision that the rules alone would give: potentially blocked, unless they allow the
+ * connection.
+ */
 export function requireRules(verdict: EndVerdict): EndVerdict {
   const { byRules, possible, undecided } = verdict
   if (byRules === 'yes' || !possible.includes('allowed')) return verdict
@@ -32,7 +35,7 @@ export function requireRules(verdict: EndVerdict): EndVerdict {
   return { ...verdict, possible: distinct, step: null, undecided: anyOf([undecided, byRules].filter(isUnknown)) }
 }
 
-/** What becomes of a connection between two ends. */
+/** The decision on a connection between two ends. */
 export interface Decided {
   decision: JudgedDecision | 'uncertain'
   possible: readonly JudgedDecision[]
@@ -63,8 +66,8 @@ export interface RulesAtEnd {
 }
 
 /**
- * Judges what an end in this mode does. If the mode is not known, the verdict is undecided, unless it is the same in
- * every mode.
+ * Judges what an end in this mode does with a connection. If the mode is not known, the verdict is undecided, unless it
+ * is the same in every mode.
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }

@@ -1,6 +1,6 @@
 import { dropsOf, type EnforcementMode } from '../../schemas/pce/enforcement-modes.js'
 
-/** The change of an end's enforcement mode; `from` is null if it has no VEN yet. */
+/** The change of an end's enforcement mode; `from` is null if the end has no VEN yet. */
 export interface ModeChange {
   from: EnforcementMode | null
   to: EnforcementMode

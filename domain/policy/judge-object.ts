@@ -38,8 +38,8 @@ const MEANINGS: Record<string, readonly string[]> = {
 }
 
 /**
- * The users of policy objects in both versions: a change provisioned alone affects the active rules, a change
- * provisioned with everything else those of the draft.
+ * The users of policy objects in both versions: a change that is provisioned alone affects the active rules; a change
+ * that is provisioned together with everything else affects the rules of the draft.
  */
 export type Users = Record<'draft' | 'active', PolicyUsers>
 
@@ -57,7 +57,7 @@ export function rulesAbout(href: string, users: Users): unknown {
 }
 
 /**
- * Judges what a change of an object other than a rule set does to permitted traffic. Most objects only act through the
+ * Judges how a change of an object other than a rule set affects permitted traffic. Most objects only act through the
  * rules that use them.
  * @param users the rules that use the object; null if they could not be read, or if `needsUsers` returned false.
  */
@@ -70,8 +70,8 @@ export function judgeObject(
   const { draft, active } = versions
   if (type === 'enforcement_boundaries') return judgeBoundary(draft, active, contents)
   const meaning = MEANINGS[type]
-  // A rule that uses a new object is a change of its own, and the PCE does not delete an object that a rule uses. This
-  // does not hold for virtual services and servers, which also match by their labels.
+  // A rule that uses a new object is a change of its own, and the PCE does not delete an object that a rule uses.
+  // Virtual services and servers are different, because they also match by their labels.
   if (draft === null || active === null) return meaning === undefined ? UNJUDGED : { effect: 'neutral' }
   const changed = changedFields(draft, active)
   if (changed.length === 0) return { effect: 'neutral' }
@@ -118,10 +118,13 @@ const placeUses = ({ ruleSets, boundaries }: ObjectUses, contents: PolicyContent
   ...boundaries.flatMap((boundary: EnforcementBoundary) => placeBoundary(boundary, contents)),
 ]
 
-/** The most rule sets and boundaries that are listed by name. */
+/** Maximum number of rule sets and boundaries that are listed by name. */
 const MOST_NAMED = 5
 
-/** Counts the rules that use an object, in the active policy or in the draft, and lists what contains them. */
+/**
+ * Counts the rules that use an object, in the active policy or in the draft, and lists the rule sets and boundaries
+ * that contain them.
+ */
 function describeUses(...versions: readonly ObjectUses[]): NonNullable<Judgement['used_by']> {
   const rules = new Set<string>()
   const holders = new Map<string, string>()

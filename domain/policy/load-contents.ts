@@ -19,7 +19,7 @@ export interface PolicyContents extends Pick<
   readonly labelsOf: (workloadHref: string) => readonly LabelRef[] | undefined
 }
 
-/** Both versions of an object; null where it does not exist. */
+/** Both versions of an object; null in a version in which it does not exist. */
 export interface Versions {
   draft: PceObject | null
   active: PceObject | null
@@ -28,7 +28,7 @@ export interface Versions {
 export interface LoadedContents {
   draft: PolicyContents
   active: PolicyContents
-  /** True if any object differs between draft and active. */
+  /** True if any object differs between the draft and the active version. */
   differ: boolean
   /** Returns the contents of a version in which one object is replaced by this one. */
   withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
@@ -50,14 +50,14 @@ const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
 }
 
 const IN_FLIGHT = 4
-/** If more objects than this are needed, the whole list of their kind is read instead. */
+/** Maximum number of objects of a kind that are read one by one; for more, the whole list of their kind is read. */
 const MOST_READ_SINGLY = 16
-/** The most workloads that are read. Others are compared as if they might have any labels. */
+/** Maximum number of workloads that are read. Further workloads are compared as if they might have any labels. */
 const MOST_WORKLOADS = 50
 
 /**
  * Reads the objects that `policy` refers to, in draft and active version. Objects that cannot be read are left out, and
- * what depends on them is undecided. Rejects if the call is cancelled.
+ * everything that depends on them is undecided. Rejects if the call is cancelled.
  * @param known objects that were already read, by draft href.
  * @param whole all objects that rules can refer to, if they were already read. Only labels and workloads, which have no
  * versions, are then read.
@@ -109,8 +109,8 @@ const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
 
 /**
  * Reads the objects of one kind in both versions, by draft href. An object without a pending change is the same in
- * both. An object that exists in only one version is used for the other as well: a rule can only refer to it where it
- * exists.
+ * both. An object that exists in only one version is also used for the other, because only rules of the version in
+ * which it exists can refer to it.
  */
 async function loadKind(
   pce: PceClient,
@@ -130,7 +130,7 @@ async function loadKind(
   }
   const read = (href: string) => orNothing(signal, api.getByReference(href, { signal }))
   const missing = hrefs.filter((href) => !draft.has(href))
-  // Groups contain other groups, which no rule mentions, so the whole list is needed.
+  // Groups contain other groups that no rule mentions, so the whole list is needed.
   const found =
     kind === 'label_groups' || missing.length > MOST_READ_SINGLY
       ? ((await orNothing(signal, fetchEvery({ api, params: {}, signal })))?.items ?? [])

@@ -65,7 +65,7 @@ const ANY_PREFIX = 'Any ('
 /**
  * Reads one version of the policy: rule sets, enforcement boundaries, and the objects they mention. Deny rules are
  * included only where rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
- * lists or label groups cannot be read, whatever depends on them is undecided.
+ * lists or label groups cannot be read, everything that depends on them is undecided.
  * @throws whatever the PCE client throws.
  */
 export async function loadSnapshot(source: Source, version: Version, labels: LabelIndex): Promise<PolicySnapshot> {
@@ -205,7 +205,7 @@ export const isPending = ({ update_type: updateType }: { update_type?: string | 
 export const isInForce = (object: { enabled?: boolean | null; update_type?: string | null }): boolean =>
   object.enabled !== false && object.update_type !== 'delete'
 
-/** Reads the enforcement boundaries; empty if this PCE does not support them. */
+/** Reads the enforcement boundaries; returns none if this PCE does not support them. */
 async function readBoundaries({ pce, signal }: Source, policyVersion: Version): Promise<EnforcementBoundary[]> {
   try {
     return (await fetchEvery({ api: pce.enforcementBoundaries, policyVersion, params: {}, signal })).items

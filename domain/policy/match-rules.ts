@@ -14,7 +14,7 @@ export interface PolicyObjects extends ServiceObjects {
   readonly covers: (listHref: string, end: Addressed) => Answer
 }
 
-/** One end of a connection. A `FlowEnd` can be used as one. */
+/** One end of a connection. A `FlowEnd` can be used as an `End`. */
 export interface End extends Addressed {
   /** The href of the workload; null for an address without a workload. */
   readonly workload: string | null
@@ -22,7 +22,7 @@ export interface End extends Addressed {
   readonly labels: Readonly<Record<string, string>>
   /** True if the end stands for some workload with these labels, whose other labels and address are unknown. */
   readonly isSome?: boolean
-  /** Whether the end is off the corporate network (P107). If absent, it is on it. */
+  /** Whether the end is off the corporate network (P107). If absent, the end is on it. */
   readonly offNetwork?: OffNetwork
   /** True if it is not known whether there is a workload at this address at all. */
   readonly isUnsure?: boolean
@@ -46,18 +46,18 @@ export interface PlacedRule {
   rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
 }
 
-/** Tells whether any of a set of rules matches what a source sends to one destination. */
+/** Returns whether any of a set of rules matches what a source sends to one destination. */
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The result of matching rules against a destination. A rule is written for the workloads that it names; there, its
- * other side is a set of addresses. So a rule whose consumer is an IP list is written for the destinations only, and
- * one whose consumers are all workloads also on every managed source.
+ * The result of matching rules against a destination. A rule is written for the workloads that it names; for them, its
+ * other side is a set of addresses. So a rule whose consumer is an IP list is written for the destinations only, and a
+ * rule whose consumers are all workloads is also written for every managed source.
  */
 export interface RuleMatch {
   /** Rules written for the destination that name the source, as a workload or by its address. */
   atDestination: SourceMatch
-  /** The rules of `atDestination` that name the source only by its address, and so are not written for it. */
+  /** The rules of `atDestination` that name the source only by its address, and are therefore not written for it. */
   byAddress: SourceMatch
   /** Rules written for the source that name the destination, as a workload or by its address. */
   atSource: SourceMatch
@@ -71,7 +71,7 @@ type Side = 'providers' | 'consumers'
 interface Naming {
   asWorkload: Answer
   asAddress: Answer
-  /** Named as a workload behind a virtual service, which has its own ports. */
+  /** Whether the end is named as a workload behind a virtual service, which has its own ports. */
   asVirtual: Answer
 }
 
@@ -181,7 +181,7 @@ const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule
   )
 
 /**
- * Tells whether a side of a rule names a workload. All labels together are one condition; every other entry is an
+ * Returns whether a side of a rule names a workload. All labels together are one condition; every other entry is an
  * alternative to it.
  */
 function nameWorkload(
@@ -212,8 +212,8 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
 }
 
 /**
- * Tells whether a rule is written to an end, that is, whether this side names it as a workload within the scopes of the
- * rule set.
+ * Returns whether a rule is written to an end: this side must name the end as a workload within the scopes of the rule
+ * set.
  */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
@@ -221,8 +221,8 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 }
 
 /**
- * Tells how one side of a rule names an end within the scopes of its rule set: as a workload, to which the rule is then
- * written, and by its address through an IP list.
+ * Returns how one side of a rule names an end within the scopes of its rule set: as a workload, to which the rule is
+ * then written, and by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -273,14 +273,18 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
 }
 
 /**
- * Tells whether a rule is for the networks that both ends are on. A rule is for the corporate network unless it says
- * otherwise; that it does not reach an end off it is assumed (P107), so it is undecided there.
+ * Returns whether a rule applies to the networks that both ends are on. A rule applies to the corporate network unless
+ * it says otherwise. It is only assumed that such a rule does not reach an end off this network (P107), so the answer
+ * is undecided there.
  */
 function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
   return isSaid(network) && network !== 'brn' ? 'yes' : onCorporateNetwork(source, destination)
 }
 
-/** Tells whether a rule for the corporate network, as rules are by default, is for the networks that both ends are on. */
+/**
+ * Returns whether a rule for the corporate network, which is the default, applies to the networks that both ends are
+ * on.
+ */
 export function onCorporateNetwork(source: Pick<End, 'offNetwork'>, destination: Pick<End, 'offNetwork'>): Answer {
   const isInside = [source, destination].every(({ offNetwork = 'no' }) => offNetwork === 'no')
   return isInside ? 'yes' : unknown('off_network')

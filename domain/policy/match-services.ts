@@ -9,7 +9,7 @@ export interface ServiceObjects {
   /** Returns true for the built-in service that covers every port and protocol. */
   readonly isAllServices: (href: string) => boolean
   /**
-   * Tells whether the program of a Windows service is the one that uses the port; absent if nothing is known about
+   * Returns whether the program of a Windows service is the one that uses the port; absent if nothing is known about
    * programs.
    */
   readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
@@ -29,7 +29,9 @@ interface Span {
   condition: Answer
 }
 
-/** Tells whether services cover an observed port and protocol; null means that the observation does not include it. */
+/**
+ * Returns whether services cover an observed port and protocol; null means that the observation does not include it.
+ */
 export type ServiceMatch = (port: number | null, proto: number | null) => Answer
 
 /**
@@ -50,7 +52,7 @@ function spansOf(service: IngressService, { serviceOf, isAllServices, runs }: Se
   const object = serviceOf(service.href)
   if (object === undefined) return [{ ...EVERYTHING, condition: unknown('service') }]
   const ports = (object.service_ports ?? []).map((span): Span => ({ ...span, condition: 'yes' }))
-  // The processes of a Windows service; without a protocol an entry covers all of them.
+  // These are the processes of a Windows service. An entry without a protocol covers all protocols.
   const processes = (object.windows_services ?? []).map((span): Span => ({
     ...span,
     proto: span.proto ?? -1,
@@ -79,7 +81,7 @@ const isAbsent = (value: number | null | undefined): value is null | undefined =
   value === undefined || value === null || value < 0
 
 /**
- * Tells whether a rule for `wide` covers everything that a rule for `narrow` names. All ports of TCP and UDP are not
+ * Returns whether a rule for `wide` covers everything that a rule for `narrow` names. All ports of TCP and UDP are not
  * every service, because there are other protocols.
  */
 export function coversServices(
@@ -91,7 +93,7 @@ export function coversServices(
   return narrow.map((service) => coversService(wide, spans, service, objects)).reduce(both, 'yes')
 }
 
-/** Tells whether services cover every port of every protocol. */
+/** Returns whether services cover every port of every protocol. */
 export function coversEveryService(services: readonly IngressService[], objects: ServiceObjects): Answer {
   return coverSpan(
     services.flatMap((service) => spansOf(service, objects)),
@@ -113,7 +115,10 @@ function coversService(
     .reduce(both, 'yes')
 }
 
-/** If the wide services cover everything, unknown details of the narrow one do not matter. */
+/**
+ * Returns 'yes' if the wide services cover everything, because unknown details of the narrow service then do not
+ * matter.
+ */
 const isAll = (spans: readonly Span[]): Answer => (coverSpan(spans, EVERYTHING) === 'yes' ? 'yes' : unknown('service'))
 
 function coverSpan(spans: readonly Span[], wanted: Span): Answer {

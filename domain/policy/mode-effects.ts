@@ -2,7 +2,7 @@ import { allowsByRule, isMode, type EndMode, type EnforcementMode } from '../../
 import type { RuleType } from './rule-type.js'
 import { unknown, type Answer } from './three-valued.js'
 
-/** The direction of a connection as its end sees it: the source sends outbound, the destination receives inbound. */
+/** The direction of a connection as seen from an end: the source sends outbound, the destination receives inbound. */
 export type Direction = 'inbound' | 'outbound'
 
 /** What decides about a connection at one end: a rule of some type, or the default of the mode if no rule matches. */
@@ -20,8 +20,9 @@ const REPORTS: Effects = { override_deny: 'reports', allow: 'passes', deny: 'rep
 const ALL: Effects = { override_deny: 'drops', allow: 'passes', deny: 'drops', default: 'drops' }
 
 /**
- * What each enforcement mode does in each direction (P50). This is the only place that knows it; every judge asks it. A
- * deny rule in selective mode drops inbound connections; whether it also reaches the source is not settled (P51).
+ * What each enforcement mode does in each direction (P50). All judges use this table; nothing else knows these effects.
+ * A deny rule in selective mode drops inbound connections; whether it also has an effect at the source is not settled
+ * (P51).
  */
 const TABLE: Readonly<Record<EnforcementMode, Readonly<Record<Direction, Effects>>>> = {
   idle: { inbound: NOTHING, outbound: NOTHING },
@@ -41,8 +42,8 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Tells whether an end in this mode drops, or would drop once it enforces, what is decided in this way. An end without
- * a VEN stops nothing.
+ * Returns whether an end in this mode drops a connection that is decided in this way, or would drop it once it
+ * enforces. An end without a VEN stops nothing.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'
@@ -53,10 +54,10 @@ export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer
 export const onlyReports = (mode: EnforcementMode, direction: Direction): boolean =>
   TABLE[mode][direction].default === 'reports'
 
-/** Returns true if an end in this mode reports as potentially blocked what no rule allows (P52). */
+/** Returns true if an end in this mode reports a connection that no rule allows as potentially blocked (P52). */
 export const reportsWithoutRule = (mode: string | null): boolean => mode === 'visibility_only' || mode === 'selective'
 
-/** Returns true if an end in this mode enforces rules, but lets pass what no rule is about. */
+/** Returns true if an end in this mode enforces rules, but lets a connection pass if no rule is about it. */
 export const passesByDefault = (mode: string | null): boolean =>
   isMode(mode) && TABLE[mode].inbound.default === 'passes' && TABLE[mode].inbound.deny === 'drops'
 
@@ -64,9 +65,9 @@ export const passesByDefault = (mode: string | null): boolean =>
 export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
 
 /**
- * Returns true if "allowed" between ends in these modes may only mean that no deny rule matched (P52): one end lets pass
- * what no rule is about, or is in a mode that is not known, and the other does not require an allow rule either, because
- * it is idle or has no VEN (null).
+ * Returns true if "allowed" between ends in these modes possibly means only that no deny rule matched (P52). This is so
+ * if one end lets a connection pass that no rule is about, or is in an unknown mode, and the other end does not require
+ * an allow rule either, because it is idle or has no VEN (null).
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

@@ -1,6 +1,9 @@
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
-/** Names an object that a rule refers to: `key=value` for a label, otherwise its name, or its href if it has none. */
+/**
+ * Returns the name of an object that a rule refers to: `key=value` for a label, otherwise its name, or its href if it
+ * has none.
+ */
 export function nameReference(target: unknown, names: ReferenceNames): string | undefined {
   if (typeof target !== 'object' || target === null) return typeof target === 'string' ? target : undefined
   const { href = '', ...own } = target as { href?: string; key?: string; value?: string; name?: string }

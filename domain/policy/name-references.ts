@@ -34,8 +34,8 @@ export function namesOf(
 }
 
 /**
- * Adds the names of the user groups that rules are for. They are no part of the policy, so each is read on its own, and
- * a group that may not be read stays an href.
+ * Adds the names of the user groups that rules are for. User groups are not part of the policy, so each one is read on
+ * its own, and a group that this account may not read stays an href.
  */
 export async function withUserGroups(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -6,12 +6,12 @@ import { selectorOf } from './read-actor.js'
 import { describeConditions } from './rule-conditions.js'
 import type { AnyRule } from './rule-in-force.js'
 
-/** The most entries listed per side and for the services. The line is only meant to recognise the rule. */
+/** Maximum number of entries listed per side and for the services. The line only needs to identify the rule. */
 const MOST_NAMED = 4
 
 /**
- * Describes a rule in one line, with everything that narrows it where it is not the default: `role=web to role=db,
- * 5432/tcp; only authenticated machines (machine_auth)`. Two rules that differ in their conditions read differently.
+ * Describes a rule in one line, with every condition that is not the default, such as `role=web to role=db, 5432/tcp;
+ * only authenticated machines (machine_auth)`. Two rules that differ in their conditions have different descriptions.
  */
 export function nameRule(rule: AnyRule, names: ReferenceNames): string {
   const { consumers, providers, ingress_services: services, egress_services: programs } = rule

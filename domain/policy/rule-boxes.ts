@@ -15,8 +15,8 @@ export interface RuleSpace {
   /** Returns the connections about which a rule decides at one of their ends. */
   boxesOf(rule: RuleInForce, end: WrittenEnd, reading: Reading): Box[]
   /**
-   * Determines whether a rule covers any address, or everything, because such a rule is worth a warning whatever other
-   * rules say.
+   * Determines whether a rule covers any address, or everything. Such a rule is worth a warning, whatever other rules
+   * say.
    */
   breadthOf(rule: RuleInForce): Breadth
   /** The ambiguities that have occurred in the rules whose boxes were read so far. */

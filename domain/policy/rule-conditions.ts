@@ -2,7 +2,7 @@ import { NO_CONTENT } from './diff-fields.js'
 import { nameReference } from './name-reference.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
-/** Fields of a rule that are no conditions: its ends and services, its state, and what is recorded about it. */
+/** Fields of a rule that are not conditions: its ends and services, its state, and what is recorded about it. */
 export const NO_CONDITION: ReadonlySet<string> = new Set([
   ...NO_CONTENT,
   'enabled',
@@ -38,7 +38,10 @@ export const isForUnknownNetwork = ({ network_type: network }: { network_type?: 
 /** Returns true if the labels of a side stand for workloads only, which is the usual way. */
 const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
 
-/** The fields that are conditions, and for each the value that it has in a rule without this condition. */
+/**
+ * The fields that are conditions. For each field, the function returns true for the value that a rule without this
+ * condition has.
+ */
 const IS_DEFAULT: Readonly<Record<string, (value: unknown) => boolean>> = {
   consuming_security_principals: (value) => !isSaid(value),
   network_type: (value) => !isSaid(value) || value === 'brn',
@@ -59,8 +62,8 @@ export const unknownFieldsOf = (rule: object): [field: string, value: unknown][]
   Object.entries(rule).filter(([field, value]) => !NO_CONDITION.has(field) && !(field in IS_DEFAULT) && isSaid(value))
 
 /**
- * Returns the fields that narrow or widen a rule besides its ends and services, as the PCE has them, where they are not
- * the default. An unknown field that is set counts, because it may be a condition of a later release.
+ * Returns the fields, apart from ends and services, that narrow or widen a rule, as the PCE has them, where they differ
+ * from the default. An unknown field that is set counts, because it may be a condition of a later release.
  */
 export function conditionFieldsOf(rule: object): Record<string, unknown> {
   const fields = rule as Record<string, unknown>
@@ -70,12 +73,12 @@ export function conditionFieldsOf(rule: object): Record<string, unknown> {
   return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
 }
 
-/** Conditions that leave who may connect as it is, or widen it. */
+/** Conditions that do not restrict who may connect, or that widen it. */
 const NOT_NARROWING = new Set(['stateless', 'use_workload_subnets', 'resolve_labels_as', 'network_type'])
 
 /**
- * Returns true if conditions admit only some of the connections that the ends and services of a rule describe, or may
- * do so: for certain users, machines or networks, or by a field whose meaning is not known.
+ * Returns true if conditions admit, or may admit, only some of the connections that the ends and services of a rule
+ * describe: only certain users, machines or networks, or what a field allows whose meaning is not known.
  */
 export const isLimited = (rule: { network_type?: unknown }): boolean =>
   rule.network_type === 'non_brn' ||
@@ -84,13 +87,13 @@ export const isLimited = (rule: { network_type?: unknown }): boolean =>
     (field) => !NOT_NARROWING.has(field) && !field.startsWith('all_ips_except_for_in_'),
   )
 
-/** The most user groups that are named, and the most characters of a value whose meaning is not known. */
+/** Maximum number of user groups that are named, and of characters of a value whose meaning is not known. */
 const MOST_GROUPS = 4
 const MOST_CHARACTERS = 80
 
 /**
- * Describes what narrows or widens a rule besides its ends and services, one phrase for each condition that is not the
- * default. Each phrase contains the value or the field's name as the PCE has it.
+ * Describes what narrows or widens a rule apart from its ends and services, one phrase for each condition that is not
+ * the default. Each phrase contains the value or the field's name as the PCE has it.
  * @param besides a field that is shown elsewhere and left out here.
  */
 export function describeConditions(rule: object, names: ReferenceNames, besides?: string): string[] {

@@ -14,7 +14,9 @@ const TYPES = {
   deny: { place: 3, pceName: 'deny_rules' },
 } as const satisfies Record<RuleType, { place: number; pceName: SearchRuleType }>
 
-/** The order in which types of rules decide about a connection (P50): the first one with a matching rule does. */
+/**
+ * The order in which types of rules decide about a connection (P50): the first type that has a matching rule decides.
+ */
 export const DECIDING_ORDER: readonly RuleType[] = RULE_TYPES.toSorted((a, b) => TYPES[a].place - TYPES[b].place)
 
 /** Returns the name of a type in searches and policy checks of the PCE. */

@@ -64,7 +64,10 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
   return known
 }
 
-/** The facts of docs/pce-facts.md, not settled by any source, on which a judgement hangs that is undecided for a reason. */
+/**
+ * The facts of docs/pce-facts.md that no source settles and on which a judgement depends, by the reason why it is
+ * undecided.
+ */
 const ASSUMED: Partial<Record<Reason, string>> = {
   exclusion: 'P65',
   iptables: 'P19',
@@ -73,7 +76,7 @@ const ASSUMED: Partial<Record<Reason, string>> = {
   selective_outbound: 'P51',
 }
 
-/** Returns the facts that no source settles on which these answers hang, each once and in alphabetical order. */
+/** Returns the facts that no source settles and on which these answers depend, each once and in alphabetical order. */
 export const assumedBy = (answers: readonly Answer[]): string[] => {
   const facts = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown.map((reason) => ASSUMED[reason]) : []))
   return [...new Set(facts.filter((fact) => fact !== undefined))].sort()
@@ -99,8 +102,8 @@ export const isUnknown = (answer: Answer): answer is Unknown => typeof answer ==
 const merge = (a: Unknown, b: Unknown): Unknown => (a === b ? a : unknown(...a.unknown, ...b.unknown))
 
 /**
- * Logical AND. The answer is 'no' if either answer is, even if the other one is undecided; otherwise the reasons of
- * both are kept.
+ * Combines two answers by a logical AND. The result is 'no' if either answer is 'no', even if the other one is
+ * undecided; otherwise the reasons of both are kept.
  */
 export function both(a: Answer, b: Answer): Answer {
   if (a === 'no' || b === 'no') return 'no'
@@ -110,7 +113,7 @@ export function both(a: Answer, b: Answer): Answer {
 
 export const not = (answer: Answer): Answer => (answer === 'yes' ? 'no' : answer === 'no' ? 'yes' : answer)
 
-/** Logical OR over all answers; 'no' if there are none. */
+/** Combines all answers by a logical OR; the result is 'no' if there are none. */
 export function anyOf(answers: Iterable<Answer>): Answer {
   let found: Answer = 'no'
   for (const answer of answers) {

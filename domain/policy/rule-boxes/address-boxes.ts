@@ -35,7 +35,7 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
   const [four, six] = [classify('ipv4'), classify('ipv6')]
   const shift = BigInt(four.sizes.length)
   const all = (1n << BigInt(four.sizes.length + six.sizes.length)) - 1n
-  /** A list contains its included ranges without its excluded ones. */
+  /** Returns the mask of a list, which contains its included ranges without its excluded ones. */
   const maskOf = (list: IpList): bigint => {
     if (isEverything(list)) return all
     const at = index.get(list) as number
@@ -64,7 +64,9 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
     /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
     isMost: (mask: bigint): boolean =>
       2n * sizeOf(four, mask) > LAST.ipv4 || 8n * sizeOf(six, mask >> shift) > LAST.ipv6,
-    /** Returns the ends whose address or domain name is on any of the given lists, in alternatives. */
+    /**
+     * Returns boxes for the ends whose address or domain name is on any of the given lists; the boxes are alternatives.
+     */
     boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[] {
       let mask = 0n
       let names = 0n

@@ -8,9 +8,9 @@ import type { WrittenEnd } from './readings.js'
 
 /** How much a rule covers, for the risks to review. */
 export interface Breadth {
-  /** At one end, the rule covers so many addresses that they are no selection (D92). */
+  /** True if, at one end, the rule covers so many addresses that they are not a selection (D92). */
   anyAddress: boolean
-  /** At each end, the rule covers any address or all workloads, and it covers every service. */
+  /** True if, at each end, the rule covers any address or all workloads, and it covers every service. */
   anyToAny: boolean
 }
 

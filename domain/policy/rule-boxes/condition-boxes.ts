@@ -11,10 +11,13 @@ const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
 /** The values of `network`: corporate and other networks. A rule for all networks does not limit this dimension. */
 export const ALL_NETWORKS = 3n
 
-/** What a rule requires of a connection besides its ends, in alternatives. */
+/** What a rule requires of a connection besides its ends. The boxes of each list are alternatives. */
 export interface Conditions {
   plain: readonly Box[]
-  /** For a virtual service or server as the destination. It has its own ports, so the services of the rule do not count. */
+  /**
+   * The conditions if the destination is a virtual service or server. It has its own ports, so the services of the rule
+   * do not count.
+   */
   virtual: readonly Box[]
 }
 
@@ -46,6 +49,6 @@ export function conditionsOf(
   return { virtual: clients, plain: clients.flatMap((one) => served.map((box) => new Map([...one, ...box]))) }
 }
 
-/** Lists the questions that the network of a rule raises beside rules for the corporate network. */
+/** Lists the ambiguities that arise when a rule for other networks is compared with rules for the corporate network. */
 export const ambiguitiesOfNetwork = ({ rule }: RuleInForce): Ambiguity[] =>
   (rule.network_type ?? 'brn') === 'brn' ? [] : ['network']

@@ -10,17 +10,17 @@ import type { createLabels } from './label-boxes.js'
 import { isOpaque } from './opaque-parts.js'
 import type { Ambiguity, Reading } from './readings.js'
 
-/** The values of the dimension `kind`. Two opaque ends are the same only if they are written alike. */
+/** The values of the dimension `kind`. Two opaque ends are the same only if they are written identically. */
 export const KINDS = { workload: 2n, virtual: 4n, opaque: 8n }
 
 /** A group of ends that a side of a rule names. */
 export interface NamedEnd {
   box: Box
-  /** True if the rule is written for these ends. False for addresses, which do not enforce rules. */
+  /** True if the rule is written for these ends; false for addresses, because they do not enforce rules. */
   isWritten: boolean
   /** True for virtual services and virtual servers, whose ports are not those of the rule. */
   isVirtual: boolean
-  /** The href, if it is a single workload. */
+  /** The href of the workload, if the group is a single workload. */
   self?: string
 }
 
@@ -36,7 +36,10 @@ export function createEnds(
     ['id', bit('id', id)],
   ]
 
-  /** Returns the labels of the workloads that a side selects by labels or as all workloads, in alternatives. */
+  /**
+   * Returns the label boxes of the workloads that a side selects by labels or as all workloads; the boxes are
+   * alternatives.
+   */
   const selectedLabels = (actors: readonly Actor[], contents: PolicyContents, reading: Reading): Box[] => {
     const entries = actors.filter((actor) => actor.label !== undefined || actor.label_group !== undefined)
     const labelled = entries.length === 0 ? null : labels.boxOf(entries, contents, reading)
@@ -70,7 +73,7 @@ export function createEnds(
     const resolved = (rule as Partial<Rule>).resolve_labels_as?.[side] ?? ['workloads']
     const listed = actors.flatMap(({ ip_list: list }) => list ?? [])
     return [
-      // A scope selects by labels, and addresses have none.
+      // Addresses are not limited by the scope, because a scope selects by labels and addresses have none.
       ...addresses.boxesOf(listed, contents).map((box) => ({ box, isWritten: false, isVirtual: false })),
       ...(resolved.includes('workloads')
         ? selected.flatMap((box) => inScope(new Map(box).set('kind', KINDS.workload)))

@@ -19,8 +19,8 @@ export function isOpaque(rule: AnyRule, side: 'providers' | 'consumers', content
 }
 
 /**
- * Returns true for an actor that has no known selector, or several, or a label or label group that cannot be resolved,
- * or an exclusion of something other than labels.
+ * Returns true for an actor that has no known selector, has several selectors, has a label or label group that cannot
+ * be resolved, or excludes something other than labels.
  */
 function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): boolean {
   const [selector = '', ...more] = Object.entries(actor).flatMap(([name, target]) => (isSaid(target) ? name : []))

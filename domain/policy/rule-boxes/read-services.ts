@@ -6,11 +6,14 @@ export const ICMP = new Set([1, 58])
 
 /** One entry of a service. */
 export interface Entry {
-  /** Null means every protocol. */
+  /** The protocol number; null means every protocol. */
   proto: number | null
-  /** Null means every port. For ICMP, type and code are written as one number: 256 times the type, plus the code. */
+  /**
+   * The ports; null means every port. For ICMP, type and code are written as one number: 256 times the type, plus the
+   * code.
+   */
   ports: Interval | null
-  /** The program behind the port, in an entry for Windows. Absent means any program. */
+  /** The program behind the port, in an entry for Windows. If absent, the entry is for any program. */
   program?: { process: string | null; service: string | null }
 }
 

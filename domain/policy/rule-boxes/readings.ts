@@ -1,8 +1,8 @@
 import type { Reason } from '../three-valued.js'
 
 /**
- * The questions about the PCE that no source settles (P65, P107). Rules are read in both possible ways, and a judgement must
- * hold in each of them.
+ * The questions about the PCE that no source settles (P65, P107). Rules are read in both possible ways, and a judgement
+ * must hold in both.
  */
 export type Ambiguity =
   /** Whether excluding a label also excludes the workloads that have no label of its key. By default, it does not. */
@@ -16,7 +16,9 @@ export type Ambiguity =
   /** Whether a rule for the corporate network also reaches ends off it. By default, it does not. */
   | 'network'
 
-/** Each question as the reason of an undecided answer, and the fact of docs/pce-facts.md that says what is not known. */
+/**
+ * For each question, the reason of an undecided answer and the fact of docs/pce-facts.md that says what is not known.
+ */
 export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: string }>> = {
   unlabelled: { reason: 'label', fact: 'P65' },
   all_but: { reason: 'exclusion', fact: 'P65' },

@@ -57,7 +57,10 @@ export function createServices(rules: readonly RuleInForce[], bit: Bit) {
       ...(service === null ? [] : [[`${end}.service`, bit('service', service.toLowerCase())] as const]),
     ])
   return {
-    /** Returns the ports and programs that a rule opens or blocks at the destination, in alternatives. */
+    /**
+     * Returns boxes for the ports and programs that a rule opens or blocks at the destination; the boxes are
+     * alternatives.
+     */
     boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[] {
       let open = 0n
       let unread = 0n
@@ -79,8 +82,8 @@ export function createServices(rules: readonly RuleInForce[], bit: Bit) {
       ]
     },
     /**
-     * Returns the programs at the source that a rule is limited to, in alternatives. Rules see the names of programs on
-     * Windows only, so all other sources match too.
+     * Returns boxes for the programs at the source to which a rule is limited; the boxes are alternatives. Rules see
+     * the names of programs on Windows only, so all other sources match too.
      */
     clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[] {
       if (services.length === 0) return [new Map()]
@@ -97,7 +100,7 @@ export function createServices(rules: readonly RuleInForce[], bit: Bit) {
   }
 }
 
-/** Lists the entries of a service of a rule; undefined if it cannot be read or has none. */
+/** Lists the entries of a service of a rule; returns undefined if the service cannot be read or has no entries. */
 function readEntries(service: IngressService, contents: PolicyContents): Entry[] | undefined {
   if (!('href' in service)) {
     const entry = readSpan(service)
