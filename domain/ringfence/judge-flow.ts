@@ -71,6 +71,8 @@ interface Facts {
   sourceDrops: Verdict
   /** The mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
+  /** Rules in the words of iptables, whose effect is not known, may decide at an end whose mode or rules change. */
+  bypassed: Verdict
 }
 type Verdict = 'yes' | 'no' | 'unknown'
 
@@ -87,9 +89,19 @@ interface Row {
 /** The decision table: how the facts about a flow determine the effect of a ringfence. */
 export const DECISIONS: readonly Row[] = [
   {
+    when: { bypassed: 'unknown', today: 'passes' },
+    effect: 'possibly_cut',
+    because: 'a rule in the words of iptables may come first',
+  },
+  {
     when: { overridden: 'yes' },
     effect: 'blocked_by_override_deny',
     because: 'an override deny beats every allow rule',
+  },
+  {
+    when: { bypassed: 'unknown', covered: 'yes' },
+    effect: 'possibly_cut',
+    because: 'a rule in the words of iptables may come before the allow rule',
   },
   {
     when: { covered: 'yes', overridden: 'unknown' },
@@ -136,6 +148,7 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     overridden,
     covered,
     denied,
+    bypassed: isBypassed(flow, isCovered, asked),
     // Flows that are covered, or dropped today, are decided by earlier rows, so these answers do not matter for them.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, asked),
@@ -151,6 +164,7 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     destinationDrops: verdictOf(answers.destinationDrops),
     sourceDrops: verdictOf(answers.sourceDrops),
     denied: verdictOf(denied),
+    bypassed: verdictOf(answers.bypassed),
   }
   const row = DECISIONS.find(({ when }) =>
     Object.entries(when).every(([fact, is]) => facts[fact as keyof Facts] === is),
@@ -203,6 +217,23 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
     [seenInForce(flow), anyOf([own, active, essential])],
     [seenInDraft(flow), anyOf([own, draft, essential])],
   )
+}
+
+/**
+ * Whether rules in the words of iptables may decide about the flow at an end whose mode or rules change. What passes an
+ * end that keeps its mode, and that no new rule may stop, passes as it does today.
+ */
+function isBypassed(
+  { source, destination, decision, isOwn, rules }: ObservedFlow,
+  isCovered: boolean,
+  { selective }: RingfenceAsked,
+): Answer {
+  const isAsToday = (mode: EndMode) => mode === 'full' || (selective && mode === 'selective' && isCovered)
+  const mayChange = (mode: EndMode) => mode !== 'none' && !(decision === 'allowed' && isAsToday(mode))
+  return anyOf([
+    mayChange(destination) ? rules.mayBypass('dst') : 'no',
+    isOwn && mayChange(source) ? rules.mayBypass('src') : 'no',
+  ])
 }
 
 /** What a decision reveals about allow rules at the destination, which depends on the destination's mode. */

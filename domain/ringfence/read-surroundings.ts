@@ -6,6 +6,7 @@ import { ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { compileByDestination } from '../policy/compile-rules.js'
+import { hasIpTablesFor } from '../policy/ip-tables.js'
 import {
   isPending,
   loadSnapshot,
@@ -23,8 +24,9 @@ import {
   type PlacedRule,
   type RuleMatch,
 } from '../policy/match-rules.js'
+import type { Side } from '../traffic/columns.js'
 import type { RuleType } from '../policy/rule-type.js'
-import { anyOf, unknown, type Answer } from '../policy/three-valued.js'
+import { anyOf, isUnknown, unknown, type Answer } from '../policy/three-valued.js'
 
 interface Source {
   pce: PceClient
@@ -81,6 +83,8 @@ export interface RuleAnswers {
   readonly byAddress: () => Answer
   /** Whether an allow rule of any version lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
+  /** Undecided if rules of any version in the words of iptables are, or may be, for this end; otherwise 'no'. */
+  readonly mayBypass: (end: Side) => Answer
 }
 
 /** The policy around a ringfence, together with the ringfence's own rules. */
@@ -196,6 +200,15 @@ export function judgeByRules(
     ),
     isUnread: near.ruleSets.some(({ enabled, href }) => enabled && near.unread.has(toDraftHref(href))),
   })
+  const tables = [...new Set([draft, active])].flatMap(({ near }) =>
+    [...near.ruleSets, ...(own === null ? [] : [own])].flatMap((ruleSet) =>
+      (ruleSet.ip_tables_rules ?? []).length === 0 ? [] : [{ ruleSet, near }],
+    ),
+  )
+  const mayBypass = (end: End): Answer => {
+    const answer = anyOf(tables.map(({ ruleSet, near }) => hasIpTablesFor(ruleSet, end, near)))
+    return answer === 'no' ? 'no' : unknown('iptables', ...(isUnknown(answer) ? answer.unknown : []))
+  }
   const drafted = prepare(draft)
   const inForce = active === draft ? drafted : prepare(active)
   const judgeAt =
@@ -214,6 +227,7 @@ export function judgeByRules(
         atSource: (kind) => ask(kind, 'atSource'),
         byAddress: () => anyVersion('byAddress'),
         toAddress: () => anyVersion('toAddress'),
+        mayBypass: (end) => (tables.length === 0 ? 'no' : mayBypass(end === 'src' ? from : (destination ?? some))),
       }
     }
   return { judge: judgeAt(null), judgeAt }

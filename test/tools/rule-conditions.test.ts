@@ -1,8 +1,10 @@
 /** What narrows or widens a rule besides its ends and services is shown wherever the rule is, and no write loses it. */
 import t, { type Test } from 'tap'
 import type { Estate } from '../../pce-simulator/model.js'
-import { handMade, ipTablesRule } from './hand-made.js'
+import type { EnforcementMode } from '../../schemas/pce/workload.js'
+import { AMS, handMade, ipTablesRule } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
+import { lossesOf } from './losses.js'
 
 const WEB = { port: 443, proto: 6 }
 const GROUPS = '/orgs/1/security_principals'
@@ -272,6 +274,35 @@ t.test('what another mode would cut is not known at an end with rules in the wor
   t.equal(await ask([]), '7 connections would be cut and 0 possibly')
   t.equal(await ask([table]), '0 connections would be cut and 7 possibly')
   t.equal(await ask([{ ...table, enabled: false }]), '7 connections would be cut and 0 possibly')
+})
+
+t.test('what a ringfence would cut is not known at an end with rules in the words of iptables', async (t) => {
+  const plain = (mode: EnforcementMode) =>
+    handMade({
+      hosts: {
+        'db-1': { ip: '10.0.0.1', labels: 'app=crm env=prod role=db', mode },
+        'web-1': { ip: '10.0.0.2', labels: 'app=pay env=prod' },
+        'bare-1': { ip: '10.0.0.3', labels: 'env=prod' },
+      },
+      flows: ['web-1', 'bare-1'].map((from) => ({ from, to: 'db-1' })),
+      ruleSets: [{ name: 'crm', scope: 'app=crm env=prod', allow: [{ from: 'app=pay', to: 'ams', extra: true }] }],
+      labels: ['role=web'],
+    })
+  const ask = async (mode: EnforcementMode, role: string | null, args: object = {}) => {
+    const estate = plain(mode)
+    const actors = role === null ? [AMS] : [{ label: { href: estate.labels.find((one) => one.value === role)!.href } }]
+    const ruleSets = [{ ...estate.ruleSets[0]!, ip_tables_rules: [{ ...ipTablesRule('-j ACCEPT'), actors }] }]
+    const bench = await startBench(t, { estate: { ...estate, ruleSets } as unknown as Estate })
+    const app = { app_name: 'crm', env_name: 'prod', dry_run: true }
+    const plan = await bench.ok('create-ringfence', { ...app, ...args })
+    return lossesOf(plan).map(({ source, effect }) => `${source}: ${effect}`)
+  }
+  const OPEN = ['bare-1: possibly_cut', 'pay (prod): possibly_cut']
+  t.same((await ask('visibility_only', null)).toSorted(), OPEN, 'also where the ringfence has a rule')
+  t.same((await ask('visibility_only', 'db')).toSorted(), OPEN, 'those for the labels of the destination')
+  t.same(await ask('visibility_only', 'web'), ['bare-1: cut'], 'those for other workloads change nothing')
+  t.same(await ask('full', null), ['bare-1: cut'], 'full mode stays what it is')
+  t.same(await ask('selective', null, { selective: true }), ['bare-1: possibly_cut'], 'and so does selective mode')
 })
 
 t.test('answers about an application count the rules in the words of iptables that are for it', async (t) => {
