@@ -10,12 +10,12 @@ function widthOf(character: string): number {
   return /[A-Z]/.test(character) ? 0.7 : 0.58
 }
 
-/** Factor by which bold text is wider. */
+/** Factor by which bold text is wider than normal text. */
 export const BOLD = 1.08
 
 /**
- * Estimates the width of a text in pixels at a font size. It cannot be measured, because the server has no fonts and
- * the picture is viewed elsewhere.
+ * Estimates the width of a text in pixels at a font size. The width cannot be measured, because the server has no fonts
+ * and the picture is viewed elsewhere.
  */
 export function measureText(text: string, size: number): number {
   let width = 0
@@ -23,7 +23,7 @@ export function measureText(text: string, size: number): number {
   return width * size
 }
 
-/** Shortens a text to a width; an ellipsis marks what is left out. */
+/** Shortens a text to a width. An ellipsis marks the part that is left out. */
 export function clipToWidth(text: string, width: number, size: number): string {
   if (measureText(text, size) <= width) return text
   let left = width - measureText('…', size)

@@ -4,7 +4,7 @@ import type { Markup } from './markup.js'
 /** The kinds of pictures. */
 export type PictureKind = 'map' | 'ringfence' | 'change' | 'paths'
 
-/** Policy decisions as they are drawn; any other value of the PCE becomes `unknown`. */
+/** Policy decisions as they are drawn. Any other value of the PCE becomes `unknown`. */
 export const DECISIONS = POLICY_DECISIONS
 export type Decision = PolicyDecision
 
@@ -32,7 +32,7 @@ export interface View {
   note?: string
 }
 
-/** The facts of a picture for people who cannot or do not look at it. */
+/** The facts of a picture as a table, for people who cannot or do not look at the picture. */
 export interface Table {
   caption: string
   columns: readonly { name: string; isNumber?: true }[]
@@ -49,25 +49,25 @@ export interface TableRow {
 export interface LegendEntry {
   sample: Markup
   text: string
-  /** Set if the entry belongs to a decision that can be hidden. */
+  /** The decision to which the entry belongs, if it can be hidden. */
   decision?: Decision
 }
 
-/** A picture before it is rendered as a file or as part of a page. All texts are plain text. */
+/** A picture that has not yet been rendered as a file or as part of a page. All texts are plain text. */
 export interface Picture {
   kind: PictureKind
   title: string
   /** Sentences about what the picture shows and what it leaves out. */
   notes: readonly string[]
-  /** Sentences about what to look at first. */
+  /** Sentences about what deserves attention first. */
   warnings: readonly string[]
-  /** The first view is shown first, and is the only one in files that hold a single drawing. */
+  /** All views. The first one is shown first, and is the only one in files that contain a single drawing. */
   views: readonly [View, ...View[]]
   legend: readonly LegendEntry[]
   tables: readonly Table[]
 }
 
-/** Formats a number briefly for a drawing: `12.3 k`. */
+/** Formats a number in a short form for a drawing: `12.3 k`. */
 export function shortNumber(value: number): string {
   for (const [unit, size] of [
     ['G', 1e9],

@@ -1,8 +1,8 @@
 import type { Decision } from './picture.js'
 
 /**
- * Colours of pictures in light and dark mode. Decisions differ in lightness as well as hue, and their lines differ in
- * dashes too, so that people with colour blindness can tell them apart, also on paper. A test verifies this.
+ * Colours of pictures in light and dark mode. Decisions differ in lightness as well as hue, and their lines also differ
+ * in dashes, so that people with colour blindness can distinguish them, even on paper. A test verifies this.
  */
 export const COLOURS = {
   light: {
@@ -39,7 +39,7 @@ const variables = (colours: Readonly<Record<string, string>>) =>
     .map(([name, value]) => `--pic-${name.replace('_', '-')}: ${value};`)
     .join(' ')
 
-/** A decision as CSS spells it. */
+/** The CSS name of a decision, with a dash in place of the underscore. */
 type Dashed<Word extends string> = Word extends `${infer First}_${infer Rest}` ? `${First}-${Rest}` : Word
 
 /** CSS classes that share the colour of a decision because they are equally good or bad. */

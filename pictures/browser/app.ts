@@ -8,10 +8,10 @@ import { renderFigure, renderTables } from '../page/render-html.js'
 import type { PictureKind } from '../picture.js'
 import { explore } from './explore.js'
 
-/** Supported revision of the extension. */
+/** The supported revision of the extension. */
 const PROTOCOL = '2026-01-26'
 const INITIALIZE_ID = 1
-/** Maximum size of the tables in bytes. Answers are bounded, and none comes near this. */
+/** Maximum size of the tables in bytes. Answers are bounded, and no answer comes near this limit. */
 const MOST_TABLE_BYTES = 4 * 1024 * 1024
 
 interface Message {

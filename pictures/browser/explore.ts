@@ -1,6 +1,6 @@
 /**
- * Makes a picture interactive: zooming, dragging, searching, and switching decisions and views. It only reads what is
- * in the page, and sets classes, `hidden` and the transform of the drawing.
+ * Makes a picture interactive: zooming, dragging, searching, and switching decisions and views. The script reads only
+ * the page, and sets only classes, `hidden` and the transform of the drawing.
  */
 interface Look {
   x: number
@@ -61,7 +61,7 @@ export function explore(root: HTMLElement): void {
     setFocus(focus)
   }
 
-  /** Highlights the named groups and those they communicate with; null shows everything. */
+  /** Highlights the named groups and the groups with which they communicate; null shows everything. */
   function setFocus(names: Set<string> | null): void {
     focus = names
     for (const svg of views) {
@@ -101,7 +101,7 @@ export function explore(root: HTMLElement): void {
       return setFocus(null)
     }
     const counts = views.map((svg) => namesIn(svg, wanted).length)
-    // Groups that are folded together can be found only in the whole view.
+    // Groups that are folded together in this view can be found only in the unfolded view.
     const best = counts.indexOf(Math.max(...counts))
     if ((counts[at] ?? 0) < (counts[best] ?? 0)) show(best)
     const names = namesIn(views[at]!, wanted)

@@ -35,8 +35,8 @@ export function drawCard(
 }
 
 /**
- * Draws cards under a heading, one below the other from `y`. Returns the vertical middle of each card and the end of
- * the column.
+ * Draws cards under a heading, one below the other, starting at `y`. Returns the vertical middle of each card and the
+ * lower end of the column.
  */
 export function drawColumn(
   heading: string,

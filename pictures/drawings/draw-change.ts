@@ -10,7 +10,10 @@ const TOTAL = PAD * 2 + WIDTH.field + 2 * WIDTH.side + WIDTH.gap + WIDTH.end
 const LINE = 17
 const HEAD = 38
 const RULE_HEAD = 38
-/** Maximum numbers that are drawn. The wording for the rest must also be true where the picture has no table. */
+/**
+ * Maximum numbers of items that are drawn. The sentence about the remaining items must also be true where the picture
+ * has no table.
+ */
 const MOST = { objects: 25, rules: 12, lines: 6, fields: 8, remarks: 3 }
 
 const EFFECTS: Readonly<Record<ShownEffect, { sign: string; words: string }>> = {
@@ -26,11 +29,14 @@ const DEEDS: Readonly<Record<ChangedObject['change'], string>> = {
   delete: '− deleted',
   unknown: 'touched',
 }
-/** The fields that say what a rule is about. Other fields are drawn only if nothing else differs. */
+/**
+ * The fields that say what a rule is about. A new or deleted rule that has them is drawn as a flow, without its other
+ * fields.
+ */
 const FLOW = { from: 'consumers', to: 'providers', by: ['ingress_services', 'services'] }
 
 /**
- * Draws what provisioning would change: the active state on the left, the new state on the right. Changes that open
+ * Draws what provisioning would change: the active state on the left, the new state on the right. Changes that permit
  * more are marked.
  */
 export function drawChange(facts: ChangeFacts, { title = 'Policy change' }: { title?: string } = {}): Picture {
@@ -265,7 +271,7 @@ function cutLines(texts: readonly string[]): string[] {
   return [...texts.slice(0, MOST.lines - 1), `and ${texts.length - MOST.lines + 1} more`]
 }
 
-/** Draws fields before and after, and marks values that are removed or added. */
+/** Draws fields before and after the change, and marks values that are removed or added. */
 function drawFields(fields: readonly FieldDiff[], top: number): Part {
   let y = top
   const parts: Markup[] = []
@@ -300,7 +306,7 @@ function drawFields(fields: readonly FieldDiff[], top: number): Part {
   return { content: fragment(parts), height: y - top }
 }
 
-/** Returns the texts of one side; those that are missing on the other side come first. */
+/** Returns the texts of one side, beginning with those that are missing on the other side. */
 function markLines(own: readonly string[], other: readonly string[], sign: string): { text: string; look: string }[] {
   const there = new Set(other)
   const changed = own.filter((text) => !there.has(text))

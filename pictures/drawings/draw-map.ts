@@ -26,18 +26,18 @@ import {
 } from './shapes.js'
 
 const SIZE = { height: 38, least: 76, most: 190, outside: 190 }
-/** Distances around the groups of an env, between envs, and between these and the ends outside. */
+/** Distances around the groups of an env, between envs, and between the envs and the outside ends. */
 const PAD = { env: 18, head: 30, between: 40, rim: 130, edge: 16 }
 /** Maximum number of groups before a map is folded. */
 export const MOST_GROUPS = 30
 const MOST_OUTSIDE = 14
-/** Size of a drawing in characters from which a page may be too small for it. */
+/** Number of characters in a drawing from which it may be too large for a page. */
 const LARGE = 500_000
 
 export interface MapOptions {
   /** Maximum number of groups before the map is folded; Infinity turns folding off. */
   most?: number
-  /** True if a folded map should also have an unfolded view. */
+  /** If true, a folded map also has an unfolded view. */
   withWhole?: boolean
 }
 
@@ -52,8 +52,8 @@ export function drawMap(facts: MapFacts, { most = MOST_GROUPS, withWhole = true 
   const shown = folded.groups.filter((one) => one.folded === undefined).length
   const all = `All ${facts.groups.length}`
   const first = drawGroups(folded, 'm0')
-  // The map is as large as requested; if that may be too large for a page, a map that is folded further serves as a
-  // replacement.
+  // The first view is as large as requested. If it may be too large for a page, a map that is folded further serves as
+  // a replacement.
   const instead = withWhole && first.content.text.length > LARGE ? foldMap(facts, MOST_GROUPS, MOST_OUTSIDE) : facts
   const further = `“Folded further” has the ${MOST_GROUPS - 1} busiest groups; the others are folded, those of an env into one node.`
   const decisions = new Set(facts.edges.map(({ decision }) => decision))
@@ -201,8 +201,8 @@ function placeRegions(groups: readonly MapGroup[], edges: readonly MapEdge[], bo
 }
 
 /**
- * Returns the outside ends for one side: sources on the left, destinations on the right. The direction with more
- * connections decides.
+ * Returns the outside ends that belong to one side: sources on the left, destinations on the right. An end that is both
+ * belongs to the side of the direction with more connections.
  */
 function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapEdge[]): number[] {
   const balance = new Map<number, number>()
@@ -215,7 +215,7 @@ function outsideOn(side: Side, groups: readonly MapGroup[], edges: readonly MapE
   )
 }
 
-/** Average vertical position of the groups that this end communicates with. */
+/** Returns the average vertical position of the groups with which this end communicates. */
 function heightOf(at: number, edges: readonly MapEdge[], boxes: readonly Box[]): number {
   const others = edges.flatMap(({ from, to }) => (from === at ? [boxes[to]!.y] : to === at ? [boxes[from]!.y] : []))
   return others.reduce((sum, y) => sum + y, 0) / Math.max(1, others.length)
@@ -232,13 +232,13 @@ function drawName(region: Box & { name: string }): Markup {
   ])
 }
 
-/** Drawing order of decisions: lines that are not simply allowed are drawn on top of those that are. */
+/** Drawing order of decisions: lines that are not simply allowed are drawn on top of the allowed ones. */
 const LAYERS: Readonly<Record<Decision, number>> = { allowed: 0, unknown: 1, potentially_blocked: 2, blocked: 3 }
 const BOTTOM_UP = [...DECISIONS].sort((one, other) => LAYERS[one] - LAYERS[other])
 
 /**
- * Draws a line between two boxes. It meets outside ends on the side facing the groups, so that it does not cross their
- * neighbours.
+ * Draws a line between two boxes. The line meets an outside end on the side that faces the groups, so that it does not
+ * cross the neighbours of the end.
  */
 function curveOf(
   groups: readonly MapGroup[],
@@ -296,7 +296,7 @@ function drawGroup(one: MapGroup, { x, y, width, height }: Box, at: number): Mar
   )
 }
 
-/** Maximum number of folded names that a tooltip lists. */
+/** Maximum number of folded names listed in a tooltip. */
 const MOST_LISTED = 30
 
 function titleOf({ name, folded, connections }: MapGroup): string {

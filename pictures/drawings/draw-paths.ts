@@ -12,8 +12,8 @@ const COLUMN = 190
 const ROW = 66
 
 /**
- * Draws where an intruder could go: applications in columns by hops, why each connection is open, and which connections
- * use ports of remote administration.
+ * Draws where an intruder could go: applications in columns by the number of hops, the reason why each connection is
+ * open, and which connections use ports of remote administration.
  */
 export function drawPaths(facts: PathsFacts): Picture {
   const { title, notes, warnings, nodes, edges, paths } = facts
@@ -193,7 +193,8 @@ function drawEdges(edges: readonly PathEdge[], boxes: readonly Box[], isLayered:
 }
 
 /**
- * Returns a point on a curve near the end where fewer lines meet, so that the texts of different lines do not collide.
+ * Returns a point on a curve near the end at which fewer lines meet, so that the texts of different lines do not
+ * collide.
  */
 function onCurve(
   edge: PathEdge,

@@ -13,7 +13,7 @@ import { arrowHeads, box, classOf, element, group, headOf, label, sample } from 
 
 const PAD = 16
 const COLUMN = { inside: 250, between: 120 }
-/** Maximum number of cards per fate; if there are more sources, some share one card. */
+/** Maximum number of cards per fate. If there are more sources, the last ones share one card. */
 const MOST_CARDS = 14
 const MOST_SERVICES = 4
 /** Maximum number of applications that are drawn; the others are only counted. */
@@ -197,8 +197,8 @@ const servicesIn = (services: readonly string[]): string => {
 }
 
 /**
- * Creates the cards for the sources with one fate. If there are many, the first get their own cards and the rest share
- * one.
+ * Creates the cards for the sources with one fate. If there are many sources, the first ones get their own cards and
+ * the rest share one.
  */
 function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Card; fate: Fate }[] {
   const { sign } = LOOKS[fate]

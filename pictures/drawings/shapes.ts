@@ -4,7 +4,7 @@ import { DECISION_WORDS, DECISIONS, type Decision, type LegendEntry } from '../p
 
 export const classOf = (decision: Decision): string => decision.replace('_', '-')
 
-/** Draws a text with its vertical middle at `y`, clipped to the width; a tooltip then shows the whole text. */
+/** Draws a text with its vertical middle at `y`. If it must be clipped to the width, a tooltip shows the whole text. */
 export function label(
   text: string,
   { x, y, width, size = 12, look = '' }: { x: number; y: number; width: number; size?: number; look?: string },
@@ -34,7 +34,7 @@ export const box = (
   })
 
 /**
- * Defines arrow heads, one per decision. `headOf(prefix, decision)` refers to one in a `marker-end`. Prefixes must be
+ * Defines arrow heads, one per decision, to which `headOf(prefix, decision)` refers in a `marker-end`. Prefixes must be
  * unique within a page.
  */
 export function arrowHeads(prefix: string): Markup {
@@ -59,7 +59,7 @@ export function arrowHeads(prefix: string): Markup {
 
 export const headOf = (prefix: string, decision: Decision): string => `url(#${prefix}-${classOf(decision)})`
 
-/** A sample of a line, 34 by 12 pixels. */
+/** Draws a sample of a line, 34 by 12 pixels. */
 const lineSample = (decision: Decision): Markup =>
   sample(element('path', { class: `edge ${classOf(decision)}`, 'stroke-width': 2.5, d: 'M1 6H33' }))
 

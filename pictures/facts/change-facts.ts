@@ -9,13 +9,13 @@ export interface FieldDiff {
   after?: unknown
 }
 
-/** An object, or a rule inside one, before and after a change. */
+/** An object, or a rule inside an object, before and after a change. */
 export interface ChangedObject {
   kind: string
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** Risks to look at, and the reason if there is no effect or difference. */
+  /** Risks to look at, and the reason why there is no effect or difference, if that is so. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]
@@ -79,7 +79,8 @@ const worstFirst = (objects: readonly ChangedObject[]) => objects.toSorted((a, b
 type Judged = Pick<Partial<PolicyChange>, 'effect' | 'effect_note' | 'effect_by_rule_type'>
 
 /**
- * Determines the effect, with the same words as on the approval page. If none is given, it is either mixed or unknown.
+ * Determines the effect, using the same words as the approval page. If the answer gives no effect, it is either mixed
+ * or unknown.
  */
 const effectOf = ({ effect, effect_note: note, effect_by_rule_type: byType }: Judged): ShownEffect =>
   effect ?? (byType !== undefined || note?.startsWith('Mixed') === true ? 'mixed' : 'undecided')
@@ -158,7 +159,7 @@ export function partsOf(value: unknown): string[] {
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'icmp', 6: 'tcp', 17: 'udp', 58: 'icmpv6' }
 
-/** Fields that add little to a name. */
+/** Fields that are left out of short texts because they add little to the name of an object. */
 const QUIET = new Set(['href', 'exclusion'])
 
 function shorten(value: unknown): string {

@@ -3,14 +3,14 @@ import type { TrafficSummary } from '../../tools/answers/traffic/show-summary.js
 
 /** A group of workloads with the same labels, or an end outside: an IP list, a domain, or ends without labels. */
 export interface MapGroup {
-  /** The name as the answer gives it: `payments (prod)`. */
+  /** The name as it is in the answer: `payments (prod)`. */
   name: string
   kind: 'group' | 'external' | 'unlabelled'
   /** The part of the name in brackets; empty if there is none. */
   env: string
-  /** Inbound and outbound connections, as far as the answer shows them. */
+  /** Number of inbound and outbound connections, as far as the answer shows them. */
   connections: number
-  /** Names of the groups that a folded node stands for. */
+  /** Names of the groups that this folded node represents. */
   folded?: readonly string[]
 }
 
@@ -22,7 +22,7 @@ export interface MapEdge {
   connections: number
 }
 
-/** Which groups communicate with each other. */
+/** The groups, and the traffic between them. */
 export interface MapFacts {
   groups: readonly MapGroup[]
   edges: readonly MapEdge[]
@@ -35,7 +35,7 @@ export type MapAnswer = Pick<TrafficSummary, 'app_to_app' | 'section_totals' | '
 const OUTSIDE = 'external:'
 const UNLABELLED = 'unlabelled'
 
-/** Reads the section about identities. Notes tell what it leaves out. */
+/** Reads the section about identities. The notes say what the map leaves out. */
 export function readMap(answer: MapAnswer): MapFacts {
   const { app_to_app: rows, section_totals: sections, totals, window } = answer
   const groups: MapGroup[] = []
@@ -87,9 +87,9 @@ export function shortName({ name, kind, env }: MapGroup): string {
 }
 
 /**
- * Folds a map to at most `most` groups: the busiest stay, and the rest of each env becomes one node. Outside ends are
- * folded to `outside` nodes in the same way. Connections within a folded node are not drawn. Returns the same map if
- * nothing needs folding.
+ * Folds a map to at most `most` groups: the busiest groups stay, and the other groups of each env become one node.
+ * Outside ends are folded to `outside` nodes in the same way. Connections within a folded node are not drawn. Returns
+ * the same map if nothing needs folding.
  */
 export function foldMap(map: MapFacts, most: number, outside: number): MapFacts {
   const busiest = (isInside: boolean, limit: number) => {

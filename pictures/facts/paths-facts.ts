@@ -2,13 +2,13 @@ import { countOf, decisionOf, DECISIONS, windowInWords, wholeNumber, type Decisi
 import type { MovementAnswer } from '../../tools/ringfence/detect-lateral-movement-paths.js'
 
 export interface PathNode {
-  /** The key as the answer gives it: `app|env`. */
+  /** The key as it is in the answer: `app|env`. */
   key: string
   isStart: boolean
   isTarget: boolean
-  /** True if the answer calls it an articulation point, which connects parts that would otherwise be separate. */
+  /** True if the answer calls the node an articulation point, which connects parts that would otherwise be separate. */
   isBridge: boolean
-  /** Hops from the start, or to the target if there is no start; null if the node is on no path. */
+  /** Number of hops from the start, or to the target if there is no start; null if the node is on no path. */
   hop: number | null
 }
 
@@ -16,7 +16,7 @@ export interface PathEdge {
   from: number
   to: number
   connections: number
-  /** The decision that keeps the edge open: the worst of those that let traffic through. */
+  /** The most open decision on the edge's traffic, which is the reason why the edge is open. */
   decision: Decision
   decisions: Readonly<Record<string, number>>
   ports: readonly string[]
@@ -74,11 +74,11 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
   return { nodes, edges, paths: paths.map(({ path }) => path), ...describe(answer, isPaths, listed.length) }
 }
 
-/** How open an edge is with each decision, the most open first. */
+/** Rank of how open an edge is with each decision; 0 is the most open. */
 const OPENNESS: Readonly<Record<Decision, number>> = { allowed: 0, potentially_blocked: 1, unknown: 2, blocked: 3 }
 const MOST_OPEN_FIRST = [...DECISIONS].sort((one, other) => OPENNESS[one] - OPENNESS[other])
 
-/** Returns why an edge is open: policy allows its traffic, or nothing stops it yet. */
+/** Returns the decision because of which an edge is open: policy allows its traffic, or nothing stops it yet. */
 function openBy(decisions: Readonly<Record<string, number>>): Decision {
   const found = new Set(Object.keys(decisions).map(decisionOf))
   return MOST_OPEN_FIRST.find((decision) => found.has(decision)) ?? 'unknown'
@@ -116,7 +116,7 @@ function describe(
   }
 }
 
-/** Returns `payments (prod)` for `payments|prod`. */
+/** Formats the key `payments|prod` as `payments (prod)`. */
 export function showKey(key: string): string {
   const at = key.lastIndexOf('|')
   return at === -1 ? key : `${key.slice(0, at)} (${key.slice(at + 1)})`

@@ -16,7 +16,7 @@ export const FATE_WORDS: Readonly<Record<Fate, string>> = {
 export interface RingfenceSource {
   name: string
   fate: Fate
-  /** Services as in `443/tcp`. */
+  /** Services such as `443/tcp`. */
   services: readonly string[]
   /** Further information about the source. */
   detail: string
@@ -26,13 +26,13 @@ export interface RingfenceSource {
 export interface Ringfence {
   name: string
   ruleSet: string
-  /** The contents of the ringfence, each in a few words. */
+  /** The contents of the ringfence, each described in a few words. */
   inside: readonly string[]
   /** Sources sorted by fate, worst first. */
   sources: readonly RingfenceSource[]
   /** Destinations of the application; the ringfence has no rules for them. */
   destinations: readonly { name: string; services: readonly string[]; detail: string }[]
-  /** True if everything else is denied by a rule. */
+  /** True if a rule denies everything else. */
   isSelective: boolean
 }
 

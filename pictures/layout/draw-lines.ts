@@ -2,7 +2,7 @@ import type { Box } from './place-boxes.js'
 
 const round = (value: number) => Math.round(value)
 
-/** Returns the point at which a line from the centre of a box towards another point crosses its edge. */
+/** Returns the point where a line from the centre of a box to another point crosses the edge of the box. */
 function leave({ x, y, width, height }: Box, towards: { x: number; y: number }): { x: number; y: number } {
   const [dx, dy] = [towards.x - x, towards.y - y]
   if (dx === 0 && dy === 0) return { x, y }
@@ -11,8 +11,8 @@ function leave({ x, y, width, height }: Box, towards: { x: number; y: number }):
 }
 
 /**
- * Returns a curve between the edges of two boxes as the `d` of a path. It bends to one side, so that the opposite
- * direction is a separate curve; `lane` separates several curves in the same direction.
+ * Returns a curve between the edges of two boxes as the `d` of a path. The curve bends to one side, so that the
+ * opposite direction is a separate curve; `lane` separates several curves in the same direction.
  */
 export function curveBetween(from: Box, to: Box, lane = 0): string {
   const [dx, dy] = [to.x - from.x, to.y - from.y]
@@ -30,8 +30,8 @@ export function curveAcross(from: { x: number; y: number }, to: { x: number; y: 
 }
 
 /**
- * Returns a function for the thickness of lines in pixels, from very thin to `most` for the busiest. The scale is
- * logarithmic and steep, because traffic differs by factors of thousands and only few lines should be thick.
+ * Returns a function that computes the thickness of lines in pixels, from very thin to `most` for the busiest. The
+ * scale is logarithmic and steep, because traffic differs by factors of thousands and only few lines should be thick.
  */
 export function thicknessScale(busiest: number, most = 6): (connections: number) => number {
   const whole = Math.log10(1 + busiest) || 1

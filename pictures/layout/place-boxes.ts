@@ -13,7 +13,7 @@ export interface Link {
   to: number
 }
 
-/** Factor for heights. The simulation treats boxes as circles, but they are wider than high. */
+/** Factor by which heights are stretched. The simulation treats boxes as circles, but they are wider than high. */
 const STRETCH = 2.6
 const STEPS = 200
 const GAP = { x: 46, y: 34 }
@@ -47,7 +47,7 @@ export function placeBoxes(sizes: readonly { width: number; height: number }[], 
 
 const MOST_ROUNDS = 300
 
-/** Moves overlapping boxes apart, each pair in the direction with the shorter distance. */
+/** Moves overlapping boxes apart, each pair in the direction in which the distance is shorter. */
 function pushApart(boxes: Box[]): void {
   for (let round = 0; round < MOST_ROUNDS; round++) {
     let moved = false

@@ -21,7 +21,7 @@ const themed = (['light', 'dark'] as const)
   })
   .join('\n')
 
-/** Page style plus the theme that the host chooses, which may differ from that of the browser. */
+/** The page style and the theme that the host chooses, which may differ from the browser's theme. */
 const STYLE = `${PAGE_STYLE}
 ${themed}
 .stage.live { height: 32rem; }

@@ -6,14 +6,17 @@ import { PAGE_STYLE } from './page-style.js'
 
 /** Maximum size of an HTML file in bytes. */
 const MOST_BYTES = 1024 * 1024
-/** The part of it that drawings leave for tables: some 2,000 rows. Screen readers have nothing but the tables. */
+/**
+ * Number of bytes that are reserved for tables and not available to drawings: some 2,000 rows. They are reserved
+ * because screen readers can read nothing but the tables.
+ */
 const TABLE_BYTES = 256 * 1024
 
-/** Parts of a file that the writing program supplies. */
+/** The parts of a file that are supplied by the program that writes it. */
 export interface HtmlParts {
   /** The script inside the page that makes the picture interactive. */
   script: string
-  /** Returns `sha256-…` of a text, as a content security policy requires. */
+  /** Returns the hash of a text as `sha256-…`, the form that a content security policy requires. */
   hash: (text: string) => string
   /** Author and date for the foot of the page. */
   foot: string
@@ -21,8 +24,9 @@ export interface HtmlParts {
 
 /**
  * Renders a picture as a self-contained page. A content security policy keeps it from loading or sending anything. The
- * page has at most 1 MiB, unless its sentences, which are never cut, need more. Drawings beyond three quarters of that
- * are left out, later views first, and tables are cut to the remaining space; the page says so.
+ * page has at most 1 MiB, unless its sentences, which are never cut, need more. If the drawings together need more than
+ * three quarters of that, some of them are left out, later views first. Tables are cut to the remaining space. The page
+ * says what is missing.
  */
 export function renderHtmlFile(picture: Picture, { script, hash, foot }: HtmlParts): string {
   const policy = [
@@ -55,7 +59,7 @@ const NOT_DRAWN: View = {
   },
 }
 
-/** Returns the picture with only those views that fit into the given size, and a sentence about the others. */
+/** Returns the picture with only those views that fit into the given size, and a sentence about each of the others. */
 function fitViews(picture: Picture, bytes: number): Picture {
   let left = bytes
   const fits = ({ drawing }: View) => {
@@ -158,12 +162,12 @@ function renderTools({ views, legend }: Picture): Markup {
 const fieldset = (name: string, choices: readonly Child[][]): Markup =>
   element('fieldset', {}, element('legend', {}, name), ...choices.map((choice) => element('label', {}, ...choice)))
 
-/** Tables with more rows than this are collapsed until somebody opens them. */
+/** Number of rows above which a table is collapsed until somebody opens it. */
 const MOST_OPEN = 60
-/** Bytes reserved for the markup around the rows of a table. */
+/** Number of bytes reserved for the markup around the rows of a table. */
 const AROUND_TABLE = 600
 
-/** Renders the facts as tables within a size limit in bytes. Rows that are cut are counted. */
+/** Renders the facts as tables within a size limit in bytes. A sentence gives the number of rows that are left out. */
 export function renderTables(tables: readonly Table[], bytes: number): Markup {
   // The space is reserved for all tables at once, because even a table without rows is rendered.
   let left = bytes - (tables.length + 1) * AROUND_TABLE

@@ -7,7 +7,8 @@ import { label } from '../drawings/shapes.js'
 const XMLNS = 'http://www.w3.org/2000/svg'
 
 /**
- * Renders a drawing inside a page whose style contains `PICTURE_STYLE`. `named` is the id of the element that names it.
+ * Renders a drawing inside a page whose style contains `PICTURE_STYLE`. `named` is the id of the element that contains
+ * the drawing's name.
  */
 export const renderInline = ({ width, height, content }: Drawing, named: string, hidden = false): Markup =>
   element(
@@ -18,7 +19,7 @@ export const renderInline = ({ width, height, content }: Drawing, named: string,
 
 const PAD = 20
 const LINE = 17
-/** Minimum width, so that sentences have room even if the drawing is narrow. */
+/** Minimum width in pixels, so that sentences have room even if the drawing is narrow. */
 const LEAST_WIDTH = 720
 
 /** Renders a picture as a separate file: its first view with title, notes and legend, but without a script. */
