@@ -36,7 +36,7 @@ export function completeFrom(values: Iterable<string>, typed: string): Completio
   }
 }
 
-/** Milliseconds after which reading a list is abandoned; the person typing has long moved on by then. */
+/** Milliseconds after which reading a list is abandoned. By then, the person who is typing no longer needs it. */
 const LOAD_MS = 30_000
 /** Milliseconds before the labels are requested again from a PCE that did not answer. */
 const RETRY_MS = 10_000
@@ -48,15 +48,15 @@ interface Load {
 }
 
 /**
- * The load in progress, or the failed one, for each client. Clients are kept apart so that nobody sees labels of
+ * For each client, the load that is in progress or has failed. Each client has its own, so that nobody sees labels of
  * another PCE.
  */
 const loads = new WeakMap<object, Load>()
 
 /**
  * Returns the values of a label key at the caller's PCE, from the list that tools use to resolve labels (at most a
- * minute old, T3). Each typed letter sends a request, so all share one load. If the PCE does not answer, the result is
- * empty rather than an error, and the PCE is not asked again for a while.
+ * minute old, T3). Since a request arrives for each typed letter, all requests share one load. If the PCE does not
+ * answer, the result is empty rather than an error, and the PCE is not asked again for a while.
  */
 export async function labelValues(
   { pce, now }: Pick<ToolContext<true>, 'pce' | 'now'>,

@@ -1,9 +1,9 @@
 import type { AnyTool } from '../tools/define.js'
 
-/** The names that a text may refer to. */
+/** The tools and values that a text may refer to. */
 export interface Named {
   tools: ReadonlyMap<string, AnyTool>
-  /** Values of `{{@name}}` in the form in which they appear in the text. */
+  /** Values of `{{@name}}`, in the form in which they appear in the text. */
   values?: Readonly<Record<string, string>>
 }
 

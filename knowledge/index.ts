@@ -41,12 +41,12 @@ export interface ListedTemplate {
   mimeType: string
 }
 
-/** The reader of a text, described by the names of the tools that the reader is offered. */
+/** The reader of a text, described by the names of the tools that are offered to the reader. */
 export interface Reader {
   offered: ReadonlySet<string>
 }
 
-/** The reader of a resource, with what is needed to compose a page about objects of the PCE. */
+/** The reader of a resource, together with the functions needed to compose a page about objects of the PCE. */
 export interface ResourceReader extends Reader, Omit<PagePorts, 'budget'> {
   /** The organisation at the reader's PCE; absent if the reader has no PCE. */
   orgId?: string
@@ -60,19 +60,22 @@ export interface ListedPrompt {
   arguments: { name: string; description: string; required: boolean }[]
 }
 
-/** The text whose argument is being completed: a `prompt` by its name, or a `resource` by its template. */
+/**
+ * The text whose argument is being completed: a `prompt`, identified by its name, or a `resource`, identified by its
+ * template.
+ */
 export interface CompletedText {
   kind: 'prompt' | 'resource'
   name: string
 }
 
 /**
- * Looks something up on behalf of a caller who may call this tool. Resolves to null if the caller may not, or if it
- * takes too long.
+ * Looks something up on behalf of a caller who is allowed to call this tool. Resolves to null if the caller is not
+ * allowed to, or if it takes too long.
  */
 export type LookUp = <T>(tool: string, read: (context: ToolContext<true>) => Promise<T>) => Promise<T | null>
 
-/** The documents and prompts of this server. Whatever a reader may not see is neither listed nor found. */
+/** The documents and prompts of this server. A text that a reader may not see is neither listed nor found. */
 export interface Knowledge {
   listResources(): ListedResource[]
   /** Lists the templates whose tools are all offered to the reader. */
@@ -95,7 +98,8 @@ export interface Knowledge {
   ): Promise<{ description: string; text: string }>
   /**
    * Completes an argument of a prompt or a value of a template. Rejects with ToolError: `not_found` if the reader has
-   * no such prompt or template, `invalid_argument` if it has no such argument. Empty if the labels are not available.
+   * no such prompt or template, `invalid_argument` if the prompt or template has no such argument. Resolves with an
+   * empty list if the labels are not available.
    */
   complete(
     text: CompletedText,
@@ -106,10 +110,10 @@ export interface Knowledge {
 
 const MARKDOWN = 'text/markdown'
 const JSON_TYPE = 'application/json'
-/** Maximum length of the changelog, in characters. Older entries are cut, because clients read no longer texts. */
+/** Maximum length of the changelog, in characters. Older entries are cut, because clients do not read longer texts. */
 const LONGEST_CHANGELOG = 40_000
 
-/** Creates the knowledge of a server. Files are read when they are first needed, each only once. */
+/** Creates the knowledge of a server. Each file is read only once, when it is first needed. */
 export function createKnowledge({ tools: list, server, limits, now }: KnowledgeOptions): Knowledge {
   const tools = new Map(list.map((tool) => [tool.name, tool]))
   const documents = new Map(DOCUMENTS.map((document) => [document.uri, document]))
@@ -227,12 +231,12 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
 
 type Completer = NonNullable<Prompt['arguments'][number]['completes']>
 
-/** Maximum number of characters of a name that an error repeats. */
+/** Maximum number of characters of a name quoted in an error. */
 const LONGEST_NAME = 128
 /** Maximum length of an argument, the same as for a label value. */
 const LONGEST_VALUE = 255
 
-/** Throws ToolError `invalid_argument` with all wrong arguments. */
+/** Reads the arguments of a prompt. Throws ToolError `invalid_argument` with all wrong arguments. */
 function readArguments(prompt: Prompt, given: Readonly<Record<string, unknown>>): Record<string, string> {
   const problems = [
     ...prompt.arguments.flatMap(({ name, required }) =>
@@ -262,7 +266,8 @@ const isOffered = (template: PageTemplate, offered: ReadonlySet<string>) =>
   toolsOf(template).every((tool) => offered.has(tool))
 
 /**
- * Creates the error for an unknown URI. If only a value is missing, it names the template, provided the reader has it.
+ * Creates the error for an unknown URI. If the URI lacks only a value, the error names the template, provided the
+ * reader has it.
  */
 function notFound(uri: string, { offered }: Reader): ToolError {
   const near = nearPage(uri)

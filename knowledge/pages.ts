@@ -15,7 +15,7 @@ export interface PageTemplate {
   uriTemplate: string
   name: string
   description: string
-  /** Variables of the template in order, each with the label key whose values complete it, or null. */
+  /** The variables of the template in order, each with the label key whose values complete it, or null. */
   variables: Readonly<Record<string, 'app' | 'env' | null>>
   /** Returns the fields with which the page begins. */
   headOf(values: Values, facts: PageFacts): object
@@ -31,9 +31,11 @@ export interface PageFacts {
 }
 
 const DAY_MS = 86_400_000
-/** How many days of traffic a page covers, the same as the default of enforcement-readiness. */
+/** Number of days of traffic that a page covers, the same as the default of enforcement-readiness. */
 const LOOKBACK_DAYS = 30
-/** Maximum number of rows per list. A page is an overview, and each section names the call that returns the rest. */
+/**
+ * Maximum number of rows per list. A page is an overview, and each section names the call that returns the other rows.
+ */
 const ROWS = { workloads: 25, flows: 30, ruleSets: 10 }
 
 const dayOf = (time: number) => new Date(time).toISOString().slice(0, 10)
@@ -93,17 +95,22 @@ export function toolsOf(template: PageTemplate): string[] {
   return template.sectionsOf(values, { orgId: '1', now: 0 }).map(({ tool }) => tool)
 }
 
-/** Maximum length of a URI. Two label values are shorter even if every byte is percent-encoded. */
+/**
+ * Maximum length of a URI in characters. A URI with two label values is shorter, even if every byte is percent-encoded.
+ */
 const LONGEST_URI = 5_000
 /** Maximum length of a decoded value, the same as for a label value. */
 const LONGEST_VALUE = 255
-/** One segment of a path (RFC 3986, 3.3), as which the value of a template is encoded (RFC 6570, 3.2.2). */
+/**
+ * Pattern for one segment of a path (RFC 3986, 3.3). The value of a template is encoded as such a segment (RFC 6570,
+ * 3.2.2).
+ */
 const SEGMENT = /^(?:[\w.~!$&'()*+,;=:@-]|%[\dA-Fa-f]{2})+$/
 const ID = /^[\w-]{1,64}$/
 
 /**
- * Returns the page that a URI names, with decoded values; null if there is none. Throws ToolError `invalid_argument`
- * for an impossible value.
+ * Returns the page that a URI names, with decoded values; null if there is no such page. Throws ToolError
+ * `invalid_argument` for an impossible value.
  */
 export function matchPage(uri: string): { template: PageTemplate; values: Record<string, string> } | null {
   if (uri.length > LONGEST_URI) return null
@@ -120,8 +127,8 @@ export function matchPage(uri: string): { template: PageTemplate; values: Record
 }
 
 /**
- * Returns the template that a URI begins with although it has too few or too many values, and what is wrong; null for
- * other URIs.
+ * Returns the template with which a URI begins although it has too few or too many values, and a text about what is
+ * wrong; null for other URIs.
  */
 export function nearPage(uri: string): { template: PageTemplate; why: string } | null {
   if (uri.length > LONGEST_URI) return null

@@ -1,7 +1,7 @@
 import { ToolError } from '../schemas/errors.js'
 import type { PageFacts, PageTemplate } from './pages.js'
 
-/** Runs a tool call for the reader. Rejects with an Error whose `code` tells what went wrong. */
+/** Runs a tool call for the reader. Rejects with an Error whose `code` says what went wrong. */
 export type CallTool = (name: string, args: Record<string, unknown>) => Promise<object>
 
 export interface PagePorts {
@@ -14,7 +14,7 @@ export interface PagePorts {
   budget: number
 }
 
-/** Error codes of tools that mean that the object does not exist. */
+/** Error codes of tools which mean that the object does not exist. */
 const NOT_THERE = new Set(['not_found', 'invalid_href', 'unresolved_label_filter'])
 
 interface Part {
