@@ -2,10 +2,10 @@ import { ANY_IP_LIST_NAME, ALL_SERVICES_NAME } from '../schemas/pce/words.js'
 import type { PceObject, VersionedObject } from '../schemas/pce/reference.js'
 import { draftPath, type World } from './world.js'
 
-/** The creation time of the objects that every organisation has (P46): long before any traffic or event. */
+/** The creation time of the objects that every organisation has (P46), which is long before any traffic or event. */
 export const BIRTH = '2025-01-01T00:00:00.000Z'
 
-/** The built-in IP list that covers every address (P17). */
+/** Creates the built-in IP list that covers every address (P17). */
 export function anyIpList(world: World): VersionedObject {
   return {
     href: draftPath(world, '/ip_lists/1'),
@@ -24,7 +24,7 @@ export function anyIpList(world: World): VersionedObject {
   }
 }
 
-/** The built-in service that covers every port of every protocol (P18). */
+/** Creates the built-in service that covers every port of every protocol (P18). */
 export function allServices(world: World): VersionedObject {
   return {
     href: draftPath(world, '/services/1'),

@@ -127,7 +127,7 @@ function loadPolicy(world: World, estate: Estate): void {
   for (const service of [...missing(estate.services, allServices(world)), ...estate.services]) load('services', service)
   for (const ruleSet of estate.ruleSets) {
     const { rules, deny_rules, ...rest } = ruleSet
-    // A PCE answers every field of a rule, so what the estate leaves out has its default.
+    // A PCE returns every field of a rule, so fields that the estate leaves out get their defaults.
     const fill = (kind: RuleKind) => (rule: VersionedObject) => {
       const { href, ...fields } = rule
       return { href, ...kind.defaults, ...bareReferences(fields) }

@@ -34,8 +34,8 @@ const findRoute = createFindRoute([
 const HEARD_AGO_MS = 2 * 60_000
 
 /**
- * Sets the last heartbeat of online VENs to just now, since generated ones have a fixed date. An estate that was passed
- * in keeps its own heartbeats.
+ * Sets the last heartbeat of online VENs to the recent past, since generated heartbeats have a fixed date. An estate
+ * that was passed in keeps its own heartbeats.
  */
 function hearOnline(world: World): void {
   const heard = new Date(world.clock() - HEARD_AGO_MS).toISOString()
@@ -48,9 +48,9 @@ function hearOnline(world: World): void {
 }
 
 /**
- * Creates a simulated policy compute engine: REST API v2 over real HTTP, stateful, in memory, with a believable estate.
- * It shares no code with the client that it tests. Rejects if the options are unusable: invalid TLS material, or an
- * unknown role or label in `users`, or an unknown `reality`.
+ * Creates a simulated policy compute engine, which serves the REST API v2 over real HTTP and keeps a believable estate
+ * in memory. It shares no code with the client that it tests. Rejects if the options are unusable: invalid TLS
+ * material, an unknown role or label in `users`, or an unknown `reality`.
  */
 export async function createPceSimulator(options: PceSimulatorOptions = {}): Promise<PceSimulator> {
   const { seed = 1, workloads = 400, flows = 20_000, orgId = 1 } = options

@@ -17,8 +17,8 @@ export interface EstateOptions {
 }
 
 /**
- * A generated organisation right after its last provisioning. Each versioned object is given once, with draft hrefs,
- * and is active in this form. `pending` lists later edits: drafts that differ from the active policy.
+ * A generated organisation right after its last provisioning. Each versioned object is contained once, with draft
+ * hrefs, and is active in this form. `pending` lists later edits: drafts that differ from the active policy.
  */
 export interface Estate {
   labels: Label[]
@@ -37,8 +37,8 @@ export interface Estate {
 }
 
 /**
- * Objects that the API cannot create because agents report them, by the last segment of their path and in the form in
- * which the simulator stores them.
+ * The objects that the API cannot create because agents report them. They are grouped by the last segment of their
+ * path, in the form in which the simulator stores them.
  */
 export type Inventory = Readonly<Record<string, readonly PceObject[]>>
 
@@ -60,9 +60,9 @@ export interface Conversation {
    */
   firstDay: number
   lastDay: number | null
-  /** The interval in days: 1 is daily, 7 weekly. */
+  /** The interval of the occurrences in days: 1 is daily, 7 weekly. */
   everyDays: number
-  /** The second of the day at which it occurs. */
+  /** The second of the day at which the conversation occurs. */
   secondOfDay: number
   /** The number of connections of one occurrence. */
   connectionsPerDay: number
@@ -74,7 +74,7 @@ export interface Conversation {
   /** The ICMP type, only for protocols 1 and 58, where `service.port` is undefined. */
   icmpType?: number
   icmpCode?: number
-  /** The decision of the time, if policy or modes were others then than they are now. */
+  /** The decision at that time, for a conversation from when policy or modes were different. */
   recorded?: PolicyDecision
 }
 
@@ -111,7 +111,7 @@ export interface PortOverride {
   new_to_port?: number
 }
 
-/** Replaces the policy version in an href, so that draft and active forms are equal. */
+/** Replaces the policy version in an href by a placeholder, so that draft and active forms become equal. */
 export function sameObjectKey(href: string): string {
   return href.replace(/\/sec_policy\/(?:draft|active|\d+)\//, '/sec_policy/*/')
 }

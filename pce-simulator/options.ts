@@ -16,7 +16,7 @@ export interface PceSimulatorOptions {
   flows?: number
   /** The id of the organisation (default 1). */
   orgId?: number
-  /** The name of the first user's API key. Key and secret are derived from the seed by default. */
+  /** The name of the first user's API key. By default, key and secret are derived from the seed. */
   key?: string
   secret?: string
   /** The login password of the estate's first user, by default derived from the seed. */
@@ -35,24 +35,26 @@ export interface PceSimulatorOptions {
   /** The maximum number of rows of a traffic query, even if it asks for more (default 200,000, as in a PCE; P48). */
   trafficRows?: number
   /**
-   * Whether the rows of a traffic query are aggregated before they are cut to its window, so that their times may lie
-   * outside it (P85). Default false.
+   * Whether the rows of a traffic query are aggregated before they are limited to its window, so that their times may
+   * be outside the window (P85). Default false.
    */
   addUpBeforeCutting?: boolean
   /** The Retry-After of 202 answers in whole seconds (default 1). */
   retryAfter?: number
   /**
-   * What X-Total-Count counts if there are filters (P6): the matching objects with `matched` (default), or every object
-   * of the collection with `all`, as observed at one 25.2 PCE, which gave the number of matching ones in
+   * What X-Total-Count counts if there are filters (P6). With `matched` (default), it counts the matching objects; with
+   * `all`, every object of the collection, as observed at one 25.2 PCE, which gave the number of matching objects in
    * X-Matched-Count.
    */
   totalCount?: 'all' | 'matched'
   /**
-   * The forms of the answers. `core-25.2` (default) gives the forms that recorded answers of PCEs of that release have;
-   * `lab` gives every object in its full form, as the reference describes it. The state is the same.
+   * The forms of the answers. With `core-25.2` (default), they are those of recorded answers of PCEs of that release;
+   * with `lab`, every object has its full form, as the reference describes it. The state is the same in both.
    */
   reality?: Reality
-  /** Whether a few rows beyond `flows` have Kubernetes workloads of the estate as their ends (default false). */
+  /**
+   * Whether there are a few additional rows beyond `flows` between Kubernetes workloads of the estate (default false).
+   */
   pods?: boolean
   /**
    * Whether the node is available (default true). Otherwise `GET /node_available` answers 404, and `/health` shows the
@@ -60,7 +62,8 @@ export interface PceSimulatorOptions {
    */
   nodeAvailable?: boolean
   /**
-   * The role in a supercluster; undefined for a standalone PCE. A `member` answers 404 to `GET /supercluster/leader`.
+   * The PCE's role in a supercluster; undefined for a standalone PCE. A `member` answers 404 to `GET
+   * /supercluster/leader`.
    */
   supercluster?: 'leader' | 'member'
   /** Rate limits, off by default (P48). DOCUMENTED_LIMITS contains those of a real PCE. */
@@ -74,11 +77,11 @@ export interface PceSimulatorOptions {
 
 export interface PceSimulator {
   /**
-   * Starts to listen, and resolves with the origin, such as `http://127.0.0.1:40123`. By default it takes any free
+   * Starts to listen, and resolves with the origin, such as `http://127.0.0.1:40123`. By default, it uses any free
    * port.
    */
   listen(options?: { port?: number; host?: string }): Promise<string>
-  /** The origin, once it listens. Throws before that. */
+  /** The origin on which the simulator listens. Throws before it does. */
   readonly url: string
   readonly orgId: number
   readonly credentials: { key: string; secret: string }

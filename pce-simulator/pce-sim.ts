@@ -1,8 +1,8 @@
 #!/usr/bin/env node
 /**
  * svc-mcp-pce-sim runs the simulator as a program. Once it listens, it writes one JSON line with its address and
- * credentials to standard output. Everything else goes to standard error, including how to connect as lines for a shell
- * or a .env file.
+ * credentials to standard output. All other output goes to standard error, including the settings for connecting, as
+ * lines for a shell or a .env file.
  */
 import { readFileSync } from 'node:fs'
 import { Command, InvalidArgumentError, Option } from 'commander'
@@ -111,7 +111,7 @@ function collectRoles(text: string, before: GivenRole[]): GivenRole[] {
   return [...before, { role, scope }]
 }
 
-/** Determines the address to connect to. An address that means every interface is replaced by loopback. */
+/** Determines the address to connect to. A wildcard address is replaced by loopback. */
 function connectTo(url: string): { host: string; port: number } {
   const { protocol, hostname, port } = new URL(url)
   const host = { '0.0.0.0': '127.0.0.1', '[::]': '[::1]' }[hostname] ?? hostname

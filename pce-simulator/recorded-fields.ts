@@ -1,10 +1,10 @@
 /**
  * The fields that recorded answers of PCEs have, by kind of object: their names and types, so that the simulator's
- * profile `core-25.2` cannot drift to what is convenient. Flows, workloads and events were recorded on release 25.2.40,
- * the others on 21.5 and 22.2 (docs/pce-facts.md).
+ * profile `core-25.2` cannot drift from them. Flows, workloads and events were recorded on release 25.2.40, the others
+ * on 21.5 and 22.2 (docs/pce-facts.md).
  *
- * A type ends in `?` if some records lack the field, and is `null` if it was never seen with a value; any field may be
- * null (P43). `[]` is an element of a list, `*` any name.
+ * A type ends in `?` if some records lack the field, and is `null` if the field never had a value in a record; any
+ * field may be null (P43). `[]` stands for an element of a list, and `*` for any name.
  */
 export const RECORDED_FIELDS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   flow: {
@@ -189,7 +189,7 @@ export const RECORDED_FIELDS: Readonly<Record<string, Readonly<Record<string, st
   },
 }
 
-/** Fields that the vendor's schemas have and no record shows. What is below them is as in the schemas. */
+/** The fields that the vendor's schemas have but no record shows. The fields below them are those of the schemas. */
 export const GUIDE_FIELDS: Readonly<Record<string, string>> = {
   flow: 'src.workload.managed_by dst.workload.managed_by service.process_name service.windows_service_name transmission',
   workload: 'deleted_at deleted_by delete_type vulnerabilities_summary detected_vulnerabilities',

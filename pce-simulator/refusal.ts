@@ -16,7 +16,10 @@ export class Refusal extends Error {
   }
 }
 
-/** Creates a 406, by far the most frequent error: the payload violates its schema or a business rule (P30, P31). */
+/**
+ * Creates a 406, by far the most frequent error: it means that the payload violates its schema or a business rule (P30,
+ * P31).
+ */
 export function notAcceptable(token: string, message: string): Refusal {
   return new Refusal(406, [{ token, message }])
 }

@@ -11,7 +11,7 @@ const STAMP = {
   updated_by: { href: '/users/1' },
 }
 
-/** The hrefs of the small estate's objects, by what they are. */
+/** The hrefs of the small estate's objects, by name. */
 export const SMALL = {
   web: '/orgs/1/labels/1',
   db: '/orgs/1/labels/2',

@@ -1,22 +1,24 @@
 /**
- * Decisions about behaviour of the PCE that no source settles. The simulator always does the mildest documented thing.
- * Every entry names the fact and its place in docs/pce-facts.md, and nothing else in the simulator decides it.
+ * The simulator's decisions about behaviour of the PCE that no source settles. They are always for the mildest
+ * documented behaviour. Every entry names the fact in docs/pce-facts.md that it is about, and is the only place in the
+ * simulator that decides it.
  */
 export const UNCERTAIN = {
   /** P4: the status of a second DELETE of an object that is already pending deletion. */
   secondDeletionStatus: 204,
   /**
-   * P33: rules and boundaries should use draft hrefs for what they refer to; active ones from clients are accepted too.
+   * P33: rules and boundaries should refer to other objects by draft hrefs; here, active hrefs from clients are
+   * accepted too.
    */
   draftsTakeActiveReferences: true,
-  /** P4: a write to an active path is refused, but whether with 405 or 406 is not documented. */
+  /** P4: a write to an active path is refused, but it is not documented whether with 405 or with 406. */
   activeWriteStatus: 405,
   /** P30: the body of a 404 or 405 can be empty, `[]` or a list with a token. */
   notFoundBody: [{ token: 'not_found_error', message: 'Not found' }],
   methodNotAllowedBody: [{ token: 'method_not_allowed_error', message: 'Not allowed' }],
   /**
-   * P31: the error for a second object of the same name, for kinds whose token nobody has observed (virtual services,
-   * boundaries, dimensions …).
+   * P31: the error for a second object of the same name, for kinds whose error token nobody has observed (virtual
+   * services, boundaries, dimensions …).
    */
   duplicateName: { token: 'name_must_be_unique', message: 'Name must be unique' },
   /** P31: the token for a second object with the same external_data_set and external_data_reference. */
@@ -37,8 +39,8 @@ export const UNCERTAIN = {
    */
   refusedLabelToken: 'input_validation_error',
   /**
-   * P31: the token for deleting a label that only a rule uses, or that is used by a kind whose token nobody has
-   * observed.
+   * P31: the token for deleting a label that only a rule uses, and for deleting a label that other objects use, whose
+   * token nobody has observed.
    */
   labelInRule: { token: 'label_still_has_associated_rule_set', message: 'Label still has an associated rule set' },
   labelInUse: { token: 'input_validation_error', message: 'Label is still in use' },
@@ -52,8 +54,8 @@ export const UNCERTAIN = {
   /** P23: whether provisioning the deletion of a virtual service removes its bindings. */
   bindingsEndWithTheirService: true,
   /**
-   * P23: whether deleting or unpairing a workload removes its bindings; false would leave bindings to a workload that
-   * is not listed.
+   * P23: whether deleting or unpairing a workload removes its bindings; with false, bindings would remain for a
+   * workload that is no longer listed.
    */
   bindingsEndWithTheirWorkload: true,
   /** P23: the `status` of a service binding that a POST created. */
@@ -72,7 +74,9 @@ export const UNCERTAIN = {
   restoreStatus: 204,
   /** P13: the status for provisioning nothing, or an object without a pending change. */
   nothingPendingStatus: 406,
-  /** P13: the operation that is assumed if a client sends dependencies, impact or delete a bare list of hrefs. */
+  /**
+   * P13: the operation that is assumed if a client sends a bare list of hrefs to `dependencies`, `impact` or `delete`.
+   */
   bareHrefListOperation: 'commit',
   /**
    * P27: whether a rule search with several providers or consumers requires all of them in a rule, or `any` of them.
@@ -101,15 +105,15 @@ export const UNCERTAIN = {
   /** P13: the status for a DELETE of the default VEN release. */
   defaultReleaseDeletionStatus: 406,
   /**
-   * P9: whether `disconnected_before` only finds VENs that are offline; false would also compare the last heartbeat of
-   * online ones.
+   * P9: whether `disconnected_before` only finds VENs that are offline; with false, the last heartbeat of online VENs
+   * would be compared too.
    */
   disconnectedMeansOffline: true,
   /** P13: the status of workloads/unpair if nothing failed, without a body; otherwise it answers 200 with `errors`. */
   workloadsUnpairedStatus: 204,
   /**
-   * P16: whether an unpaired workload can still be read with include_deleted, like a deleted unmanaged one; false would
-   * erase it.
+   * P16: whether a workload can still be read with include_deleted after it was unpaired, like a deleted unmanaged one;
+   * with false, it would be erased.
    */
   unpairedWorkloadIsKept: true,
   /** P13: the status for adding an interface to a managed workload, or removing one. */
@@ -120,8 +124,8 @@ export const UNCERTAIN = {
   /** P9: the policy_health of a managed workload without complaints that is not suspended. */
   healthyPolicyHealth: 'active',
   /**
-   * P24: whether a container workload profile that is posted without `managed` is managed; false would refuse its
-   * labels.
+   * P24: whether a container workload profile that is posted without `managed` is managed; with false, its labels would
+   * be refused.
    */
   postedProfileIsManaged: true,
   /** P24: the error for a label on an unmanaged profile (single source). */
@@ -141,21 +145,26 @@ export const UNCERTAIN = {
   /** P13, P30: the status for a result that has expired. 410 only occurs in one client's tests. */
   expiredResultStatus: 404,
   /**
-   * P71: whether an `Accept` of any type, which many clients send, gets a download as JSON; false would give them CSV.
+   * P71: whether an `Accept` of any type, which many clients send, gets a download as JSON; with false, it would get
+   * CSV.
    */
   anyTypeMeansJson: true,
   /** P11: the status of `update_rules`: 202 or 204. */
   updateRulesStatus: 202,
   /**
    * P13: whether `offset` and `limit` of `update_rules` choose the rows whose rules are computed. One client sends
-   * them.
+   * these parameters.
    */
   updateRulesHasWindow: true,
   /**
-   * P2: whether the token of a login can be exchanged again within its 30 seconds; false would allow only one exchange.
+   * P2: whether the token of a login can be exchanged again within its 30 seconds; with false, only one exchange would
+   * be possible.
    */
   authTokenIsReusable: true,
-  /** P2: whether an API key may be requested for longer than the organisation's maximum; false would refuse it. */
+  /**
+   * P2: whether an API key may be requested for longer than the organisation's maximum; with false, it would be
+   * refused.
+   */
   keyMayOutliveMaximum: true,
   /** P13: the status of a login: 200 or 201. */
   loginStatus: 200,

@@ -20,7 +20,7 @@ export interface ProvisionedVersion {
   snapshot: Snapshot
 }
 
-/** An asynchronous job for a collection. Its rows are determined when it is started (P10). */
+/** An asynchronous job for a collection. Its rows are fixed when it starts (P10). */
 export interface Job {
   href: string
   description: string
@@ -65,7 +65,10 @@ export interface World {
   pairingProfiles: PlainStore
   /** Finds the store of a kind without versions, by the last segment of its path. */
   store(segment: string): PlainStore
-  /** The fields of kinds that are a single object, by their noun. A kind is missing until its first write. */
+  /**
+   * The fields of kinds that are a single object, by their noun. The map has no entry for a kind before its first
+   * write.
+   */
   singles: Map<string, Json>
   policy: PolicyStore
   /** The policy versions, oldest first. There is always at least one. */
@@ -78,7 +81,7 @@ export interface World {
   conversations: Iterable<Conversation>
 }
 
-/** The `created_…` and `updated_…` fields of a new object. */
+/** Returns the `created_…` and `updated_…` fields of a new object. */
 export function birthStamp(world: World): Pick<PceObject, 'created_at' | 'updated_at' | 'created_by' | 'updated_by'> {
   const now = world.now()
   const by = { href: world.user.href }

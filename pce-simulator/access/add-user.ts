@@ -5,7 +5,7 @@ import { seedPrincipal } from './principals.js'
 import { roleHref, ROLES } from './role.js'
 import { seedUsers } from './user.js'
 
-/** The simulator's own users keep their keys for as long as it runs. */
+/** The lifetime of the API keys of the simulator's own users, which never expire. */
 const NEVER = -1
 
 /** Creates a user with one role and an API key. Throws if the role or a label does not exist. */

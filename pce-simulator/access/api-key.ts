@@ -18,7 +18,7 @@ export interface KeyFields {
   expires_in_seconds?: number | 'default'
 }
 
-/** The values of a key that is given rather than generated. */
+/** The user name and secret of a key that is given rather than generated. */
 export interface GivenKey {
   username: string
   secret: string
@@ -30,7 +30,7 @@ export function keysOf(world: World, owner?: string): PceObject[] {
   return keys.filter(({ href }) => owner === undefined || href.startsWith(`${owner}/api_keys/`))
 }
 
-/** Creates a key below its owner's href. Its secret is returned only here (P40). */
+/** Creates a key below its owner's href. This is the only answer with its secret (P40). */
 export function issueKey(
   world: World,
   owner: string,
@@ -94,7 +94,7 @@ export function ownerOf({ account }: PceObject): string {
   return (account as Reference).href
 }
 
-/** Determines how long a key lives, in seconds. Throws 406 if it may not live that long. */
+/** Determines how long a key lives, in seconds. Throws 406 if the requested lifetime is too long. */
 export function lifetimeOf(world: World, asked: number | 'default'): number {
   const longest = singleOf(world, orgSettings).max_api_key_expiration_in_seconds as number
   if (asked === 'default') return longest

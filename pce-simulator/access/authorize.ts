@@ -35,7 +35,7 @@ const USER_MANAGEMENT = new Set([
 ])
 const RULE_SETS = new Set(['rule_set', 'sec_rule', 'deny_rule'])
 const WORKLOADS = new Set(['workload', 'workloads', 'workload_interface', 'pairing_profile', 'ven', 'vens'])
-/** The types that a ruleset provisioner deals with. All other pending objects are global. */
+/** The types of objects that a ruleset provisioner may provision. All other pending objects are global. */
 const SCOPED_TYPES = new Set(['rule_sets', 'virtual_services', 'virtual_servers'])
 
 const RIGHTS: Readonly<Record<string, Right>> = {
@@ -75,8 +75,8 @@ function principalOf(world: World): string | undefined {
 }
 
 /**
- * Whether the labels satisfy each part of the scope: a label must be among them; of a group, the group itself or one of
- * its labels.
+ * Whether the labels satisfy each part of the scope. A label of the scope must be among them; for a label group, it is
+ * enough that the group itself or one of its labels is among them.
  */
 function covers(world: World, scope: unknown, labels: ReadonlySet<string>): boolean {
   const lookup = (href: string) => world.policy.get('label_groups', href)?.draft
@@ -112,15 +112,15 @@ function changesOwnRuleSets(write: Write): boolean {
   return write.noun !== 'rule_set' || (entry && scopes === undefined) || coversScopes(write, scopes)
 }
 
-/** Whether a rule reaches beyond the scope of its rule set: sources in any scope, IP lists or label groups. */
+/** Whether a rule reaches beyond the scope of its rule set: to sources in any scope, IP lists or label groups. */
 function looksOutside(body: unknown): boolean {
   const text = JSON.stringify(body ?? null)
   return /"unscoped_consumers":true|"ip_list":|"label_group":|"iptables|"ip_tables_rules":\[\{/.test(text)
 }
 
 /**
- * Whether both the current and the new labels of the workloads are within the permission's scope. An object that does
- * not exist is left to the handler.
+ * Whether both the current and the new labels of the workloads are within the permission's scope. The handler deals
+ * with objects that do not exist.
  */
 function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Write): boolean {
   if (!WORKLOADS.has(noun)) return false
@@ -138,7 +138,9 @@ function changesOwnWorkloads({ call: { world, path, body }, noun, isWithin }: Wr
   return labelled.every(({ labels }) => isWithin(collectHrefs(labels ?? [])))
 }
 
-/** Lists the objects that a body writes: itself, the items of a bulk call, or those that an action lists. */
+/**
+ * Lists the objects that a body writes: the body itself, the items of a bulk call, or the objects that an action lists.
+ */
 function itemsOf(body: unknown): { href?: string; labels?: unknown }[] {
   const { workloads, vens } = (body ?? {}) as { workloads?: unknown; vens?: unknown }
   const listed = Array.isArray(body) ? body : (workloads ?? vens ?? [body])

@@ -8,8 +8,8 @@ import { useSession } from './sessions.js'
 export type Caller = World['user']
 
 /**
- * Finds the user or service account whose API key or session matches the Basic authentication. Null if there is none,
- * or if it has expired (P2).
+ * Finds the user or service account whose API key or session matches the Basic authentication. Returns null if there is
+ * none, or if the key or session has expired (P2).
  */
 export function findCaller(world: World, credentials: string): Caller | null {
   const session = useSession(world, credentials)

@@ -13,7 +13,8 @@ import { findUser, requireUser, user } from './user.js'
 
 /**
  * The two steps of a login (P2): name and password yield a token for 30 seconds, and the token yields a session.
- * Neither path belongs to an organisation, and each checks its own credentials, so `authenticate` skips both.
+ * Neither path belongs to an organisation, and both handlers check the credentials themselves, so `authenticate` skips
+ * both.
  */
 export const loginRoutes: Route[] = [
   { path: '/login_users/authenticate', verbs: { POST: { emptyBody: true, handle: logIn } } },
@@ -34,7 +35,7 @@ export const loginRoutes: Route[] = [
 ]
 
 /**
- * Logs a user in by the documented header. One client sends a body instead and expects a session at once, which also
+ * Logs a user in with the documented header. One client sends a body instead and expects a session at once, which also
  * works (P2).
  */
 function logIn(call: Call): Answer {
@@ -71,7 +72,7 @@ function openSession(call: Call, found: PceObject): Json {
     href,
     ...startSession(world, found),
     inactivity_expiration_minutes: inactivityMinutes(world),
-    // These fields describe the previous login.
+    // These fields describe the user's previous login.
     last_login_on,
     last_login_ip_address,
     full_name,

@@ -18,7 +18,7 @@ export const PermissionScope = Type.Array(
   ),
 )
 
-/** Reads a scope as hrefs. Label values are looked up when the scope is shown. Throws 406 invalid_uri. */
+/** Reduces a scope to hrefs. Label values are looked up when the scope is shown. Throws 406 invalid_uri. */
 export function readScope(world: World, scope: Static<typeof PermissionScope>): Record<string, Reference>[] {
   return scope.map(({ label, label_group }) => {
     if (label) requireLabel(world, label.href)
@@ -42,7 +42,7 @@ function nameGroup(world: World, href: string): { key?: unknown; name?: unknown 
   return group ? { key: group.key, name: group.name } : {}
 }
 
-/** Converts an active href to the draft href, because a scope may name either version of a group. */
+/** Converts an active href to the draft href, because a scope may name the draft or the active version of a group. */
 function draftHref(world: World, href: string): string {
   return href.replace(orgPath(world, '/sec_policy/active/'), draftPath(world, '/'))
 }

@@ -23,7 +23,9 @@ const UPDATE = new Shape(
   }),
 )
 
-/** Permissions: each gives one principal a role within a scope (P28). The filters take JSON (P12). */
+/**
+ * The kind of permissions, each of which gives one principal a role within a scope (P28). Its filters take JSON (P12).
+ */
 export const permission: PlainKind = {
   segment: 'permissions',
   noun: 'permission',
@@ -78,7 +80,8 @@ function requirePrincipal(world: World, { href }: Reference): Reference {
 }
 
 /**
- * Filters by an href in JSON: `role="/orgs/1/roles/owner"`, quotes included, or `role={"href":"/orgs/1/roles/owner"}`.
+ * Creates a filter by an href in JSON: `role="/orgs/1/roles/owner"`, quotes included, or
+ * `role={"href":"/orgs/1/roles/owner"}`.
  */
 function byJsonHref(field: string): Filter {
   return (value, world) => {

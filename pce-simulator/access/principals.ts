@@ -4,7 +4,7 @@ import { orgPath, type World } from '../world.js'
 import { permissionsOf } from './permission.js'
 
 /**
- * The store of principals, which hold permissions. The principal of a user is identified by the user name (P12, P28).
+ * The segment of principals, which hold permissions. The principal of a user is identified by the user name (P12, P28).
  */
 const SEGMENT = 'auth_security_principals'
 
@@ -21,7 +21,7 @@ export function principalOfUser(world: World, { username }: PceObject): PceObjec
     .find(({ type, name }) => type === 'user' && name === username)
 }
 
-/** The href of the principal that holds the permissions of a service account. Both have the same id. */
+/** Returns the href of the principal that holds the permissions of a service account. Both have the same id. */
 export function principalOfAccount(world: World, account: string): string {
   return account.replace(/^.*\/service_accounts\//, orgPath(world, `/${SEGMENT}/`))
 }

@@ -15,7 +15,7 @@ export const ROLES = [
   'workload_manager',
 ]
 
-/** Roles. They are read-only, and consist only of an href that ends in the name (P12, P28). */
+/** The kind of roles. They are read-only, and consist only of an href that ends in the name (P12, P28). */
 export const role: PlainKind = {
   segment: 'roles',
   noun: 'role',

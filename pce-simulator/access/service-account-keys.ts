@@ -8,7 +8,8 @@ import { Lifetime } from './service-account.js'
 const CREATE = new Shape('service_accounts_api_keys_post', Type.Object({ expires_in_seconds: Lifetime }, CLOSED))
 
 /**
- * The routes of a service account's further keys. There is no list here, since the account's own GET lists them (P56).
+ * The routes of the keys of a service account. There is no route that lists them, since the account's own GET does so
+ * (P56).
  */
 export const serviceAccountKeyRoutes: Route[] = [
   {

@@ -36,7 +36,9 @@ const UPDATE = new Shape(
 
 const SEGMENT = 'service_accounts'
 
-/** Service accounts. Their permissions are ordinary ones, held by a principal with the account's id (P28). */
+/**
+ * The kind of service accounts. Their permissions are ordinary ones, held by a principal with the account's id (P28).
+ */
 export const serviceAccount: PlainKind = {
   segment: SEGMENT,
   noun: 'service_account',
@@ -75,7 +77,7 @@ export const serviceAccountRoutes: Route[] = [
   item!,
 ]
 
-/** Creates the account with its first key. Its secret is only in this answer (P40). */
+/** Creates the account with its first key. This is the only answer with the key's secret (P40). */
 function create(call: Call) {
   const { world, path } = call
   const { permissions, api_key, uuid, ...fields } = CREATE.read(call.body)
@@ -108,7 +110,7 @@ function readGrant(world: World, { role, scope }: Static<typeof Grants>[number])
   return { role: requireRole(world, role), scope: readScope(world, scope) }
 }
 
-/** Replaces the permissions of the account. A permission that is given with its href keeps it. */
+/** Replaces the permissions of the account. A permission that is given with its href keeps its href. */
 function grant(world: World, account: string, permissions: Static<typeof Grants>): void {
   const principal = principalOfAccount(world, account)
   const known = new Set(permissionsOf(world, principal).map(({ href }) => href))

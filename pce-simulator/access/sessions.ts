@@ -9,7 +9,7 @@ import { digest } from './digest.js'
 const AUTH_TOKEN_MS = 30_000
 const MINUTE = 60_000
 
-// Tokens and sessions are stored under the digest of their secret, and the secret itself is not stored.
+// The stores of tokens and sessions. They are stored under the digest of their secret, never with the secret itself.
 const authTokens = (world: World) => world.store('auth_tokens')
 const sessions = (world: World) => world.store('sessions')
 
@@ -22,7 +22,7 @@ export function issueAuthToken(world: World, user: PceObject): string {
   return token
 }
 
-/** Finds the user of a login token; undefined if it is wrong or too old. */
+/** Finds the user of a login token; returns undefined if the token is wrong or too old. */
 export function redeemAuthToken(world: World, token: string): PceObject | undefined {
   const kept = authTokens(world).get(digest(token))
   if (!UNCERTAIN.authTokenIsReusable) authTokens(world).remove(digest(token))

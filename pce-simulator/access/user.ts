@@ -34,7 +34,8 @@ const DEFAULTS = {
 }
 
 /**
- * Users. They belong to the whole PCE, so their path contains no organisation, and they cannot be deleted (P12, P28).
+ * The kind of users. They belong to the whole PCE, so their path contains no organisation, and they cannot be deleted
+ * (P12, P28).
  */
 export const user: PlainKind = {
   segment: 'users',
@@ -65,7 +66,7 @@ export const user: PlainKind = {
       login_count: object.login_count,
       last_login_on: object.last_login_on,
       last_login_ip_address: object.last_login_ip_address,
-      // Only users from an identity provider have groups, and the users here are local.
+      // Only users from an identity provider have groups, and the simulated users are local.
       ...(object.effective_groups === undefined ? {} : { effective_groups: object.effective_groups }),
       local_profile: object.local_profile,
       permissions: permissionsOf(world, principalOfUser(world, object)?.href),

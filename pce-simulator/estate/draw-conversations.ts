@@ -3,10 +3,10 @@ import type { Process } from './data/processes.js'
 import { createWeightedDraw, type Random } from './random.js'
 import type { Participant, Relation } from './relation.js'
 
-/** 1 January 2026, in days since the epoch. Nothing was observed earlier. */
+/** 1 January 2026, in days since the epoch. No traffic was observed earlier. */
 export const HISTORY_STARTS = 20454
 
-/** After this many draws in a row without a new conversation, a relation counts as exhausted. */
+/** The number of draws in a row without a new conversation after which a relation counts as exhausted. */
 const PATIENCE = 30
 
 const STATES: readonly Conversation['state'][] = [
@@ -23,9 +23,9 @@ const STATES: readonly Conversation['state'][] = [
 ]
 
 /**
- * Draws conversations until an unrestricted query would return exactly `rows` rows: first one from every relation, in
- * order, then by weight. A connection between two managed hosts is often reported by both, which makes two rows. Some
- * conversations ended and started again, which makes no additional row.
+ * Draws conversations until an unrestricted query would return exactly `rows` rows: first one conversation from every
+ * relation, in order, then more by weight. A connection between two managed hosts is often reported by both, and then
+ * makes two rows. A conversation that ended and started again makes no additional row.
  *
  * At least one relation must be inexhaustible. Throws RangeError if all are exhausted first.
  */
@@ -63,7 +63,7 @@ export function drawConversations(random: Random, relations: readonly Relation[]
 
 /**
  * Draws one conversation as its ends report it, in one or two rows. An end without a VEN reports nothing; if neither
- * has one, a network device reports it. Empty if a host was drawn as both ends.
+ * end has one, a network device reports the conversation. Returns nothing if a host was drawn as both ends.
  */
 function observe(random: Random, relation: Relation): Conversation[] {
   const [from, to] = [relation.from(random), relation.to(random)]
@@ -116,7 +116,7 @@ function describeProcess(random: Random, process: Process | readonly string[], r
 
 /**
  * Draws when a conversation takes place. Most have gone on daily since January, some are weekly, some started later,
- * and one in twenty has ended since.
+ * and one in twenty has since ended.
  */
 function drawSchedule(random: Random, weekly: boolean) {
   const firstDay =

@@ -14,7 +14,9 @@ import { createRandom } from './random.js'
 import { scale, type Relation } from './relation.js'
 import { writePolicy } from './write-policy.js'
 
-/** A smaller estate has no room for an application, its callers and the services they depend on. */
+/**
+ * Minimum number of workloads. A smaller estate has no room for an application, its callers and the services they need.
+ */
 export const FEWEST_WORKLOADS = 20
 
 const USERS = [
@@ -23,7 +25,7 @@ const USERS = [
   { href: '/users/3', username: 'sam.security@example.com', full_name: 'Sam Security' },
 ]
 
-/** The application that demonstrations start with. Its traffic is drawn before all other. */
+/** The application with which demonstrations start. Its traffic is drawn first. */
 const SHOWCASE = 'payments|prod'
 
 /** Caches the latest estates, because a large one takes seconds to draw and a process rarely needs more than a few. */

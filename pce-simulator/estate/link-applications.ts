@@ -7,7 +7,7 @@ import { anyAddress, anyOf, join, type Relation } from './relation.js'
 
 const TCP = 6
 
-/** Finds the hosts of an application's tier in one environment. An unknown combination has none. */
+/** Finds the hosts of an application's tier in one environment, or none for an unknown combination. */
 export type HostsOf = (app: string, env: string, role: string) => readonly Host[]
 
 export function indexHosts(slots: readonly Slot[]): HostsOf {
@@ -30,7 +30,7 @@ export function applicationNamed(name: string): Application {
   return application
 }
 
-/** The tier of an application that others call. */
+/** Finds the tier of an application that other applications call. */
 export const entryTier = (application: Application) => tierOf(application, stackOf(application).entry)
 
 const everyPlace = <T>(make: (application: Application, env: Environment) => readonly T[]): T[] =>
@@ -38,7 +38,7 @@ const everyPlace = <T>(make: (application: Application, env: Environment) => rea
 
 const placeWeight = (application: Application, env: Environment) => application.size * (env === 'prod' ? 4 : 1)
 
-/** Traffic between the tiers within each application and environment. */
+/** Creates the traffic between the tiers within each application and environment. */
 export const linkTiers = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>
     stackOf(application).edges.flatMap(([fromRole, toRole]) => {
@@ -56,8 +56,8 @@ export const linkTiers = (hosts: HostsOf): Relation[] =>
   )
 
 /**
- * Traffic between applications. If the callee does not exist in the caller's environment, it is called in prod, as in
- * real estates.
+ * Creates the traffic between applications. If the called one does not exist in the caller's environment, it is called
+ * in prod, as in real estates.
  */
 export const linkCallers = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>
@@ -77,7 +77,7 @@ export const linkCallers = (hosts: HostsOf): Relation[] =>
     }),
   )
 
-/** Traffic of applications to internet host names, over HTTPS. */
+/** Creates the traffic of applications to internet host names, over HTTPS. */
 export const linkInternet = (hosts: HostsOf): Relation[] =>
   everyPlace((application, env) =>
     (INTERNET_CALLS[application.name] ?? []).flatMap((fqdn): Relation[] => {

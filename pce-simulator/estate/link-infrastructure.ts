@@ -3,7 +3,7 @@ import type { HostsOf } from './link-applications.js'
 import type { Host } from './place-hosts.js'
 import { join, type Relation } from './relation.js'
 
-/** Traffic between every host and the shared services, in both directions. */
+/** Creates the traffic between every host and the shared services, in both directions. */
 export function linkInfrastructure(hosts: HostsOf, everyHost: readonly Host[]): Relation[] {
   return DEPENDENCIES.flatMap(({ app, direction, os, host, proto, port, toPort, icmp, weekly }) => {
     const service = SHARED_SERVICES.find((candidate) => candidate.app === app)

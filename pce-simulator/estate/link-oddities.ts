@@ -8,8 +8,8 @@ import { anyAddress, anyOf, join, type Relation } from './relation.js'
 const TCP = 6
 
 /**
- * Traffic that nobody planned but every estate has: applications that depend on unlabelled servers, people who query
- * databases directly, development hosts on production data, appliances, a scanner, and broadcasts.
+ * Creates the traffic that nobody planned but every estate has: applications that depend on unlabelled servers, people
+ * who query databases directly, development hosts on production data, appliances, a scanner, and broadcasts.
  */
 export function linkOddities(
   hosts: HostsOf,
@@ -64,7 +64,7 @@ const linkAppliances = (hosts: HostsOf, slots: readonly Slot[], appliances: Othe
     return [...join(production, [host], odd([], port, null, PROCESSES.java)), ...outward]
   })
 
-/** Traffic to broadcast and multicast addresses. */
+/** Creates the traffic to broadcast and multicast addresses. */
 const linkGroups = (hosts: readonly Host[]): Relation[] =>
   GROUP_DESTINATIONS.map(({ ip, transmission, proto, port }) => ({
     about: [],

@@ -19,7 +19,9 @@ const branchMachine = anyAddress((random) => ({
   ip: `${BRANCH_NETWORK}.${random.integer(0, 63)}.${random.integer(1, 254)}`,
 }))
 
-/** Traffic from addresses that the PCE does not know to the production entry tier of the named applications. */
+/**
+ * Creates the traffic from addresses that the PCE does not know to the production entry tier of the named applications.
+ */
 function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): Relation[] {
   return names.flatMap((name): Relation[] => {
     const { role, port, listener } = entryTier(applicationNamed(name))
@@ -41,12 +43,12 @@ function linkAddresses(hosts: HostsOf, names: readonly string[], from: Party): R
   })
 }
 
-/** Traffic of visitors from the internet, of whom there are always more. */
+/** Creates the traffic of visitors from the internet, whose number is unlimited. */
 export const linkVisitors = (hosts: HostsOf) => linkAddresses(hosts, PUBLIC_APPLICATIONS, visitor)
 
 export const linkBranches = (hosts: HostsOf) => linkAddresses(hosts, BRANCH_APPLICATIONS, branchMachine)
 
-/** Traffic of employees' laptops to the company's own applications. */
+/** Creates the traffic of employees' laptops to the company's own applications. */
 export const linkEmployees = (hosts: HostsOf, laptops: readonly Host[]): Relation[] =>
   EMPLOYEE_APPLICATIONS.flatMap((name) => {
     const { role, port, listener } = entryTier(applicationNamed(name))
@@ -61,7 +63,7 @@ export const linkEmployees = (hosts: HostsOf, laptops: readonly Host[]): Relatio
     })
   })
 
-/** Traffic of employees' laptops to the internet. */
+/** Creates the traffic of employees' laptops to the internet. */
 export const linkBrowsing = (laptops: readonly Host[]): Relation[] =>
   laptops.length === 0
     ? []

@@ -7,14 +7,14 @@ import { STACKS } from './data/stacks.js'
 export const LOCATIONS = ['eu-central', 'eu-west', 'us-east', 'dc1'] as const
 export type Location = (typeof LOCATIONS)[number]
 
-/** Everything in an estate was created in the same week; only its traffic goes on. */
+/** The creation time of everything in an estate except its traffic, which goes on. */
 export const CREATED_AT = '2026-01-10T09:00:00.000Z'
 
 export const ENDPOINT_ROLE = 'endpoint'
 
 export interface LabelBook {
   labels: Label[]
-  /** Finds a label. Throws RangeError if the estate does not have it. */
+  /** Finds a label. Throws RangeError if the estate has no such label. */
   find(key: string, value: string): Label
 }
 

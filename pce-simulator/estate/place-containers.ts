@@ -5,12 +5,12 @@ import { CREATED_AT, type LabelBook } from './number-labels.js'
 import { createRandom } from './random.js'
 import { HEARTBEAT_AT } from './shape-workload.js'
 
-/** In smaller organisations the clusters exist but are empty. */
+/** The size of an organisation below which the clusters exist but are empty. */
 const FEWEST_WORKLOADS_WITH_PODS = 50
 
 /**
- * Creates the clusters, the profiles of their namespaces and the workloads in them. They use a random sequence of their
- * own, so that changes here do not affect the ids of anything placed earlier.
+ * Creates the clusters, the profiles of their namespaces and the workloads in them. They are drawn from a random
+ * sequence of their own, so that they do not affect the ids of anything else.
  */
 export function placeContainers({ seed, workloads, orgId }: EstateOptions, labels: LabelBook): Inventory {
   const random = createRandom(seed ^ 0xc0)

@@ -9,7 +9,7 @@ import { LOCATIONS, type LabelBook, type Location } from './number-labels.js'
 import { createWeightedDraw, type Random } from './random.js'
 import { shapeManaged } from './shape-workload.js'
 
-/** A workload together with what the traffic generator needs to know about it. */
+/** A workload together with the facts that the traffic generator needs. */
 export interface Host {
   workload: Workload
   /** The host as an end of a conversation. All its conversations share this object. */
@@ -20,7 +20,7 @@ export interface Host {
   user: string | null
 }
 
-/** The place of similar hosts: an application's tier in one environment. */
+/** A group of similar hosts: an application's tier in one environment. */
 export interface Slot {
   app: string
   env: Environment
@@ -34,7 +34,7 @@ export interface Slot {
 }
 
 /**
- * Lists every place for servers in the order in which a growing estate fills them: production first, beginning with
+ * Lists every slot for servers in the order in which a growing estate fills them: production first, beginning with
  * payments.
  */
 export function listSlots(): Slot[] {
@@ -75,15 +75,15 @@ export function listSlots(): Slot[] {
 }
 
 /**
- * The places that the smallest estates fill first: payments and its callers, then DNS, Active Directory, NTP and
- * monitoring.
+ * The numbers of slots that the smallest estates fill first: payments and its callers, then DNS, Active Directory, NTP
+ * and monitoring.
  */
 const STARTERS = 9
 const STARTING_SERVICES = 4
 
 /**
- * Distributes `count` servers over the slots: one to each in order, the rest by weight. The servers are added to
- * `slot.hosts`.
+ * Distributes `count` servers over the slots: first one to each slot in order, then the rest by weight. The servers are
+ * added to `slot.hosts`.
  */
 export function placeServers(
   random: Random,
@@ -138,8 +138,8 @@ const labelsOf = (labels: LabelBook, { app, env, role }: Slot, location: Locatio
 ]
 
 /**
- * Chooses an enforcement mode. One host in thirty deviates from its application, as in a roll-out that is under way;
- * all hosts of payments have the same mode.
+ * Chooses an enforcement mode. One host in thirty deviates from its application, as during a roll-out; all hosts of
+ * payments have the same mode.
  */
 function modeOf(random: Random, { app, env }: Slot): EnforcementMode {
   const mode = ENFORCEMENT[`${app}|${env}`] ?? 'visibility_only'
@@ -147,13 +147,13 @@ function modeOf(random: Random, { app, env }: Slot): EnforcementMode {
   return deviates ? random.pick(['idle', 'visibility_only', 'selective', 'selective'] as const) : mode
 }
 
-/** The address of a server: 10.<10 per location>.x.y, one network per location with room for 65,000 hosts. */
+/** Returns the address of a server: 10.<10 per location>.x.y, one network per location with room for 65,000 hosts. */
 const serverAddress = (location: Location, number: number) =>
   hostAddress(`10.${(LOCATIONS.indexOf(location) + 1) * 10}`, number)
 
 /**
- * The `number`th address of a /16, without the network and broadcast addresses of its /24s. Throws RangeError if there
- * is none.
+ * Returns the `number`th address of a /16 network, leaving out the network and broadcast addresses of its /24 networks.
+ * Throws RangeError if the network has fewer addresses.
  */
 export function hostAddress(network: string, number: number): string {
   const third = Math.floor((number - 1) / 254)

@@ -12,7 +12,7 @@ export interface OtherHosts {
   strays: Host[]
 }
 
-/** Hosts that belong to no application have agent ids from here on. */
+/** The first agent id of hosts that belong to no application. */
 const FIRST_AGENT = 500_000
 
 const LAPTOP_NETWORK = '10.200'

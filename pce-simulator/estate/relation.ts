@@ -3,10 +3,10 @@ import type { Process } from './data/processes.js'
 import type { Host } from './place-hosts.js'
 import type { Random } from './random.js'
 
-/** One end of a conversation, as drawn from a relation. */
+/** One end of a conversation that was drawn from a relation. */
 export interface Participant {
   endpoint: Endpoint
-  /** True if the end runs a VEN and therefore reports. */
+  /** True if the end runs a VEN and therefore reports its connections. */
   managed: boolean
   /** The person who runs the end's processes; null if the processes run as their usual user. */
   user: string | null
@@ -28,17 +28,17 @@ export interface Relation {
   /** The last port of a range that starts at `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
-  /** The process at the destination; null if nothing could report it. */
+  /** The process at the destination; null if no VEN could report it. */
   listener: Process | null
-  /** The process at the source, or several paths if people choose their program. */
+  /** The process at the source; several paths if people choose the program themselves. */
   client: Process | readonly string[] | null
   weekly?: boolean
   transmission?: Conversation['transmission']
-  /** The largest power of ten that the number of connections per day reaches. */
+  /** The exponent of the largest power of ten that the number of connections per day can reach. */
   busy: number
 }
 
-/** Draws one of the hosts. Throws RangeError if there are none; `join` leaves such relations out. */
+/** Draws one of the hosts. Throws RangeError if there are none; `join` omits relations without hosts. */
 export const anyOf =
   (hosts: readonly Host[]): Party =>
   (random) => {

@@ -22,7 +22,7 @@ export interface ManagedFacts {
   agentId: number
 }
 
-/** The last heartbeat of everything that reports. */
+/** The time of the last heartbeat of all VENs that report. */
 export const HEARTBEAT_AT = '2026-01-17T06:00:00.000Z'
 /** The names of the enforcement modes in `agent.config.mode`, which older clients read. */
 const OLD_MODES: Record<EnforcementMode, string> = {
@@ -58,7 +58,7 @@ const bookkeeping = (author: string) => ({
 
 const gatewayOf = (ip: string) => ip.replace(/\.\d+\.\d+$/, '.255.254')
 
-/** The network of an organisation's own addresses. */
+/** Returns the network of an organisation's own addresses. */
 export const corporateNetwork = (orgId: number) => ({
   href: `/orgs/${orgId}/networks/4c1f0d2a-0000-4000-8000-000000000001`,
   name: 'Corporate',

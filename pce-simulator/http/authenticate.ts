@@ -4,12 +4,12 @@ import { Refusal } from '../refusal.js'
 import type { World } from '../world.js'
 import { readBasic } from './read-basic.js'
 
-/** Paths that need no credentials, or whose handlers check their own (P2, P5). */
+/** The paths that need no credentials, or whose handlers check the credentials themselves (P2, P5). */
 const OPEN_PATHS = new Set(['/api/v2/node_available', '/api/v2/login_users/authenticate', '/api/v2/users/login'])
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The caller; null on paths that need no credentials. */
+    /** The sender of the request; null on paths that need no credentials. */
     caller: Caller | null
   }
 }

@@ -15,10 +15,13 @@ const BASE = '/api/v2'
 
 const METHODS = ['GET', 'POST', 'PUT', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS'] as const
 
-/** The maximum size of a body: a bulk call with 1,000 workloads, and room to spare. */
+/** The maximum size of a body in bytes: enough for a bulk call with 1,000 workloads, and room to spare. */
 const BODY_LIMIT = 32 * 1024 * 1024
 
-/** Builds the HTTP side of the simulator: recording of requests, faults, authentication, then the routes of the PCE. */
+/**
+ * Builds the HTTP side of the simulator: first the recording of requests, faults and authentication, then the PCE's
+ * routes.
+ */
 export function buildApp(
   world: World,
   findRoute: FindRoute,
@@ -51,7 +54,8 @@ export function buildApp(
   limitRate(app, world)
 
   addControlRoutes(app, faults, requests)
-  // Fastify gets a single route. The table that `findRoute` searches is built once rather than for each simulator.
+  // Fastify gets a single route, because the table that `findRoute` searches is built once rather than for each
+  // simulator.
   app.route({ method: [...METHODS], url: `${BASE}/*`, handler: (request, reply) => answer(request, reply) })
   app.setNotFoundHandler((_request, reply) => sendErrors(reply, 404, notFound().errors))
   app.setErrorHandler((error, _request, reply) => sendError(error, reply))
@@ -60,14 +64,14 @@ export function buildApp(
   function answer(request: FastifyRequest, reply: FastifyReply): FastifyReply {
     const found = findRoute(pathOf(request))
     if (found === null) throw notFound()
-    // A known path accepts every method. One that its route does not offer is answered with 405, not 404.
+    // A known path accepts every method. A method that its route does not offer is answered with 405, not 404.
     const action = (found.route.verbs as Partial<Record<string, Action>>)[request.method]
     if (!action) throw methodNotAllowed()
     return run(world, action, found.params, request, reply)
   }
 }
 
-/** The path below `/api/v2`, without the query. */
+/** Returns the path below `/api/v2`, without the query. */
 const pathOf = (request: FastifyRequest) => new URL(request.raw.url ?? '/', 'http://pce').pathname.slice(BASE.length)
 
 function run(
@@ -116,8 +120,8 @@ function spellPath(path: string): string {
 }
 
 /**
- * Accepts JSON bodies, CSV for the one route that takes it, and refuses all others. Whether a body may be missing is
- * left to the handler (P5).
+ * Accepts JSON bodies, and CSV for the one route that takes it, and refuses all other types. The handler decides
+ * whether the body may be missing (P5).
  */
 function readBodies(app: FastifyInstance): void {
   app.removeAllContentTypeParsers()
@@ -141,7 +145,7 @@ function sendError(error: unknown, reply: FastifyReply): FastifyReply {
   if (statusCode !== undefined && statusCode < 500) {
     return sendErrors(reply, 400, [{ token: 'bad_request', message }])
   }
-  // An unexpected error is a bug in the simulator, so it is printed for tests to show.
+  // An unexpected error is a bug in the simulator, so it is printed for the output of tests.
   console.error(error)
   return sendErrors(reply, 500, [{ token: 'internal_server_error', message }])
 }

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 
-/** Reads all bytes of a payload, in whichever form Fastify has it. */
+/** Reads all bytes of a payload in any of Fastify's forms. */
 export async function readWhole(payload: unknown): Promise<Buffer> {
   if (payload instanceof Readable) {
     const chunks: Buffer[] = []
@@ -11,7 +11,9 @@ export async function readWhole(payload: unknown): Promise<Buffer> {
   return Buffer.from(typeof payload === 'string' ? payload : '')
 }
 
-/** Streams the first half of a body and then calls `then`. If `then` is null, the stream never ends. */
+/**
+ * Creates a stream that sends the first half of a body and then calls `then`. If `then` is null, the stream never ends.
+ */
 export function halfBody(half: Buffer, then: (() => void) | null): Readable {
   let sent = false
   return new Readable({
@@ -20,7 +22,7 @@ export function halfBody(half: Buffer, then: (() => void) | null): Readable {
         sent = true
         this.push(half)
       } else if (then) {
-        // The first half needs time to be sent, because a destroyed socket discards what it still holds.
+        // The first half needs time to be sent, because a destroyed socket discards its unsent bytes.
         setTimeout(then, 20).unref()
       }
     },

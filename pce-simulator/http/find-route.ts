@@ -1,10 +1,12 @@
 import createRouter from 'find-my-way'
 import type { Route } from './route.js'
 
-/** Finds the route of a path below `/api/v2`, with the decoded parameters of the path; null if there is none. */
+/**
+ * Finds the route of a path below `/api/v2`, with the decoded parameters of the path. Returns null if there is none.
+ */
 export type FindRoute = (path: string) => { route: Route; params: Record<string, string> } | null
 
-/** A path with a longer segment matches no route. */
+/** Maximum length of a path segment. A path with a longer segment matches no route. */
 const LONGEST_SEGMENT = 500
 
 /**

@@ -42,11 +42,11 @@ export interface Fault {
   path: string | RegExp
   /** The affected method; every method if it is not given. */
   method?: string
-  /** How many matching requests are affected. */
+  /** The number of matching requests that are affected. */
   times: number
-  /** How many matching requests pass before the first is affected. */
+  /** The number of matching requests that pass before the first is affected. */
   skip?: number
-  /** The status of `status` (default 503), `retry-after` (429), `html` (502) and `answer` (200). */
+  /** The status that is sent by `status` (default 503), `retry-after` (429), `html` (502) and `answer` (200). */
   status?: number
   /** The value of Retry-After: seconds, or any text, which is sent verbatim. */
   retryAfter?: number | string
@@ -55,9 +55,9 @@ export interface Fault {
    * for `answer` is sent as CSV.
    */
   body?: unknown
-  /** The delay of `slow`, in milliseconds. */
+  /** The delay of `slow` in milliseconds. */
   delayMs?: number
-  /** The headers that `headers` replaces; null removes one. */
+  /** The headers that `headers` replaces; null removes a header. */
   headers?: Record<string, string | null>
 }
 
@@ -161,7 +161,7 @@ async function strikeAfter(request: FastifyRequest, reply: FastifyReply, payload
   const fault = request.fault
   if (!fault) return payload
   if (fault.kind === 'commit-then-drop') {
-    // The stream is no longer needed, so it must not produce the rest.
+    // The stream is no longer needed, so it must not produce the rest of the body.
     if (payload instanceof Readable) payload.destroy()
     request.raw.socket.destroy()
     return ''

@@ -16,12 +16,12 @@ export const DOCUMENTED_LIMITS: Required<RateLimits> = {
 const MINUTE = 60_000
 
 /**
- * How long to wait for a place among concurrent requests. When the next one ends cannot be predicted, so this is a
- * fixed short time.
+ * The time that a client is told to wait for a place among concurrent requests. It is short and fixed, because the end
+ * of the next request cannot be predicted.
  */
 const SHORTLY_MS = 1000
 
-/** Counts the request and returns 0, or returns how many milliseconds to wait if there is no room. */
+/** Counts the request and returns 0 or, if the limit is reached, returns the number of milliseconds to wait. */
 type Limit = (request: FastifyRequest, reply: FastifyReply) => number
 
 interface Rule {
@@ -30,7 +30,7 @@ interface Rule {
   limit: Limit
 }
 
-/** Answers 429 beyond a limit, with the number of seconds to wait. A refused request is not processed (P48). */
+/** Answers requests beyond a limit with 429 and the number of seconds to wait. They are not processed (P48). */
 export function limitRate(app: FastifyInstance, world: World): void {
   const limits = world.options.rateLimit ?? {}
   const perMinute = (most: number | undefined) => createWindow(world, most)
@@ -71,7 +71,7 @@ function createWindow(world: World, most: number | undefined): Limit {
   }
 }
 
-/** Applies a separate limit to each API key or session, by the Authorization header. */
+/** Applies a separate limit to each API key or session, identified by the Authorization header. */
 function eachCredential(create: () => Limit): Limit {
   const windows = new Map<string, Limit>()
   return (request, reply) => {
@@ -82,7 +82,10 @@ function eachCredential(create: () => Limit): Limit {
   }
 }
 
-/** Limits how many requests are processed at the same time, from the head of the request to the end of its answer. */
+/**
+ * Limits the number of requests that are processed at the same time, from the head of the request to the end of its
+ * answer.
+ */
 function createPlaces(most: number | undefined): Limit {
   let taken = 0
   return (_request, reply) => {

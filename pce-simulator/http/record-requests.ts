@@ -5,7 +5,7 @@ const KEPT = 10_000
 
 export interface RecordedRequest {
   method: string
-  /** The path as sent, without the query: `/api/v2/orgs/1/labels`. */
+  /** The path as it was sent, without the query: `/api/v2/orgs/1/labels`. */
   path: string
   query: Record<string, string>
   /** The authentication scheme, such as `Basic`; null without an `authorization` header. */
@@ -13,11 +13,11 @@ export interface RecordedRequest {
   /** All headers except `authorization`. */
   headers: Record<string, string | string[] | undefined>
   /**
-   * The parsed JSON, or the text if it was not JSON, without passwords and other secrets; undefined if there was no
-   * body.
+   * The body as parsed JSON, or as text if it was not JSON. Passwords and other secrets are replaced. Undefined if
+   * there was no body.
    */
   body: unknown
-  /** The status of the answer; null until there is one, and if the connection was cut before it. */
+  /** The status of the answer; null until there is an answer, and if the connection broke before it. */
   status: number | null
 }
 

@@ -5,7 +5,7 @@ import type { Change } from '../store/event-log.js'
 
 export type Verb = 'GET' | 'POST' | 'PUT' | 'DELETE'
 
-/** A request as passed to a handler. */
+/** A request in the form in which a handler receives it. */
 export interface Call {
   world: World
   verb: Verb
@@ -17,7 +17,7 @@ export interface Call {
   /** The parsed JSON body, or the text of a CSV body; undefined for GET and DELETE. */
   body: unknown
   sourceIp: string
-  /** A fault that affects this request without keeping it from the PCE. */
+  /** A fault that affects this request but does not prevent the PCE from processing it. */
   fault?: Fault | null
 }
 
@@ -25,9 +25,9 @@ export interface Answer {
   status: number
   /** The JSON body of the answer; undefined for an empty body. */
   json?: unknown
-  /** A JSON array that is sent in pieces, for results that are too large for one string. */
+  /** A JSON array that is sent in pieces, because it is too large for one string. */
   rows?: Iterable<unknown>
-  /** Whether `rows` or `lines` are a file that is stored packed by gzip: sent so without saying it in a header (P11). */
+  /** True if `rows` or `lines` are a gzip file, which is sent without a header that says so (P11). */
   isPacked?: boolean
   /** A text that is sent line by line. */
   lines?: { type: string; of: Iterable<string> }

@@ -7,9 +7,7 @@ import type { Answer } from './route.js'
 
 const CHUNK_CHARACTERS = 64 * 1024
 
-/**
- * Sends an answer as the PCE does: as `application/json` without a charset, and without a body for 202 and 204 (P6).
- */
+/** Sends an answer like the PCE: as `application/json` without a charset, and without a body for 202 and 204 (P6). */
 export function sendAnswer(request: FastifyRequest, reply: FastifyReply, answer: Answer): FastifyReply {
   void reply.code(answer.status)
   for (const [name, value] of Object.entries(answer.headers ?? {})) void reply.header(name, value)
@@ -29,7 +27,7 @@ export function sendErrors(reply: FastifyReply, status: number, errors: readonly
 }
 
 /**
- * Sends a body in pieces, because a result of 200,000 flows is some 200 MB of text and must never be a single string.
+ * Sends a body in pieces, because a result of 200,000 flows is about 200 MB of text and must never be a single string.
  */
 function sendPieces(
   request: FastifyRequest,

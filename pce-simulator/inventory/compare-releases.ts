@@ -1,4 +1,7 @@
-/** Compares releases number by number, so that `24.5.0-72` is older than `25.2.10-101`. Negative if `one` is older. */
+/**
+ * Compares releases number by number, so that `24.5.0-72` is older than `25.2.10-101`. The result is negative if `one`
+ * is older.
+ */
 export function compareReleases(one: string, other: string): number {
   const [left, right] = [numbersOf(one), numbersOf(other)]
   for (let index = 0; index < Math.max(left.length, right.length); index += 1) {

@@ -17,7 +17,7 @@ const FIELDS = Type.Object(
 const CREATE = new Shape('container_clusters_post', FIELDS)
 const UPDATE = new Shape('container_clusters_put', FIELDS)
 
-/** Fields that Kubelink sets once it has joined with the token. */
+/** The fields that Kubelink sets when it joins with the token. */
 const UNJOINED = {
   pce_fqdn: null,
   manager_type: null,
@@ -30,7 +30,7 @@ const UNJOINED = {
   errors: [],
 }
 
-/** Container clusters (P24). */
+/** The kind of container clusters (P24). */
 export const containerCluster: PlainKind = {
   segment: 'container_clusters',
   noun: 'container_cluster',
@@ -70,8 +70,8 @@ export const containerCluster: PlainKind = {
 }
 
 /**
- * The routes of container clusters. Creating a cluster also creates a profile for namespaces that have none of their
- * own (P12).
+ * The routes of container clusters. Creating a cluster also creates the default profile, for namespaces without a
+ * profile of their own (P12).
  */
 export const containerClusterRoutes: Route[] = plainRoutes(containerCluster).map((route) => {
   const { POST } = route.verbs

@@ -51,7 +51,10 @@ const BORN = {
   is_default: false,
 }
 
-/** Container workload profiles, which define how the workloads of a namespace are labelled and enforced (P24). */
+/**
+ * The kind of container workload profiles, which define how the workloads of a namespace are labelled and enforced
+ * (P24).
+ */
 export const containerWorkloadProfile: PlainKind = {
   segment: 'container_workload_profiles',
   noun: 'container_workload_profile',
@@ -97,13 +100,13 @@ export const containerWorkloadProfileRoutes: Route[] = [
   ...plainRoutes(containerWorkloadProfile),
 ]
 
-/** Adds a cluster's default profile, for namespaces that have none of their own. */
+/** Adds a cluster's default profile, for namespaces without a profile of their own. */
 export function addDefaultProfile(world: World, cluster: string): void {
   const href = `${cluster}/container_workload_profiles/${world.ids.uuid('container_workload_profiles')}`
   profilesOf(world).set({ href, ...BORN, name: DEFAULT_NAME, is_default: true, ...birthStamp(world) })
 }
 
-/** The labels that every workload under a profile gets. */
+/** Returns the labels that every workload under a profile gets. */
 export function assignedLabels(profile: PceObject): { href: string }[] {
   return (profile.labels as ProfileLabel[]).flatMap((label) => ('assignment' in label ? [label.assignment] : []))
 }
@@ -118,7 +121,7 @@ export function renderProfile(world: World, { is_default: _own, ...profile }: Pc
   return { ...profile, labels, assign_labels: assignedLabels(profile), caps: ['write'] }
 }
 
-/** Updates several profiles: all of them, or none if one is refused. */
+/** Updates several profiles: all of them, or none if one update is refused. */
 function updateSeveral({ world, path, body }: Call) {
   const { container_workload_profiles: chosen = [], ...settings } = UPDATE_SEVERAL.read(body)
   const cluster = clusterOf(path)

@@ -20,8 +20,9 @@ import { containerCluster } from './container-cluster.js'
 import { assignedLabels, renderProfile } from './container-workload-profile.js'
 
 /**
- * Kubernetes workloads: deployments and the like, as Kubelink reports them; read-only (P24). Their labels and
- * enforcement are derived from the profile of the namespace, so that a changed profile shows at once.
+ * The kind of Kubernetes workloads: deployments and the like, as Kubelink reports them. They are read-only (P24). Their
+ * labels and enforcement are derived from the profile of the namespace, so that a change of the profile takes effect at
+ * once.
  */
 export const kubernetesWorkload: PlainKind = {
   segment: 'kubernetes_workloads',
@@ -77,7 +78,10 @@ export const kubernetesWorkloadRoutes: Route[] = [
   }),
 ]
 
-/** Lists what is behind the virtual services of a cluster: one entry for each workload that has one (P13). */
+/**
+ * Lists the workloads behind the virtual services of a cluster: one entry for each workload that has such a service
+ * (P13).
+ */
 function backendsOf(world: World, cluster: string): Json[] {
   const workloads = world.store('kubernetes_workloads').all()
   return workloads.flatMap((object) => {
@@ -98,7 +102,7 @@ function profileOf(world: World, object: PceObject): PceObject | undefined {
   return world.store('container_workload_profiles').get((object.container_workload_profile as PceObject).href)
 }
 
-/** The labels of the workload itself and those that its profile assigns. */
+/** Returns the labels of the workload itself and those that its profile assigns. */
 function labelsOf(world: World, object: PceObject): { href: string }[] {
   const profile = profileOf(world, object)
   return [...(object.labels as { href: string }[]), ...(profile ? assignedLabels(profile) : [])]

@@ -5,7 +5,7 @@ import type { Conversation, Endpoint } from '../model.js'
 import type { World } from '../world.js'
 import { kubernetesWorkload } from './kubernetes-workload.js'
 
-/** Which Kubernetes workloads of the estate talk to which, and on which port. */
+/** The names of Kubernetes workloads that communicate: source, destination and port. */
 const CALLS = [
   ['storefront', 'cart', 8080],
   ['cart', 'session-cache', 6379],
@@ -14,12 +14,15 @@ const CALLS = [
   ['order-worker', 'checkout', 8443],
 ] as const
 
-/** The connections of one day as the source and as the destination count them: nearly equal, as recorded. */
+/**
+ * The daily number of connections, as the source and as the destination count them. The two are nearly equal in
+ * recorded rows too.
+ */
 const COUNTS = { outbound: 101, inbound: 100 } as const
 
 /**
- * Makes the conversations of Kubernetes workloads. Both ends report each, in one row each. They are the same for every
- * seed, and there are none in an estate without such workloads.
+ * Makes the conversations of Kubernetes workloads. Both ends report each conversation, so that each makes two rows.
+ * They are the same for every seed, and there are none in an estate without such workloads.
  */
 export function talkOfPods(world: World): Conversation[] {
   const ends = new Map<unknown, Endpoint>(
@@ -48,7 +51,10 @@ export function talkOfPods(world: World): Conversation[] {
   })
 }
 
-/** Lists the Kubernetes workloads as ends of rows: managed, with labels and a mode, without a host name (P106). */
+/**
+ * Lists the Kubernetes workloads in the form in which they are ends of rows: managed, with labels and a mode, without a
+ * host name (P106).
+ */
 export function podsAsEnds(world: World): Workload[] {
   return podsOf(world).map((object) => {
     const { href, name, enforcement_mode, labels } = kubernetesWorkload.render(

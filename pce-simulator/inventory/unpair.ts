@@ -6,7 +6,7 @@ import { UNCERTAIN } from '../uncertain.js'
 import { updateStamp, type World } from '../world.js'
 import { ownVen } from './ven.js'
 
-/** Collects the VENs for which an action was refused, by reason. The action as a whole still succeeds (P32). */
+/** The VENs for which an action was refused, by reason. The action as a whole still succeeds (P32). */
 export class Refused {
   readonly #hrefs = new Map<PceErrorItem, string[]>()
 
@@ -21,7 +21,7 @@ export class Refused {
 
 /**
  * Unpairs VENs, and deletes their workloads. `find` returns the paired workload of an href; if an href occurs twice,
- * the second one finds nothing and is refused.
+ * the second occurrence finds nothing and is refused.
  */
 export function unpair(
   world: World,

@@ -44,7 +44,10 @@ const RECOVERY = new Shape(
   ),
 )
 
-/** The routes of actions on several VENs at once. `errors` in the answer lists those that were refused (P13, P32). */
+/**
+ * The routes of actions on several VENs at once. `errors` in the answer lists the VENs for which the action was refused
+ * (P13, P32).
+ */
 export const venActionRoutes: Route[] = [
   action('unpair', ({ world, body }) => {
     const { errors, changes } = unpair(world, requireVenHrefs(world, UNPAIR.read(body).vens), (href) =>

@@ -60,7 +60,7 @@ export const VEN_FILTERS: Filters = {
   },
 }
 
-/** A substring filter, like `partial`, for a computed text. */
+/** Creates a substring filter for a computed text, like `partial` for a field. */
 function containing(textOf: (workload: PceObject, world: World) => string | null | undefined): Filter {
   return (value, world) => {
     const test = partial('text')(value, world)

@@ -16,7 +16,7 @@ interface AgentStatus {
   agent_health?: { type: string; severity: string; audit_event?: string }[] | null
 }
 
-/** The health conditions of a VEN: those its agent reported, and a missing heartbeat (P24). */
+/** Returns the health conditions of a VEN: those its agent reported, and a missing heartbeat (P24). */
 export function conditionsOf(workload: PceObject): Condition[] {
   const status = (workload.agent as { status?: AgentStatus } | null | undefined)?.status
   const reported = status?.agent_health ?? []
@@ -35,7 +35,7 @@ export function conditionsOf(workload: PceObject): Condition[] {
   ]
 }
 
-/** The health of a VEN: `healthy`, or the severity of its worst condition. */
+/** Returns the health of a VEN: `healthy`, or the severity of its worst condition. */
 export function healthOf(workload: PceObject): 'healthy' | 'warning' | 'error' {
   const severities = conditionsOf(workload).map(({ latest_event }) => latest_event.severity)
   return severities.includes('err') ? 'error' : severities.length > 0 ? 'warning' : 'healthy'

@@ -24,7 +24,7 @@ const FILTERS: Filters = {
   ven_type: (value) => (release) => value === 'all' || (release.ven_types as string[]).includes(value),
 }
 
-/** The routes of VEN releases: what VENs can be upgraded to, and which release new ones get (P57). */
+/** The routes of VEN releases: the releases that VENs can be upgraded to, and the default for new VENs (P57). */
 export const venReleaseRoutes: Route[] = [
   {
     path: '/orgs/:org/software/ven/releases',

@@ -62,7 +62,7 @@ export const venRoutes: Route[] = [
   },
 ]
 
-/** Copies fields of the VEN that its workload shows too, so that both agree. */
+/** Copies the fields of a VEN that its workload shows too to the workload, so that both agree. */
 function tellWorkload(
   world: World,
   workload: PceObject,

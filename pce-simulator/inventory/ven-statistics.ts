@@ -38,7 +38,9 @@ const STATISTICS = new Shape(
   }),
 )
 
-/** Counts VENs by the values of a property: among all VENs, and among those that pass every filter (P13). */
+/**
+ * The route that counts VENs by the values of a property, among all VENs and among those that pass every filter (P13).
+ */
 export const venStatisticsRoute: Route = {
   path: '/orgs/:org/vens/statistics',
   verbs: {

@@ -6,13 +6,15 @@ import { invalidUri } from '../refusal.js'
 import { orgPath, updateStamp, type World } from '../world.js'
 import { BORN_RELEASE } from './ven-release.js'
 
-/** What is stored about a VEN itself. Everything else, including name and status, is derived from its workload. */
+/**
+ * The fields that are stored about a VEN itself. All others, including name and status, are derived from its workload.
+ */
 export interface VenState extends PceObject {
   description?: string | null
   target_pce_fqdn?: string | null
   golden_image?: boolean
   upgrade?: { release: string; expiresAt: number }
-  /** When the VEN's recovery ends, in milliseconds since the epoch. */
+  /** The time at which the VEN's recovery ends, in milliseconds since the epoch. */
   recoveryUntil?: number
 }
 
@@ -31,7 +33,7 @@ interface Agent {
   status?: Json
 }
 
-/** Lists the managed workloads. Each has exactly one VEN, so there is no separate list of VENs. */
+/** Lists the managed workloads. Each has exactly one VEN, so this is also the list of VENs. */
 export function pairedWorkloads(world: World): PceObject[] {
   return world.workloads.all().filter((workload) => workload.deleted !== true && ownVen(workload) !== undefined)
 }
@@ -71,7 +73,7 @@ export function heartbeatOf(workload: PceObject): string | null {
   return (agentOf(workload).status?.last_heartbeat_on as string | undefined) ?? null
 }
 
-/** The requested upgrade of a VEN that has neither happened nor expired. */
+/** Returns the requested upgrade of a VEN, unless it has expired. */
 export function pendingUpgrade(world: World, workload: PceObject): VenState['upgrade'] {
   const upgrade = venState(world, workload)?.upgrade
   return upgrade && upgrade.expiresAt > world.clock() ? upgrade : undefined
@@ -81,7 +83,7 @@ export function inRecovery(world: World, workload: PceObject): boolean {
   return (venState(world, workload)?.recoveryUntil ?? 0) > world.clock()
 }
 
-/** Changes what is stored about the VEN itself. */
+/** Changes the stored fields of the VEN itself. */
 export function changeVen(world: World, workload: PceObject, fields: Partial<VenState>): Change {
   const { href, name } = ownVen(workload)!
   const current = venState(world, workload) ?? { href }

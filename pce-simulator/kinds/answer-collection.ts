@@ -14,13 +14,14 @@ export interface Collection {
   filters: Filters
   render: (object: PceObject) => unknown
   defaultMaxResults?: number
-  /** The maximum number of objects, even if more were requested. */
+  /** The maximum number of objects, even if more are requested. */
   ceiling?: number
 }
 
 /**
- * Answers a collection GET: filtered and silently truncated at max_results (default 500), with X-Total-Count. With
- * `Prefer: respond-async`, it answers 202 with a job that returns everything (P8, P10).
+ * Answers a collection GET: the objects are filtered and silently truncated at max_results (default 500), and the
+ * header X-Total-Count is set. With `Prefer: respond-async`, it answers 202 with a job that returns everything (P8,
+ * P10).
  */
 export function answerCollection(call: Call, collection: Collection): Answer {
   const {
@@ -51,7 +52,7 @@ export function answerCollection(call: Call, collection: Collection): Answer {
   }
 }
 
-/** Lists with more objects than this are rendered while they are sent, so that they are never completely in memory. */
+/** The number of objects above which a list is rendered while it is sent, so that it is never completely in memory. */
 const MOST_HELD = 5000
 
 function renderAll(
@@ -73,11 +74,11 @@ export function readMaxResults(query: URLSearchParams): number | null {
   return Number(text)
 }
 
-/** How many jobs are kept. In a PCE, jobs and their files expire after about a day (P10). */
+/** The number of jobs that are kept. In a PCE, jobs and their files expire after about a day (P10). */
 export const KEPT_JOBS = 100
 
 /**
- * Starts a job and answers 202 with the path to poll. Its rows are those of now, however often the job is read later
+ * Starts a job and answers 202 with the path to poll. The rows of the job are fixed now, however often it is read later
  * (P10).
  */
 export function startJob(call: Call, rows: Iterable<unknown>): Answer {

@@ -50,8 +50,8 @@ export function buildUnmanaged(world: World, fields: WorkloadFields): Record<str
 }
 
 /**
- * Requires that no other workload has these external data. As this compares up to 50,000 workloads, it happens only if
- * the request contains them.
+ * Requires that no other workload has the same external data. This compares up to 50,000 workloads, so it is done only
+ * if the request contains external data.
  */
 export function requireFreePair(
   world: World,
@@ -84,7 +84,7 @@ export function withMode(agent: unknown, mode: string): Record<string, unknown> 
   }
 }
 
-/** Determines how a change of a workload affects its agent; undefined if it does not. */
+/** Determines how a change of a workload affects its agent; returns undefined if it does not affect it. */
 export function changeAgent(
   current: unknown,
   { mode, status, log_traffic }: { mode?: string; status?: string; log_traffic?: boolean },

@@ -6,10 +6,10 @@ import { invalidInput, invalidUri, notAcceptable } from '../refusal.js'
 import { requireReferenced, requireLabel, requireWorkload } from '../validate/check-references.js'
 import type { World } from '../world.js'
 
-/** How many stateless rules one policy may have (P20). */
+/** The maximum number of stateless rules of one policy (P20). */
 const MAX_STATELESS_RULES = 100
 
-/** Checks a rule or enforcement boundary beyond its schema (P20, P21). Throws 406. */
+/** Checks the rules for a rule or enforcement boundary that its schema cannot express (P20, P21). Throws 406. */
 export function checkRule(world: World, rule: Json): void {
   const { providers, consumers, ingress_services, egress_services } = rule as unknown as Rule
   for (const actor of [...providers, ...consumers]) checkActor(world, actor)
@@ -24,7 +24,7 @@ export function checkRule(world: World, rule: Json): void {
   }
 }
 
-/** Whether the rule only applies to virtual services, which have services of their own. */
+/** Whether the rule only applies to virtual services, which determine the services themselves. */
 function isForVirtualServices({ providers, resolve_labels_as }: Rule): boolean {
   const labelled = (resolve_labels_as as Rule['resolve_labels_as'] | undefined)?.providers ?? []
   const labelsAreServices = labelled.length > 0 && labelled.every((as) => as === 'virtual_services')

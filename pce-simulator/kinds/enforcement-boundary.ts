@@ -21,7 +21,7 @@ const UPDATE = new Shape(
   Type.Partial(Type.Object({ name: Name, enabled: Type.Boolean(), ...BOUNDARY_SIDES }), CLOSED),
 )
 
-/** Enforcement boundaries: what is blocked in selective mode unless a rule allows it (P22). */
+/** The kind of enforcement boundaries, which say what is blocked in selective mode unless a rule allows it (P22). */
 export const enforcementBoundary: VersionedKind = {
   type: 'enforcement_boundaries',
   noun: 'enforcement_boundary',
@@ -51,7 +51,7 @@ export const enforcementBoundary: VersionedKind = {
   },
 
   refuseRemoval() {
-    // Nothing refers to a boundary, so its deletion is never refused.
+    // No object refers to a boundary, so its deletion is never refused.
   },
 }
 
@@ -59,7 +59,7 @@ function ingressServices(object: PceObject): readonly IngressService[] {
   return (object as unknown as { ingress_services: IngressService[]; providers: Actor[] }).ingress_services
 }
 
-/** The ports that the boundary itself lists, without those of service objects that it refers to. */
+/** Returns the ports that the boundary itself lists, without those of service objects that it refers to. */
 function portsOf(object: PceObject): NonNullable<Service['service_ports']> {
   return ingressServices(object).flatMap((entry) => ('href' in entry ? [] : [entry]))
 }

@@ -13,11 +13,11 @@ const EVENT_FILTERS: Filters = {
   'timestamp[lte]': timeBound(timeOf, 'lte'),
 }
 
-/** The routes of events: newest first, 100 by default, at most 10,000 (P8, P26). */
+/** The routes of events. They are listed newest first, 100 by default and at most 10,000 (P8, P26). */
 export const eventRoutes: Route[] = [
   readRoute('/orgs/:org/events', (call) =>
     answerCollection(call, {
-      // Events describe their authors differently from other objects, which matters neither to filters nor to pages.
+      // Events describe their authors differently from other objects, but neither filters nor pages depend on that.
       objects: call.world.events.newestFirst() as object[] as PceObject[],
       filters: EVENT_FILTERS,
       render: (event) => event,

@@ -3,7 +3,7 @@ import type { PceObject, VersionedObject } from '../../schemas/pce/reference.js'
 import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'
 
-/** Collects every href inside a value, at any depth, including its own. */
+/** Collects every href inside a value, at any depth, including the href of the value itself. */
 export function collectHrefs(value: unknown, found = new Set<string>()): Set<string> {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null) {
@@ -21,7 +21,9 @@ export function referencesOf(object: PceObject): Set<string> {
   return collectHrefs(fields)
 }
 
-/** The versions of an entry that count: its draft and, until a change is provisioned, also the active one (P31). */
+/**
+ * Returns the versions of an entry that count: its draft and, until a change is provisioned, also the active one (P31).
+ */
 export function bodiesOf(entry: Entry): VersionedObject[] {
   return entry.active === null || entry.active === entry.draft ? [entry.draft] : [entry.draft, entry.active]
 }
@@ -65,7 +67,7 @@ export function usedWithin(entries: readonly Entry[], href: string, part: PartOf
   return entries.some((entry) => bodiesOf(entry).some((body) => collectHrefs(part(body)).has(href)))
 }
 
-/** Caches the references of each body, which is safe because bodies are never modified in place. */
+/** Caches the references of each body. This is safe because bodies are never modified in place. */
 const references = new WeakMap<VersionedObject, ReadonlySet<string>>()
 
 function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
@@ -75,7 +77,7 @@ function allReferencesOf(body: VersionedObject): ReadonlySet<string> {
 }
 
 /**
- * Caches the labels that the objects of a list bear, which is safe because lists of live objects are never modified in place
+ * Caches the labels of the objects of a list. This is safe because lists of live objects are never modified in place
  * either.
  */
 const labelsInUse = new WeakMap<readonly PceObject[], ReadonlySet<string>>()

@@ -49,7 +49,9 @@ const UPDATE = new Shape(
   ),
 )
 
-/** Firewall settings: a single object in each version, whose href is the path of the collection (P12, P27). */
+/**
+ * The kind of firewall settings: a single object in each version, whose href is the path of the collection (P12, P27).
+ */
 export const firewallSettings: VersionedKind = {
   type: 'firewall_settings',
   noun: 'firewall_settings',

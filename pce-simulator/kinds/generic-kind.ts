@@ -9,25 +9,25 @@ import { describeChanges } from './describe-changes.js'
 import { changePlain, createPlain, plainRoutes, type PlainKind } from './plain-kind.js'
 import { readFields } from './read-fields.js'
 
-/** A kind that is only stored: what is written can be read again, but has no further effect. */
+/** A kind whose objects are only stored: they can be written and read again, but have no further effect. */
 export interface GenericKind {
   /** The last segment of the path, which is also the name of the store. */
   segment: string
   /** The name in event types and resource changes: `syslog_destination`. */
   noun: string
-  /** The route of the collection; `/orgs/:org/<segment>` unless the kind lies elsewhere. */
+  /** The route of the collection; `/orgs/:org/<segment>` by default. */
   route?: string
-  /** The writes that the kind offers; every kind can be listed and read. */
+  /** The writes that the kind offers. Every kind can be listed and read. */
   writes: readonly ('create' | 'update' | 'delete')[]
-  /** How ids are made; by default they are UUIDs. With `field`, the body of the POST chooses the id in that field. */
+  /** The form of ids; by default they are UUIDs. With `field`, the body of the POST contains the id in that field. */
   ids?: 'int' | 'uuid' | { field: string }
   /** The segment of the kind that contains these objects. */
   parent?: string
-  /** True where the body of a POST is an array (P38). */
+  /** True if the body of a POST is an array (P38). */
   isArrayCreate?: true
   /** True if a PUT to an id that the caller chose creates the object (P38). */
   isUpsert?: true
-  /** True where `bulk_create` takes many objects at once (P12). */
+  /** True if `bulk_create` creates many objects at once (P12). */
   isBulkCreate?: true
   /** The default and maximum number of objects in an answer. */
   page?: PlainKind['page']
@@ -94,7 +94,7 @@ function chosenId(body: unknown, field: string): string {
   return id
 }
 
-/** The name of an object, which network devices have inside `config`. */
+/** Returns the name of an object. Network devices have theirs inside `config`. */
 function nameOf({ name, config }: PceObject): string {
   const text = name ?? (config as { name?: unknown } | undefined)?.name
   return typeof text === 'string' ? text : ''

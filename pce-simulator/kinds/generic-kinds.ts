@@ -336,11 +336,11 @@ const COLLECTIONS: readonly GenericKind[] = [
   },
 ]
 
-/** Switches of the whole PCE. The simulator stores them but does not act on them. */
+/** Feature switches of the whole PCE. The simulator stores them but does not act on them. */
 const FEATURES: Json = { ui_analytics: false, core_insights: true, lightning_default: true }
 const FEATURES_NOUN = 'optional_features'
 
-/** The optional features: a list of items without hrefs, of which a PUT names the ones to change (P12). */
+/** The optional features: a list of items without hrefs, of which a PUT contains those to change (P12). */
 const featureRoute: Route = {
   path: '/orgs/:org/optional_features',
   verbs: {
@@ -366,9 +366,7 @@ const featureRoute: Route = {
 
 const featuresOf = (world: World): Json => world.singles.get(FEATURES_NOUN) ?? FEATURES
 
-/**
- * The routes of every kind that the simulator only stores, since neither the tools nor the demo need it to act on them.
- */
+/** The routes of every kind that the simulator only stores, because neither the tools nor the demo need more. */
 export const genericKindRoutes: Route[] = [
   ...SINGLES.flatMap(singleRoutes),
   ...COLLECTIONS.flatMap(genericRoutes),

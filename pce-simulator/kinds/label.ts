@@ -14,10 +14,10 @@ import type { PlainKind } from './plain-kind.js'
 const CREATE = new Shape('labels_post', Type.Object({ key: Type.String(), value: Name, ...EXTERNAL_DATA }, CLOSED))
 const UPDATE = new Shape('labels_put', Type.Object({ value: Type.Optional(Name), ...EXTERNAL_DATA }, CLOSED))
 
-/** Values that mean "no label" in the PCE's own web console (P31). */
+/** The label values that mean "no label" in the PCE's own web console (P31). */
 const RESERVED_VALUES = new Set(['All Applications', 'All Environments', 'All Locations'])
 
-/** Labels (P14). */
+/** The kind of labels (P14). */
 export const label: PlainKind = {
   segment: 'labels',
   noun: 'label',
@@ -72,7 +72,9 @@ function requireFreeValue(world: World, key: string, value: string, own: string 
   if (taken) throw notAcceptable('label_key_and_value_must_be_unique', 'Label key and value must be unique')
 }
 
-/** Refuses to delete a label in use. Reasons whose token has been observed at a PCE are checked first (P31). */
+/**
+ * Refuses to delete a label in use. The reasons whose error token has been observed at a PCE are checked first (P31).
+ */
 function refuseUsed(usage: ReturnType<typeof findUsage>): void {
   if (usage.ruleset) {
     throw notAcceptable('label_still_has_associated_rule_set', 'Label still has an associated rule set')
@@ -87,8 +89,8 @@ function refuseUsed(usage: ReturnType<typeof findUsage>): void {
 }
 
 /**
- * Whether a container workload profile prevents the deletion of a label. A label that it assigns does; one that it only
- * offers as a choice does not (P70).
+ * Whether a container workload profile prevents the deletion of a label. It does so if it assigns the label, but not if
+ * it only offers the label as a choice (P70).
  */
 function heldByProfiles(world: World, href: string): { container_workload_profile?: boolean } {
   if (!UNCERTAIN.restrictionLeavesLabelDeletable) return {}

@@ -79,7 +79,7 @@ const DEFAULTS = {
 
 export const DEFAULT_PROFILE = { ...DEFAULTS, name: 'Default (Servers)', enabled: true, is_default: true }
 
-/** Pairing profiles (P24). */
+/** The kind of pairing profiles (P24). */
 export const pairingProfile: PlainKind = {
   segment: 'pairing_profiles',
   noun: 'pairing_profile',
@@ -124,7 +124,7 @@ export const pairingProfile: PlainKind = {
   },
 }
 
-/** Combines `mode`, the older field, and `enforcement_mode`, which takes precedence. */
+/** Combines the older field `mode` with `enforcement_mode`, which takes precedence. */
 function modesOf(fields: { mode?: string; enforcement_mode?: string }): { mode?: string; enforcement_mode?: string } {
   if (fields.enforcement_mode === undefined && fields.mode === undefined) return {}
   const enforcement_mode = fields.enforcement_mode ?? LEGACY_MODES[fields.mode!]!

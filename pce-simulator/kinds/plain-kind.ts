@@ -17,24 +17,28 @@ export interface PlainKind {
   /** The name in event types and resource changes, such as `label`. */
   noun: string
   /**
-   * The route of the collection, by default `/orgs/:org/<segment>`. Below another object, it lists only the objects of
-   * that one.
+   * The route of the collection, by default `/orgs/:org/<segment>`. A collection below another object lists only the
+   * objects of that object.
    */
   route?: string
   /**
-   * How ids are made. If the caller chooses the id (a SID, a reference_id), a function reads it from the body of the
+   * The form of ids. If the caller chooses the id (a SID, a reference_id), a function reads it from the body of the
    * POST.
    */
   ids: 'int' | 'uuid' | ((world: World, body: unknown) => string)
   store(world: World): PlainStore
   filters: Filters
-  /** The default and maximum number of objects in an answer: 500 and unlimited unless given. */
+  /**
+   * The default and maximum number of objects in an answer. Without it, the default is 500, and there is no maximum.
+   */
   page?: { defaultMaxResults?: number; ceiling?: number }
   /** Throws 404 if the object that contains the collection does not exist. */
   requireParent?: (call: Call) => void
   /** Builds the fields of a new object, without href and stamps. Throws 406. Without it, there is no POST. */
   build?: (world: World, body: unknown, call: Call) => Json
-  /** Set if the body of a POST is an array of which all or no objects are created. The answer is an array too (P38). */
+  /**
+   * Present if the body of a POST is an array of which all or no objects are created. The answer is an array too (P38).
+   */
   arrayCreate?: { minItems: 0 | 1 }
   /** Returns secrets that only the answer to the creating POST shows (P40). */
   revealOnce?: (world: World, object: PceObject) => Json
@@ -102,7 +106,7 @@ function list(kind: PlainKind, call: Call): Answer {
   })
 }
 
-/** All objects are checked before the first one is created. */
+/** Creates one object or several. All are checked before the first one is created. */
 function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: Call): Answer {
   kind.requireParent?.(call)
   const { world, path, query } = call
@@ -122,7 +126,7 @@ function create(kind: PlainKind, build: NonNullable<PlainKind['build']>, call: C
   return { status: 201, json: made.map(({ json }) => json), changes: made.flatMap(({ changes }) => changes) }
 }
 
-/** Creates an object in the collection at `path`. An id that the caller chose is read from `body`. */
+/** Creates an object in the collection at `path`. If the caller chose the id, it is read from `body`. */
 export function createPlain(
   kind: PlainKind,
   fields: Json,
@@ -151,7 +155,7 @@ export function changePlain(kind: PlainKind, world: World, current: PceObject, f
   return { resource: name(kind, next), type: 'update', changes: describeChanges(current, fields) }
 }
 
-/** Deletes an object. Throws what the kind's `remove` throws. */
+/** Deletes an object. Throws the errors of the kind's `remove`. */
 export function removePlain(kind: PlainKind, world: World, current: PceObject): Change {
   const mark = kind.remove!(world, current)
   const store = kind.store(world)

@@ -13,7 +13,8 @@ export interface Version {
 }
 
 /**
- * Lists the objects of a type in a version: `draft`, `active` or the number of a past one. Throws 404 for any other.
+ * Lists the objects of a type in a version: `draft`, `active` or the number of a past one. Throws 404 for any other
+ * version.
  */
 export function bodiesAt(world: World, type: ChangeSubsetType, pversion: string): Version[] {
   const entries = world.policy.entries(type)
@@ -31,7 +32,7 @@ export function requireDraftPath(call: Call): void {
   if (call.params.pversion !== 'draft') throw new Refusal(UNCERTAIN.activeWriteStatus, UNCERTAIN.methodNotAllowedBody)
 }
 
-/** The requested path with its version replaced by `draft`, as objects are named in the store. */
+/** Returns the requested path with its version replaced by `draft`, as in the store. */
 export function draftHref(call: Call): string {
   return call.path.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
 }

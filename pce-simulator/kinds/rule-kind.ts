@@ -16,8 +16,8 @@ import {
 } from './rule-shapes.js'
 
 /**
- * Defines a kind of rules. They are stored inside their rule set, in its field `list`, and have hrefs below the rule
- * set's with `segment`.
+ * Defines a kind of rules. Rules are stored in the field `list` of their rule set, and their hrefs consist of the rule
+ * set's href, `segment` and an id.
  */
 export interface RuleKind {
   segment: 'sec_rules' | 'deny_rules' | 'ip_tables_rules'
@@ -26,7 +26,7 @@ export interface RuleKind {
   create: Shape
   update: Shape
   defaults: Json
-  /** Read-only fields that a GET adds. */
+  /** The read-only fields that a GET adds. */
   extra: Json
   check(world: World, rule: Json): void
 }
@@ -87,7 +87,7 @@ export function rulesOf(ruleSet: VersionedObject, kind: RuleKind): VersionedObje
   return (ruleSet[kind.list] ?? []) as VersionedObject[]
 }
 
-/** Builds a new rule of a draft. Throws 406. */
+/** Builds a new rule of a draft rule set. Throws 406 if its fields are invalid. */
 export function buildRule(world: World, kind: RuleKind, ruleSetHref: () => string, body: unknown): VersionedObject {
   const fields = kind.create.read(body) as Json
   kind.check(world, fields)
@@ -103,7 +103,9 @@ export function buildRule(world: World, kind: RuleKind, ruleSetHref: () => strin
   }
 }
 
-/** Applies the fields of a PUT to a rule. A pending creation or deletion stays pending. Throws 406. */
+/**
+ * Applies the fields of a PUT to a rule. A pending creation or deletion stays pending. Throws 406 for invalid fields.
+ */
 export function changeRule(world: World, kind: RuleKind, rule: VersionedObject, body: unknown): VersionedObject {
   const { update_type: _said, ...fields } = kind.update.read(body) as Json
   if (Object.keys(fields).length === 0) return rule

@@ -34,7 +34,7 @@ const Entries = Type.Optional(Type.Array(Type.Object({ href: Type.Optional(Type.
 const OPTIONAL = {
   description: Type.Optional(Text),
   enabled: Type.Optional(Type.Boolean()),
-  /** Rules are checked later, by the schemas of their kinds. */
+  /** The rules are checked later, by the schemas of their kinds. */
   rules: Entries,
   ip_tables_rules: Entries,
   ...EXTERNAL_DATA,
@@ -58,7 +58,7 @@ const UPDATE = new Shape(
 
 const TAKEN = ['rule_set_name_in_use', 'Rule set name in use'] as const
 
-/** Rule sets, with their rules (P19). */
+/** The kind of rule sets, including their rules (P19). */
 export const ruleSet: VersionedKind = {
   type: 'rule_sets',
   noun: 'rule_set',
@@ -103,7 +103,7 @@ export const ruleSet: VersionedKind = {
   },
 
   refuseRemoval() {
-    // Nothing refers to a rule set, so its deletion is never refused.
+    // No object refers to a rule set, so its deletion is never refused.
   },
 
   render(world, body) {
@@ -125,8 +125,8 @@ function drafts(world: World): VersionedObject[] {
 }
 
 /**
- * Replaces the rules by the list in a PUT. A rule with an href is kept or changed, one without is created, and a
- * missing one is deleted.
+ * Replaces the rules by the list in a PUT. A rule with an href is kept or changed, a rule without one is created, and a
+ * rule that is not in the list is deleted.
  */
 function replaceRules(world: World, kind: RuleKind, entry: Entry, given: { href?: string }[]): VersionedObject[] {
   const current = rulesOf(entry.draft, kind)

@@ -72,7 +72,7 @@ const ALLOW_OPTIONAL = {
   use_workload_subnets: Type.Optional(Type.Array(OneOf('providers', 'consumers'), { maxItems: 2 })),
   log_flow: Type.Optional(Type.Boolean()),
 }
-/** Clients that modify an object they have read send this field back. It is ignored. */
+/** The field `update_type`, which clients send back if they modify an object they have read. It is ignored. */
 const UPDATE_TYPE = { update_type: Type.Optional(OneOf('create', 'update', 'delete')) }
 
 const DENY_REQUIRED = {

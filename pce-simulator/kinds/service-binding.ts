@@ -38,8 +38,8 @@ const CREATE = new Shape(
 )
 
 /**
- * Service bindings: each makes a workload part of a virtual service. They are created in arrays, all or none, and never
- * changed (P23).
+ * The kind of service bindings, each of which makes a workload part of a virtual service. All bindings of a request are
+ * created or none, and they are never changed (P23).
  */
 export const serviceBinding: PlainKind = {
   segment: 'service_bindings',
@@ -109,7 +109,7 @@ export function endBindingsOf(world: World, { href: gone }: PceObject): void {
   }
 }
 
-/** Requires the href of a provisioned virtual service. A draft that was never provisioned has none. */
+/** Requires the href of a provisioned virtual service, which a draft that was never provisioned does not have. */
 function requireProvisioned(world: World, href: string): void {
   if (!serviceOf(world, href)) throw invalidUri(href)
 }

@@ -8,7 +8,7 @@ interface PortSpan {
   proto?: number | null
 }
 
-/** Filters by the href of a service. Draft and active hrefs mean the same object. */
+/** Creates a filter by the href of a service. The draft and the active href of a service are treated as equal. */
 export function byService(servicesOf: (object: PceObject) => readonly object[]): Filter {
   return (value) => {
     const wanted = value.replace(/\/sec_policy\/[^/]+\//, '/sec_policy/draft/')
@@ -16,7 +16,7 @@ export function byService(servicesOf: (object: PceObject) => readonly object[]):
   }
 }
 
-/** Filters by a port, listed individually or within a range. */
+/** Creates a filter by a port, which may be listed individually or be within a range. */
 export function byPort(spansOf: (object: PceObject) => readonly PortSpan[]): Filter {
   return (value) => {
     const wanted = readNumber(value, 65_535)

@@ -30,7 +30,7 @@ export function singleRoutes(kind: SingleKind): Route[] {
   ]
 }
 
-/** The current fields of the object. */
+/** Returns the current fields of the object. */
 export function singleOf(world: World, { noun, defaults }: SingleKind): Json {
   return world.singles.get(noun) ?? defaults
 }

@@ -20,15 +20,15 @@ export interface VersionedKind {
   ids: 'int' | 'uuid'
   filters: Filters
   /**
-   * Builds the fields of a new object, without stamps. Throws 406. `takeHref` returns the href it will have, for
-   * objects inside it.
+   * Builds the fields of a new object, without stamps. Throws 406. `takeHref` returns the future href of the object,
+   * which the objects inside it need.
    */
   build(world: World, body: unknown, takeHref: () => string): Json
   /** Returns the fields that a PUT changes. Throws 406. */
   change(world: World, entry: Entry, body: unknown): Json
   /** Throws 406 if the object is built in or in use. */
   refuseRemoval(world: World, entry: Entry): void
-  /** Renders the object for a GET, with draft hrefs. `update_type` and `caps` are added later. */
+  /** Renders the object for a GET, with draft hrefs. The caller adds `update_type` and `caps`. */
   render?(world: World, body: VersionedObject, query: URLSearchParams): VersionedObject
   /** Converts the draft to its form after provisioning. */
   settle?(draft: VersionedObject): VersionedObject
@@ -88,7 +88,7 @@ function create(kind: VersionedKind, call: Call): Answer {
   return createVersioned(kind, call, call.body)
 }
 
-/** Creates an object. Throws what the kind's `build` throws. */
+/** Creates an object. Throws the errors of the kind's `build`. */
 export function createVersioned(
   kind: VersionedKind,
   call: Pick<Call, 'world' | 'params' | 'query'>,
@@ -122,7 +122,7 @@ function update(kind: VersionedKind, call: Call): Answer {
   return { status: 204, changes: changeVersioned(kind, call.world, requireEntry(kind, call), call.body) }
 }
 
-/** Changes an object. Throws what the kind's `change` throws. */
+/** Changes an object. Throws the errors of the kind's `change`. */
 export function changeVersioned(kind: VersionedKind, world: World, entry: Entry, given: unknown): Change[] {
   const fields = kind.change(world, entry, given)
   const changes = describeChanges(entry.draft, fields)

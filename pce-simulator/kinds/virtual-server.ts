@@ -34,7 +34,10 @@ const CREATE = new Shape('sec_policy_virtual_servers_post', Type.Object({ ...REQ
 const Change = Type.Partial(Type.Object({ ...REQUIRED, ...OPTIONAL }), CLOSED)
 const UPDATE = new Shape('sec_policy_virtual_servers_put', Change)
 
-/** Virtual servers: addresses of load balancers that policy manages. Each is based on a discovered one (P23). */
+/**
+ * The kind of virtual servers: addresses of load balancers that policy manages. Each is based on a discovered virtual
+ * server (P23).
+ */
 export const virtualServer: VersionedKind = {
   type: 'virtual_servers',
   noun: 'virtual_server',

@@ -45,7 +45,7 @@ const UPDATE = new Shape(
 
 type Fields = Partial<Static<typeof Creation>>
 
-/** Virtual services (P23). */
+/** The kind of virtual services (P23). */
 export const virtualService: VersionedKind = {
   type: 'virtual_services',
   noun: 'virtual_service',
@@ -105,8 +105,8 @@ export const virtualService: VersionedKind = {
 }
 
 /**
- * Checks the fields of a write, and reduces them to what is stored: bare references, and one of the two forms of the
- * service.
+ * Checks the fields of a write, and reduces them to the stored form: references by href alone, and only one of the two
+ * forms of the service.
  */
 function check(world: World, fields: Fields, own: PceObject | null): Json {
   const { name, labels, service, service_ports } = fields

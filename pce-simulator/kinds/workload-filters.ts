@@ -76,7 +76,7 @@ function heartbeatOf(object: PceObject): string | undefined {
   return read(object, ['agent', 'status', 'last_heartbeat_on']) as string | undefined
 }
 
-/** The policy health of a workload; undefined without a VEN, since it then has no policy. */
+/** Returns the policy health of a workload, or undefined without a VEN, since such a workload has no policy. */
 function policyHealthOf(object: PceObject): string | undefined {
   if (object.managed !== true) return undefined
   if (read(object, ['ven', 'status']) === 'suspended') return 'suspended'
@@ -84,7 +84,7 @@ function policyHealthOf(object: PceObject): string | undefined {
   return health === 'healthy' ? UNCERTAIN.healthyPolicyHealth : health
 }
 
-/** Filters by the score in the field `vulnerabilities_summary`. A workload without a score is in no range. */
+/** Creates a filter by the score in the field `vulnerabilities_summary`. A workload without a score never matches. */
 function byScore(test: (score: number, limit: number) => boolean): Filter {
   return (value) => {
     if (!/^\d{1,9}$/.test(value)) throw invalidInput(`A vulnerability_exposure_score is a whole number, not ${value}`)

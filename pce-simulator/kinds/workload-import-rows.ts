@@ -2,7 +2,7 @@ import type { Json } from '../model.js'
 import { readCsv } from '../inventory/read-csv.js'
 import { invalidInput } from '../refusal.js'
 
-/** Columns whose cells are `true` or `false`. */
+/** The columns whose cells are `true` or `false`. */
 const SWITCHES = new Set(['online', 'datacenter_nat_1to1'])
 
 /** The changes of one row: labels by dimension (null removes one), and other fields of a PUT. */
@@ -11,11 +11,14 @@ export interface Row {
   hostname: string
   labels: Map<string, string | null>
   fields: Json
-  /** The fields of a new workload without a VEN, if none exists yet. Rows of a table never create workloads. */
+  /**
+   * The fields of a new workload without a VEN, which is created if none exists yet. Rows of a table never create
+   * workloads.
+   */
   creation?: Json
 }
 
-/** Parses a table. A cell that equals `token` empties its field. */
+/** Parses a table. A cell that equals `token` clears its field. */
 export function readTable(text: string, token: string | null): Row[] {
   const [header = [], ...records] = readCsv(text)
   const columns = header.map((title) => title.trim())

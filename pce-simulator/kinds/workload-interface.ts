@@ -30,7 +30,9 @@ const CREATE = new Shape(
 
 type Interface = Json & { name: string }
 
-/** The routes of a workload's individual interfaces (P13, P16). Those of a managed workload are reported by its VEN. */
+/**
+ * The routes of a workload's individual interfaces (P13, P16). The VEN of a managed workload reports its interfaces.
+ */
 export const workloadInterfaceRoutes: Route[] = [
   {
     path: '/orgs/:org/workloads/:workload/interfaces',

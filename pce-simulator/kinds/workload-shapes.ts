@@ -5,7 +5,7 @@ import { ENFORCEMENT_MODES } from '../../schemas/pce/workload.js'
 import { notAcceptable } from '../refusal.js'
 import { CLOSED, EXTERNAL_DATA, Href, Nullable, OneOf, Shape, Text } from '../validate/shape.js'
 
-/** Maps `agent.config.mode` of old releases to `enforcement_mode`. */
+/** The enforcement mode for each value of `agent.config.mode`, a field of old releases. */
 export const LEGACY_MODES: Readonly<Record<string, (typeof ENFORCEMENT_MODES)[number]>> = {
   idle: 'idle',
   illuminated: 'visibility_only',
@@ -31,7 +31,7 @@ const AgentConfig = Type.Object(
   CLOSED,
 )
 
-/** Fields that can be written with or without a VEN. */
+/** The fields that can be written with or without a VEN. */
 const COMMON = {
   description: Type.Optional(Nullable(Text)),
   ...EXTERNAL_DATA,
@@ -43,7 +43,7 @@ const COMMON = {
   labels: Type.Optional(Type.Array(Href)),
   enforcement_mode: Type.Optional(OneOf(...ENFORCEMENT_MODES)),
 }
-/** Fields that can only be written without a VEN, which would report them. */
+/** The fields that can be written only if there is no VEN, because a VEN would report them. */
 const UNMANAGED = {
   hostname: Type.Optional(Type.String({ maxLength: 255 })),
   distinguished_name: Type.Optional(Type.String()),

@@ -13,7 +13,7 @@ import type { World } from '../world.js'
 
 /**
  * Builds the view of a policy version: the active one, a past one, or the one that provisioning everything pending
- * would create. Hrefs are draft hrefs in all of them. Throws 404 for an unknown version.
+ * would create. All hrefs in a view are draft hrefs. Throws 404 for an unknown version.
  */
 export function buildPolicyView(world: World, version: string): PolicyView {
   const bodies = (type: ChangeSubsetType): VersionedObject[] =>

@@ -30,7 +30,7 @@ const BARE_LIST = new Shape('sec_policy_change_subset', Type.Array(Href))
 
 /**
  * Reads the documented body, or the bare list of hrefs that one client sends instead, which is converted to a change
- * subset (P13). Throws 406 invalid_uri for an href whose type cannot be in one.
+ * subset (P13). Throws 406 invalid_uri for an href whose type cannot be in a change subset.
  */
 export function readSubset<T extends TSchema>(shape: Shape<T>, body: unknown, operation?: string): Static<T> {
   if (!Array.isArray(body)) return shape.read(body)
@@ -44,8 +44,9 @@ export function readSubset<T extends TSchema>(shape: Shape<T>, body: unknown, op
 }
 
 /**
- * Finds the pending entries that a change subset names by draft hrefs, or all pending entries without one. Throws 406:
- * invalid_uri if an href is not a draft object of its type, input_validation_error if the object has no pending change.
+ * Finds the pending entries that a change subset names by draft hrefs, or all pending entries if there is no subset.
+ * Throws 406: invalid_uri if an href is not a draft object of its type, input_validation_error if the object has no
+ * pending change.
  */
 export function resolveSubset(world: World, subset: Static<typeof ChangeSubset> | undefined): Entry[] {
   if (subset === undefined) return world.policy.pending()

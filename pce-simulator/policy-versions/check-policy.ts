@@ -21,16 +21,16 @@ const NETWORKS: Readonly<Record<string, ReadonlySet<string>>> = {
 }
 const KINDS = { sec_rules: 'allow', deny_rules: 'deny', override_deny_rules: 'override_deny' } as const
 
-/** Answers which rules, of every kind, apply to a connection (P27). */
+/** Answers with the rules of every kind that apply to a connection (P27). */
 export function checkPolicy(call: Call): Answer {
   const found = findAsked(call)
-  // One client sends no parameters and expects a verdict.
+  // One client sends no parameters, and expects a verdict.
   if (found === null) return { status: 200, json: UNCERTAIN.checkWithoutParameters }
   const { sec_rules, deny_rules, override_deny_rules } = found
   return { status: 200, json: { sec_rules, deny_rules, override_deny_rules } }
 }
 
-/** Answers only the allow rules, as a bare list (P37). */
+/** Answers with only the allow rules, as a bare list (P37). */
 export function listAllowing(call: Call): Answer {
   const rules = findAsked(call)?.sec_rules ?? []
   return {
@@ -41,8 +41,8 @@ export function listAllowing(call: Call): Answer {
 }
 
 /**
- * Finds the rules for the requested connection; null if no parameter was given. Throws 406 if a side or the service is
- * missing.
+ * Finds the rules for the requested connection. Returns null if no parameter was given. Throws 406 if a side or the
+ * service is missing.
  */
 function findAsked({ world, params, query }: Call): Record<keyof typeof KINDS, unknown[]> | null {
   const pversion = params.pversion!
@@ -95,8 +95,8 @@ function addressOf({ interfaces }: PceObject): AskedEnd['address'] {
 }
 
 /**
- * Reads the service: either a single port, or a service object by the href of either version, whose ports are
- * alternatives.
+ * Reads the service: a single port, or a service object, which the href of its draft or active version identifies and
+ * whose ports are alternatives.
  */
 function readServices(world: World, query: URLSearchParams): ServiceFacts[] {
   const href = query.get('service')

@@ -30,7 +30,7 @@ export function listRules(world: World, pversion: string): PlacedRule[] {
   )
 }
 
-/** Renders the rule with a summary of its rule set. */
+/** Renders a rule together with a summary of its rule set. */
 export function describePlaced(world: World, { kind, rule, ruleSet }: PlacedRule, pversion: string): Json {
   const { href, name, enabled, scopes } = ruleSet
   const summary = { href, name, enabled, scopes: renderScopes(world, scopes as ScopeEntry[][]) }

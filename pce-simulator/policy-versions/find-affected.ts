@@ -6,9 +6,9 @@ import type { Entry } from '../store/policy-store.js'
 import type { World } from '../world.js'
 
 export interface Affected {
-  /** Rule sets that change, or that use an object that changes. */
+  /** The rule sets that change, or that use an object that changes. */
   ruleSets: Set<Entry>
-  /** Workloads on either side of a rule in these rule sets, before or after the change. */
+  /** The workloads on either side of a rule in these rule sets, before or after the change. */
   workloads: PceObject[]
   containerWorkloads: PceObject[]
   virtualServers: Set<Entry>
@@ -49,7 +49,7 @@ export function findAffected(world: World, entries: readonly Entry[]): Affected 
   }
 }
 
-/** Wraps a boundary in a rule set that applies everywhere, because it concerns both its sides in any scope. */
+/** Wraps a boundary in a rule set without a scope, because both sides of a boundary may be in any scope. */
 function asRuleSet(boundary: VersionedObject): RuleSet {
   const { href, providers, consumers } = boundary as unknown as Rule
   const rule = { ...boundary, href, providers, consumers, unscoped_consumers: true } as Rule

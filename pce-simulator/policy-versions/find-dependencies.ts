@@ -16,7 +16,7 @@ export function findCommitNeeds(world: World, chosen: readonly Entry[]): Needs {
   return close(chosen, (entry) => (entry.updateType === 'delete' ? [] : unprovisionedUsedBy(world, entry)))
 }
 
-/** Finds entries that must be reverted too: drafts that use an object which reverting would remove (P27). */
+/** Finds entries that must be reverted too: drafts that use an object that reverting would remove (P27). */
 export function findRevertNeeds(world: World, chosen: readonly Entry[]): Needs {
   const everything = CHANGE_SUBSET_TYPES.flatMap((type) => world.policy.entries(type))
   return close(chosen, (entry) => {

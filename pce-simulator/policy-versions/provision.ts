@@ -9,7 +9,7 @@ import { PROVISION, REVERT, nothingPending, readSubset, resolveSubset } from './
 import { findAffected } from './find-affected.js'
 import { findCommitNeeds, findRevertNeeds } from './find-dependencies.js'
 
-/** POST /sec_policy: makes the chosen drafts, or all of them, the next active version (P27, P35). */
+/** Handles POST /sec_policy: makes the chosen drafts, or all drafts, the next active version (P27, P35). */
 export function provision(call: Call): Answer {
   const { world } = call
   const { update_description = '', change_subset } = PROVISION.read(call.body)
@@ -33,7 +33,10 @@ export function provision(call: Call): Answer {
   }
 }
 
-/** PUT /sec_policy/delete: despite its name, reverts the chosen drafts, or all of them, to the active policy (P36). */
+/**
+ * Handles PUT /sec_policy/delete, which, despite its name, reverts the chosen drafts, or all drafts, to the active
+ * policy (P36).
+ */
 export function revert(call: Call): Answer {
   const { world } = call
   const { change_subset } = readSubset(REVERT, call.body)
@@ -42,7 +45,7 @@ export function revert(call: Call): Answer {
   return discard(world, entries)
 }
 
-/** DELETE /sec_policy/pending: reverts everything that is pending. */
+/** Handles DELETE /sec_policy/pending: reverts everything that is pending. */
 export function discardPending({ world }: Call): Answer {
   return discard(world, world.policy.pending())
 }
@@ -81,7 +84,7 @@ export function describeModified({ type, draft, updateType }: Entry): Provisione
   }
 }
 
-/** The name of an object in lists of changes. Only firewall settings have none. */
+/** Returns the name of an object in lists of changes. Only firewall settings have none of their own. */
 export function nameOf(name: unknown): string {
   return typeof name === 'string' ? name : UNCERTAIN.firewallSettingsName
 }

@@ -17,8 +17,8 @@ import { nameOf } from './provision.js'
 const RESTORE = new Shape('sec_policy_restore_post', Type.Object({}, CLOSED))
 
 /**
- * POST /sec_policy/{n}/restore: creates draft changes that lead back to a past version. Provisioning them is a separate
- * step (P59).
+ * Handles POST /sec_policy/{n}/restore: creates draft changes that lead back to a past version. Provisioning them is a
+ * separate step (P59).
  */
 export function restore({ world, params, body }: Call): Answer {
   RESTORE.read(body)
@@ -50,7 +50,7 @@ function bringBack(world: World, entry: Entry, past: VersionedObject | undefined
   return [{ resource, type: 'update' }]
 }
 
-/** Creates a new draft, with the old href, of an object that has since been deleted. */
+/** Creates a new draft, with the old href, for an object that has since been deleted. */
 function revive(
   world: World,
   type: ProvisionedVersion['modified'][number]['object_type'],
@@ -61,7 +61,7 @@ function revive(
   return { resource: { [kindOf(type).noun]: { href: past.href, name: nameOf(past.name) } }, type: 'create' }
 }
 
-/** Marks how each rule differs from the past version. Rules that were added since are marked as deleted (P4). */
+/** Marks how each rule differs from the past version. Rules that were added later are marked as deleted (P4). */
 function markRules(world: World, current: Json, past: VersionedObject): Json {
   const lists = HELD_KINDS.map((kind) => {
     const now = new Map(rulesOf(current as VersionedObject, kind).map((rule) => [rule.href, rule]))
@@ -83,7 +83,7 @@ function markRules(world: World, current: Json, past: VersionedObject): Json {
   return Object.fromEntries(lists) as Json
 }
 
-/** Whether two versions of an object are equal, apart from when and by whom they were written. */
+/** Whether two versions of an object are equal, apart from the time and author of the last write. */
 function isSame(one: VersionedObject, other: VersionedObject): boolean {
   const content = ({ updated_at: _at, updated_by: _by, ...fields }: VersionedObject) => fields
   return one === other || isDeepStrictEqual(content(one), content(other))

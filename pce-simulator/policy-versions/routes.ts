@@ -63,7 +63,8 @@ function versionAt({ world, params }: Call): World['versions'][number] {
 }
 
 /**
- * Lists pending changes by type, leaving out types without any. `max_results` applies to each type separately (P27).
+ * Lists pending changes by type, leaving out types without changes. `max_results` applies to each type separately
+ * (P27).
  */
 function listPending({ world, query }: Call): Answer {
   const limit = readMaxResults(query) ?? Infinity

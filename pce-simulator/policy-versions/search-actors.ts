@@ -11,7 +11,7 @@ export type SearchedActor = Actor & { container_workload?: { href: string }; kub
 
 /**
  * Builds a test of whether one side of a rule names the actor. With `resolve_actors`, a workload is also found through
- * labels and scopes, and a label through groups that contain it. "All workloads" includes both (P27).
+ * labels and scopes, and a label through groups that contain it. "All workloads" matches both (P27).
  */
 export function compileActorSearch(
   world: World,
@@ -36,7 +36,7 @@ export function compileActorSearch(
   }
 }
 
-/** The draft href of a selector, or the word that is used instead of an href. */
+/** Returns the draft href of a selector, or the word that it contains instead of an href. */
 function hrefOf(actor: SearchedActor, selector: keyof SearchedActor | undefined): string | undefined {
   const value = selector === undefined ? undefined : actor[selector]
   if (typeof value === 'string') return value

@@ -21,9 +21,9 @@ export interface CompiledRule {
 
 export interface CompiledPolicy {
   rules: readonly CompiledRule[]
-  /** Address tests for all IP lists that a rule names, by object. */
+  /** A test of addresses for each IP list that a rule names, by object. */
   ipLists: ReadonlyMap<string, (address: Address | null, fqdn: string | null) => boolean>
-  /** Workloads that a rule names individually. */
+  /** The workloads that rules name individually. */
   workloads: ReadonlySet<string>
 }
 
@@ -33,7 +33,7 @@ export interface CompiledPolicy {
  * same scope. Labels within a scope are combined with AND and scopes with OR; `[[]]` matches everything, and an empty
  * list of scopes nothing (P19).
  *
- * An enforcement boundary is a deny rule without a scope: it blocks what nothing allows (P22). A virtual service stands
+ * An enforcement boundary is a deny rule without a scope: it blocks what no rule allows (P22). A virtual service stands
  * for the workloads bound to it, on its own ports instead of the rule's services (P23).
  *
  * Not modelled are virtual servers, addresses of virtual services, container hosts, user groups (a rule with
@@ -111,7 +111,7 @@ const CORPORATE = new Set(['brn', 'all'])
 const NOBODY: ActorTest = { asWorkload: () => false, asAddress: () => false }
 const EVERYTHING: Pick<RuleSet, 'scopes'> = { scopes: [[]] }
 
-/** Extends a test to include these workloads. */
+/** Extends a test so that it also matches these workloads. */
 const withWorkloads = (actors: ActorTest, workloads: ReadonlySet<string>): ActorTest => ({
   ...actors,
   asWorkload: (facts) => actors.asWorkload(facts) || (facts.workload !== null && workloads.has(facts.workload)),

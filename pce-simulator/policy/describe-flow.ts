@@ -11,7 +11,7 @@ import { isManaged, osType, type End, type Resolved } from './resolve-observatio
 
 /** The observations that make up one row. Times are milliseconds since the epoch. */
 export interface Row {
-  /** The first of the combined conversations; they differ only in sums and states. */
+  /** The first of the combined conversations; the others differ only in sums and states. */
   conversation: Conversation
   resolved: Resolved
   verdict: Verdict
@@ -75,13 +75,13 @@ export function createNodeDescriber(
   }
 }
 
-/** In which form rows are rendered, and the network of rows that no interface tells the network of, if rows have one. */
+/** The form in which rows are rendered, and the network of a row if no interface determines it. */
 export interface RowForm {
   reality?: Reality
   corporate?: TrafficFlow['network']
 }
 
-/** Renders one row. Without a draft verdict, it lacks the fields that `update_rules` adds (P39). */
+/** Renders one row. Without a draft verdict, the row lacks the fields that `update_rules` adds (P39). */
 export function describeFlow(
   row: Row,
   node: (end: End) => FlowNode,
@@ -123,18 +123,21 @@ export function describeFlow(
   return draft === null ? flow : Object.assign(flow, describeDraft(draft))
 }
 
-/** The network of an end, which is that of its first interface; null if it is not known. */
+/** Returns the network of an end, which is that of its first interface, or null if it is not known. */
 const networkOf = ({ workload }: End) => workload?.interfaces?.[0]?.network ?? null
 
-/** The other end of what an endpoint reported off the corporate network is not resolved to its workload (P107). */
+/**
+ * Replaces the unreported end by a mere address if the endpoint reported from outside the corporate network, because
+ * the PCE does not resolve it to a workload then (P107).
+ */
 function seenFromOutside({ src, dst, ...rest }: Resolved, { flowDirection }: Conversation): Resolved {
   const bare = (end: End): End => ({ ...end, workload: null })
   return flowDirection === 'inbound' ? { ...rest, src: bare(src), dst } : { ...rest, src, dst: bare(dst) }
 }
 
 /**
- * Tells which kind of agent reported, in the terms of `data_sources`. If neither end runs a VEN, it was a network
- * device.
+ * Determines which kind of agent reported the conversation, in the terms of `data_sources`. If neither end runs a VEN,
+ * it was a network device.
  */
 export function clientType(
   { flowDirection }: Conversation,
@@ -144,7 +147,10 @@ export function clientType(
   return !isManaged(reporter) ? 'flowlink' : isEndpoint(reporter) ? 'endpoint' : 'server'
 }
 
-/** The effect of deny rules, in the fields that were made for their predecessors, enforcement boundaries (P25). */
+/**
+ * Returns the effect of deny rules, in the fields that were made for their predecessors, the enforcement boundaries
+ * (P25).
+ */
 export function boundaryDecision({ decision, decidedBy }: Verdict): 'blocked' | 'blocked_by_override_deny' | null {
   if (decision === 'unknown') return null
   if (decidedBy === 'override_deny') return 'blocked_by_override_deny'
@@ -167,7 +173,7 @@ const isPod = ({ href }: Workload) => href.includes('/kubernetes_workloads/')
 
 const isEndpoint = ({ workload }: End) => workload?.ven?.ven_type === 'endpoint'
 
-/** Names an IP list of an end. Recorded rows name the draft, with the number of its addresses. */
+/** Describes an IP list that contains an end. Recorded rows refer to the draft, with the number of its addresses. */
 function describeIpList(list: IpList, reality: Reality) {
   const version = reality === 'core-25.2' ? 'draft' : 'active'
   const reference = { href: sameObjectKey(list.href).replace('/*/', `/${version}/`), name: list.name }

@@ -2,7 +2,10 @@ import type { Conversation } from '../model.js'
 
 const DAY_MS = 86_400_000
 
-/** How often a conversation occurred within a window, with the first and last time in milliseconds since the epoch. */
+/**
+ * The number of occurrences of a conversation within a window, with the first and last time in milliseconds since the
+ * epoch.
+ */
 export interface Occurrences {
   count: number
   first: number
@@ -10,8 +13,8 @@ export interface Occurrences {
 }
 
 /**
- * Counts the occurrences of a conversation from `start` to `end`, both included, in milliseconds. Null if there are
- * none. Occurrences are `everyDays` apart from the first day on, always at the same second of the day.
+ * Counts the occurrences of a conversation from `start` to `end`, both included, in milliseconds. Returns null if there
+ * are none. Occurrences are `everyDays` apart from the first day on, always at the same second of the day.
  */
 export function foldWindow(conversation: Conversation, start: number, end: number): Occurrences | null {
   const step = conversation.everyDays * DAY_MS
@@ -22,7 +25,7 @@ export function foldWindow(conversation: Conversation, start: number, end: numbe
       : Math.floor((conversation.lastDay - conversation.firstDay) / conversation.everyDays)
   const from = Math.max(0, Math.ceil((start - origin) / step))
   const to = Math.min(lastDay, Math.floor((end - origin) / step))
-  // The comparison is also false if an unreadable date has made both NaN.
+  // The comparison is also false if both are NaN because of an unreadable date.
   if (!(from <= to)) return null
   return { count: to - from + 1, first: origin + from * step, last: origin + to * step }
 }

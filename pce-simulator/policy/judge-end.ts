@@ -9,7 +9,7 @@ export interface ApplyingRules {
   deny: readonly string[]
 }
 
-/** What the PCE records where no rule is about a connection and selective mode lets it pass (P52). */
+/** The decision of the PCE for a connection that no rule mentions and that selective mode lets pass (P52). */
 export type SelectiveDefault = 'allowed' | 'potentially_blocked'
 
 /**
@@ -61,7 +61,7 @@ export function judgeEnd(
   return verdict('default', true, enforces ? 'blocked' : 'potentially_blocked')
 }
 
-/** Returns the more severe of two verdicts. If they are equal, the result has the rules of both. */
+/** Returns the more severe of two verdicts. If they are equally severe, the result has the rules of both. */
 export function combineVerdicts(one: Verdict, other: Verdict): Verdict {
   const difference = severity(one) - severity(other)
   if (difference !== 0) return difference > 0 ? one : other
@@ -100,7 +100,7 @@ export interface Verdict {
   decidedBy: 'essential' | 'override_deny' | 'allow' | 'deny' | 'default' | null
   /** The verdict in the terms of `draft_policy_decision`; null if no managed workload is involved. */
   draftDecision: DraftDecision | null
-  /** The hrefs of the rules that apply at the deciding end, as in their rule sets. */
+  /** The hrefs of the rules that apply at the deciding end, with hrefs as in their rule sets. */
   allowRules: readonly string[]
   denyRules: readonly string[]
   overrideDenyRules: readonly string[]

@@ -6,7 +6,7 @@ export interface EndFacts {
   /** The href of the workload; null for an address that does not belong to one. */
   workload: string | null
   labels: ReadonlySet<string>
-  /** The IP lists, by object, that contain its address or host name. This includes the address of a workload. */
+  /** The IP lists, by object, that contain the end's address or host name. This includes the address of a workload. */
   ipLists: ReadonlySet<string>
 }
 
@@ -17,8 +17,8 @@ export interface LabelLookup {
 }
 
 /**
- * How one side of a rule matches an end. If it matches as a workload, the rule is enforced there; as an address, the
- * end is only part of rules that are enforced elsewhere.
+ * The test of whether one side of a rule matches an end. If the end matches as a workload, the rule is enforced there;
+ * if it matches as an address, the rule can only be enforced at the other end.
  */
 export interface ActorTest {
   asWorkload(facts: EndFacts): boolean
@@ -29,9 +29,9 @@ type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 type LabelTest = (labels: ReadonlySet<string>) => boolean
 
 /**
- * Builds a test for labels. Those with the same key are combined with OR, different keys with AND. An excluded label or
- * group rejects all workloads that have it, and accepts every other workload, including those without a label of the
- * key. A label group stands for its members.
+ * Builds a test for labels. Labels with the same key are combined with OR, and different keys with AND. An excluded
+ * label or group rejects all workloads that have it, and accepts every other workload, including those without a label
+ * of the key. A label group stands for its members.
  */
 export function compileLabels(entries: readonly LabelEntry[], lookup: LabelLookup): LabelTest {
   const wanted = new Map<string, Set<string>>()
@@ -58,9 +58,9 @@ export const compileScope = (entries: readonly ScopeEntry[], lookup: LabelLookup
   compileLabels(entries, lookup)
 
 /**
- * Builds a test for one side of a rule within one scope (`everywhere` for the consumers of an extra-scope rule). All
- * its labels together form one condition. That condition, "all workloads", individual workloads and IP lists are
- * alternatives. A scope only restricts workloads, since IP lists have no labels. Virtual services are handled
+ * Builds a test for one side of a rule within one scope (which is `everywhere` for the consumers of an extra-scope
+ * rule). All its labels together form one condition. That condition, "all workloads", individual workloads and IP lists
+ * are alternatives. A scope only restricts workloads, since IP lists have no labels. Virtual services are handled
  * elsewhere, and container hosts match nothing.
  *
  * @param resolveLabels false if the labels only stand for virtual services (`resolve_labels_as`).

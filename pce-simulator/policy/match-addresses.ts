@@ -14,7 +14,7 @@ interface Range {
   exclusion: boolean
 }
 
-/** Parses an address; null if it is invalid. */
+/** Parses an address. Returns null if it is invalid. */
 export function parseAddress(text: string): Address | null {
   let bytes: number[]
   try {
@@ -28,9 +28,9 @@ export function parseAddress(text: string): Address | null {
 }
 
 /**
- * Builds a test of whether an IP list contains an address or host name. The list consists of its included ranges
- * without its excluded ones, in any order, plus the destinations whose name matches one of its fqdns (P17). A malformed
- * range contains nothing.
+ * Builds a test of whether an IP list contains an address or host name. The list contains the addresses of its included
+ * ranges that no excluded range contains, in whatever order they are given, and the destinations whose name matches one
+ * of its fqdns (P17). A malformed range contains nothing.
  */
 export function compileIpList(list: IpList): (address: Address | null, fqdn: string | null) => boolean {
   const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
@@ -46,7 +46,10 @@ export function compileIpList(list: IpList): (address: Address | null, fqdn: str
   }
 }
 
-/** Counts the addresses of an IP list as rows of traffic do: those of its ranges less those of its exclusions. */
+/**
+ * Counts the addresses of an IP list in the same way as rows of traffic: the sum of its included ranges minus the sum
+ * of its excluded ranges.
+ */
 export function countAddresses(list: IpList): number {
   const ranges = (list.ip_ranges ?? []).map(compileRange).filter((range) => range !== null)
   return ranges.reduce((sum, { from, to, exclusion }) => {
@@ -55,7 +58,7 @@ export function countAddresses(list: IpList): number {
   }, 0)
 }
 
-/** Builds a test for host names. `*` matches any characters, and case is ignored. */
+/** Builds a test for host names from a pattern, in which `*` matches any characters. Case is ignored. */
 export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   const wanted = pattern.toLowerCase()
   return (fqdn) => {

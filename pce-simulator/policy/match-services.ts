@@ -19,7 +19,7 @@ export interface ServiceFacts {
 
 interface ProcessFacts {
   os: OsType
-  /** False if the other end reported the row, since it cannot see this end's processes. */
+  /** False if only the other end reported the row, because it cannot see this end's processes. */
   seen: boolean
   processName: string | null
   serviceName: string | null
@@ -53,7 +53,7 @@ export function describeService(observation: Observation, sourceOs: OsType, dest
 /**
  * Builds a test for the services of a rule. `ingress` entries are combined with OR; `egress` entries (processes of
  * Windows clients) additionally restrict the consumer. A process is only compared if the observation includes that
- * end's process; otherwise only the port counts. Inbound services with a process only concern Windows providers. An
+ * end's process; otherwise only the port counts. Inbound services with a process apply only to Windows providers. An
  * egress process has no effect on consumers that do not run Windows, so the rule then applies to all its ports (as
  * documented for windows_egress_services).
  */
@@ -88,7 +88,7 @@ export function compileServices(
 
 /**
  * Whether a port entry matches. A missing protocol or -1 (All Services) means any protocol, and a missing port or -1
- * every port. ICMP fields are compared if given.
+ * means every port. ICMP fields are compared if given.
  */
 function matchesPort(span: PortSpan, facts: ServiceFacts): boolean {
   if (span.proto != null && span.proto !== -1 && span.proto !== facts.proto) return false
@@ -111,6 +111,8 @@ function matchesProcess(
   return seen === wanted || (!wanted.includes('\\') && seen?.split('\\').at(-1) === wanted)
 }
 
-/** Expands the variables of the Windows shell that services contain, because observations contain the actual paths. */
+/**
+ * Expands the variables of the Windows shell in the paths of services, because observations contain the actual paths.
+ */
 const expandWindowsPath = (path: string) =>
   path.toLowerCase().replace('%systemroot%', 'c:\\windows').replace('%programfiles%', 'c:\\program files')

@@ -14,25 +14,25 @@ export interface End {
   workload: Workload | null
 }
 
-/** An observation of a connection, as far as verdicts depend on it. */
+/** The parts of an observed connection on which verdicts depend. */
 export type Observation = Pick<Conversation, 'src' | 'dst' | 'service' | 'flowDirection' | 'icmpType' | 'icmpCode'>
 
 /** An observation with its ends looked up and its properties numbered, so that equal observations are found quickly. */
 export interface Resolved {
   src: End
   dst: End
-  /** Equal for observations that rules cannot distinguish except by their ends. */
+  /** A number that is equal for observations that rules cannot distinguish except by their ends. */
   kind: number
-  /** Equal for observations that belong in the same row if their ends are equal. */
+  /** A number that is equal for observations that belong in the same row if their ends are equal. */
   row: number
 }
 
 export type Resolver = (observation: Observation & Pick<Conversation, 'transmission'>) => Resolved
 
-/** How many combinations of ICMP type, ICMP code and transmission are numbered for each service. */
+/** Maximum number of combinations of ICMP type, ICMP code and transmission that are numbered for each service. */
 const VARIANTS = 2 ** 20
 
-/** Creates a resolver, which numbers observations by content. A shared service object is only examined once. */
+/** Creates a resolver, which numbers observations by content. Each shared service object is examined only once. */
 export function createResolver(workloads: ReadonlyMap<string, Workload>): Resolver {
   const resolveEnd = createEndResolver(workloads)
   const services = new Map<Conversation['service'], { kind: number; row: number }>()

@@ -26,13 +26,13 @@ export interface TrafficState extends RowForm {
   active: PolicyView
   /** The draft policy. With it, rows contain draft_policy_decision and rules, as after update_rules. */
   draft?: PolicyView
-  /** The rows that contain them, by default all. */
+  /** The rows that contain draft decisions; by default, all do. */
   draftRows?: { offset: number; limit: number }
-  /** The current time in milliseconds since the epoch. Nothing has been observed after it. */
+  /** The current time in milliseconds since the epoch. No traffic has been observed after it. */
   now: number
-  /** The maximum number of rows, even if more were requested; undefined for no limit. */
+  /** The maximum number of rows, even if more are requested; undefined for no limit. */
   rowLimit?: number
-  /** Whether rows are aggregated before they are cut to the window (P85). */
+  /** Whether rows are aggregated before they are limited to the window (P85). */
   addsUpFirst?: boolean
 }
 
@@ -53,7 +53,7 @@ export interface TrafficResult {
 /** A result whose rows are generated one by one, so that 200,000 of them are never in memory together. */
 export interface TrafficRows {
   rows: Iterable<TrafficFlow>
-  /** The number of rows without the PCE's own limit, if that is lower than the requested number. */
+  /** The number of rows that the query would have without the PCE's own limit. */
   rowsCount: number
   matchesCount: number
 }
@@ -64,16 +64,17 @@ export interface TrafficRows {
 const REPORTS_PER_DAY = 24
 
 /**
- * Answers a traffic query. Observations inside the window are filtered, judged by the current active policy (not that
- * of the time, unless the conversation has a recorded decision), and aggregated: equal ends, service, process, user, direction and decision make one row with summed
- * connections and bytes (P25). Dates should have been validated; an unreadable window contains nothing.
+ * Answers a traffic query. Observations inside the window are filtered, judged by the current active policy (unless the
+ * conversation has a recorded decision), and aggregated: those with equal ends, service, process, user, direction and
+ * decision make one row with summed connections and bytes (P25). The caller must have validated the dates; an
+ * unreadable window contains no traffic.
  */
 export function runTrafficQuery(query: TrafficQueryBody, state: TrafficState): TrafficResult {
   const { rows, matchesCount } = collectTraffic(query, state)
   return { flows: [...rows], matchesCount }
 }
 
-/** Answers a traffic query without generating the rows yet. `rows` can be iterated more than once. */
+/** Answers a traffic query without generating its rows yet. `rows` can be iterated more than once. */
 export function collectTraffic(query: TrafficQueryBody, state: TrafficState): TrafficRows {
   const start = Date.parse(query.start_date)
   const end = Math.min(Date.parse(query.end_date), state.now)
@@ -99,7 +100,7 @@ export function collectTraffic(query: TrafficQueryBody, state: TrafficState): Tr
     const verdict = { ...judge(conversation, resolved), ...(recorded !== undefined && { decision: recorded }) }
     if (!wanted(verdict, clientType(conversation, resolved))) continue
     matchesCount += seen.count * Math.min(conversation.connectionsPerDay, REPORTS_PER_DAY)
-    // Unless it was recorded, the decision is determined by the other parts of the key.
+    // A decision that was not recorded is determined by the other parts of the key.
     const key = `${resolved.src.id} ${resolved.dst.id} ${resolved.row} ${recorded ?? ''}`
     const row = rows.get(key)
     if (row === undefined) {

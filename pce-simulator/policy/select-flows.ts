@@ -8,9 +8,10 @@ export type FlowTest = (conversation: Conversation, src: End, dst: End) => boole
 type EndTest = (end: End) => boolean
 
 /**
- * Builds the filters of a traffic query for ends and services (P25). `include` of each side is an OR of ANDs, and
- * matches anything if it is empty or contains an empty block. `sources_destinations_query_op` combines the two sides. A
- * match of any `exclude` always excludes. An unreadable selector matches nothing.
+ * Builds the filters of a traffic query for ends and services (P25). The blocks of `include` are combined with OR and
+ * the selectors in a block with AND; an empty `include` and an empty block match anything.
+ * `sources_destinations_query_op` combines the two sides. A row that matches any `exclude` is always excluded. An
+ * unreadable selector matches nothing.
  */
 export function compileFilters(query: TrafficQuery, policy: Pick<PolicyView, 'ipLists' | 'labelGroups'>): FlowTest {
   const compile = createSelectorCompiler(policy, query.exclude_workloads_from_ip_list_query !== false)
@@ -83,7 +84,7 @@ function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroup
 
 /**
  * Builds a test for one service filter, whose fields are combined with AND. A process matches if its full path contains
- * the text, ignoring case (PCE behaviour); Windows services match by name. A port without a protocol matches any
+ * the text in upper or lower case, as in a PCE; Windows services match by name. A port without a protocol matches any
  * protocol.
  */
 function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {

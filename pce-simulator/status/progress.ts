@@ -6,7 +6,10 @@ import { UNCERTAIN } from '../uncertain.js'
 export interface Progress {
   stage: 'waiting' | 'working' | 'done' | 'failed'
   polls: number
-  /** How the work will end. `stuck` means never; the result of `expired` is gone before it can be fetched. */
+  /**
+   * The future end of the work. `stuck` means that it never ends, and `expired` that its result is gone before it can
+   * be fetched.
+   */
   fate: 'done' | 'failed' | 'stuck' | 'expired'
   /** The error message of a failure. */
   message: string
@@ -21,8 +24,8 @@ export function startProgress({ fault }: { fault?: Fault | null }): Progress {
 }
 
 /**
- * Advances the work by one read. It is done at read number `pollsUntilDone`, and begins one read before that or
- * earlier.
+ * Advances the work by one read. The work is done at read number `pollsUntilDone`, and is in progress at least from the
+ * read before it.
  */
 export function advance(progress: Progress, pollsUntilDone: number): Progress {
   const { stage, fate } = progress
@@ -34,7 +37,7 @@ export function advance(progress: Progress, pollsUntilDone: number): Progress {
   return { ...progress, polls, stage: polls > 1 || pollsUntilDone === 2 ? 'working' : 'waiting' }
 }
 
-/** Whether the work is waiting or running, so that the caller must come back. */
+/** Whether the work is waiting or running, so that the caller must ask again. */
 export function isPending({ stage }: Progress): boolean {
   return stage === 'waiting' || stage === 'working'
 }

@@ -17,7 +17,7 @@ export const PRODUCT_VERSION = {
 export const statusRoutes: Route[] = [
   readRoute('/product_version', () => ({ status: 200, json: PRODUCT_VERSION })),
   readRoute('/noop', () => ({ status: 204 })),
-  // Both answer with their status alone: 200 with an empty body, or 404 (P13, P42).
+  // Both routes answer with their status alone: 200 with an empty body, or 404 (P13, P42).
   readRoute('/node_available', ({ world }) => {
     if (!world.options.nodeAvailable) throw notFound()
     return { status: 200 }

@@ -16,20 +16,20 @@ interface Context {
   reality: Reality
 }
 
-/** A write as its event describes it. `path` lacks `/api/v2`. */
+/** The request of a write, as its event describes it. `path` does not include `/api/v2`. */
 interface Write {
   verb: string
   path: string
   sourceIp: string
 }
 
-/** Records one event for every write and every refused login. Reads cause none (P26). */
+/** Records one event for every write and every refused login. Reads cause no event (P26). */
 export class EventLog {
   readonly #events: PceEvent[]
   readonly #context: Context
   readonly #kept: number
 
-  /** `past` are the events that have already happened, oldest first. */
+  /** `past` contains the events that have already happened, oldest first. */
   constructor(context: Context, past: readonly PceEvent[] = []) {
     this.#context = context
     this.#events = [...past]
@@ -69,7 +69,10 @@ export class EventLog {
     })
   }
 
-  /** Records a login. In recorded events the system is its author, and only a notification names the user (P26). */
+  /**
+   * Records a login. In recorded events, the system is the author of a login, and only a notification names the user
+   * (P26).
+   */
   recordLogin(eventType: string, call: Write, answer: { status: number; changes: Change[] }): void {
     if (this.#context.reality === 'lab') return this.recordWrite(eventType, call, answer)
     this.#add(eventType, 'success', 'info', {
@@ -80,7 +83,7 @@ export class EventLog {
     })
   }
 
-  /** @param supplied the user name of a refused login, which need not be that of a user. */
+  /** @param supplied the user name of a refused login, which may belong to no user. */
   recordRefusedRequest(
     eventType: string,
     path: string,
@@ -102,7 +105,7 @@ export class EventLog {
     return [{ uuid: this.#context.ids.uuid('event-part'), notification_type: type, info }]
   }
 
-  /** Describes who caused the event. A service account is named by its keys' user name (P26). */
+  /** Describes who caused the event. The name of a service account is the user name of its keys (P26). */
   #actor(): Json {
     const { href, username } = this.#context.user()
     return href.startsWith('/users/') ? { user: { href, username } } : { service_account: { href, name: username } }

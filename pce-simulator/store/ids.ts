@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto'
 
 /**
  * Generates ids that depend only on the seed and on earlier calls, never on time or chance, so that the same sequence
- * of requests gives the same bytes. Each purpose has its own sequence: a poll never affects the id of the next object.
+ * of requests gives the same bytes. Each purpose has its own sequence, so that, for example, a poll never affects the
+ * id of the next object.
  */
 export class Ids {
   readonly #seed: string
@@ -12,7 +13,7 @@ export class Ids {
     this.#seed = String(seed)
   }
 
-  /** The next integer id of a kind. */
+  /** Returns the next integer id of a kind. */
   int(kind: string): number {
     const next = (this.#counters.get(kind) ?? 0) + 1
     this.#counters.set(kind, next)

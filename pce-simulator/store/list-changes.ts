@@ -3,20 +3,26 @@ import { isDeepStrictEqual } from 'node:util'
 type Step = { before: unknown; after: unknown }
 
 /**
- * Replaces the steps of lists by `{created, deleted, updated}`, as recorded events tell them (P26). Of these three only
- * those with entries are there. All other steps stay `{before, after}`.
+ * Replaces `{before, after}` by `{created, deleted, updated}` for fields that are lists, as in recorded events (P26). A
+ * member without entries is left out. All other fields keep `{before, after}`.
  */
 export const tellListChanges = (changes: Readonly<Record<string, Step>>): Record<string, unknown> =>
   Object.fromEntries(
     Object.entries(changes).map(([field, step]) => [field, isOfList(step) ? compareLists(step) : step]),
   )
 
-/** True for a list before or after; the other side may be null, because a new object has nothing before. */
+/**
+ * Whether the field is a list before or after the change. The other side may be null, because a new object has no state
+ * before.
+ */
 const isOfList = ({ before, after }: Step): boolean =>
   (Array.isArray(before) || Array.isArray(after)) &&
   [before, after].every((side) => side === null || Array.isArray(side))
 
-/** Entries with an href are the same if it is the same, all others if everything is. */
+/**
+ * Compares two lists. Entries with an href are the same if their hrefs are equal, and all others if they are entirely
+ * equal.
+ */
 function compareLists({ before, after }: Step): Record<string, unknown[]> {
   const [old, next] = [before, after].map(
     (side) => new Map(((side ?? []) as unknown[]).map((one) => [keyOf(one), one])),
@@ -33,7 +39,7 @@ function compareLists({ before, after }: Step): Record<string, unknown[]> {
   )
 }
 
-/** What tells an entry from others of its list, as text, so that long lists are compared in one pass. */
+/** Returns the identity of a list entry as text, so that long lists are compared in one pass. */
 function keyOf(entry: unknown): string {
   const href = (entry as { href?: unknown } | null)?.href
   return typeof href === 'string' ? href : JSON.stringify(entry, withSortedKeys)

@@ -2,14 +2,17 @@ import type { PceObject } from '../../schemas/pce/reference.js'
 
 /**
  * Stores the objects of one kind without versions, by href in the order of creation. Objects are never modified in
- * place. The list of live objects is kept between writes, because iterating over 50,000 objects is more expensive than
- * answering a page of them.
+ * place. The list of live objects is cached between writes, because iterating over 50,000 objects is more expensive
+ * than answering with one page of them.
  */
 export class PlainStore {
   readonly #objects = new Map<string, PceObject>()
   #live: PceObject[] | null = null
   #places = new Map<string, number>()
-  /** Whether a caller holds the current list. Such a list is copied before the next write, so that it never changes. */
+  /**
+   * Whether a caller has received the current list. If so, the list is copied before the next write, so that the
+   * caller's list never changes.
+   */
   #lent = false
 
   get(href: string): PceObject | undefined {

@@ -35,7 +35,7 @@ export class PolicyStore {
     return CHANGE_SUBSET_TYPES.flatMap((type) => this.entries(type)).filter((entry) => entry.updateType !== null)
   }
 
-  /** Adds an object of the estate, which is active in this form. */
+  /** Adds an object of the estate, which is both its draft and its active version. */
   load(type: ChangeSubsetType, object: VersionedObject): void {
     const { update_type: _pending, ...body } = object
     this.#put({ type, draft: body, active: body, updateType: null })
@@ -47,7 +47,7 @@ export class PolicyStore {
     return entry
   }
 
-  /** Writes to the draft. A pending creation or deletion stays one. */
+  /** Writes to the draft. A pending creation or deletion stays pending. */
   change(entry: Entry, draft: VersionedObject): void {
     entry.draft = draft
     entry.updateType ??= 'update'
@@ -65,7 +65,10 @@ export class PolicyStore {
     }
   }
 
-  /** Makes the draft active, or removes a marked object. `settle` converts the draft to its form after provisioning. */
+  /**
+   * Makes the draft active, or removes the object if it is marked as deleted. `settle` converts the draft to its form
+   * after provisioning.
+   */
   provision(entry: Entry, settle: (draft: VersionedObject) => VersionedObject): void {
     if (entry.updateType === 'delete') return this.#drop(entry)
     const body = settle(entry.draft)

@@ -1,7 +1,7 @@
 import type { World } from '../world.js'
 
 const DAY_MS = 86_400_000
-/** How many days flows are kept. */
+/** The number of days for which flows are kept. */
 const KEPT_DAYS = 97
 const LIMIT_GB = 100
 /** The size of one stored observation with its indexes, in bytes. */

@@ -15,7 +15,7 @@ import type { AcceptedQuery } from './validate-query.js'
 import { ALL_ROWS, type RuleWindow, type TrafficQuery } from './traffic-query.js'
 
 /**
- * An asynchronous traffic query, from its POST to its DELETE. It answers from the estate as it was at the POST; bodies
+ * An asynchronous traffic query, from its POST to its DELETE. The answer shows the estate as it was at the POST; bodies
  * are never modified in place, so keeping that state costs only references. Rows are computed on demand, because a
  * result of 200,000 rows is too large to keep for every query.
  */
@@ -115,7 +115,7 @@ export class TrafficQueryRun implements TrafficQuery {
   }
 
   /**
-   * Computes the result. The latest one of all queries is cached, because a download usually follows the poll that
+   * Computes the result. The latest result of any query is cached, because a download usually follows the poll that
    * completed the query.
    */
   #result(withDraft: boolean): TrafficRows {
@@ -132,7 +132,7 @@ export class TrafficQueryRun implements TrafficQuery {
 const STATUSES = { waiting: 'queued', working: 'working', done: 'completed', failed: 'failed' } as const
 const RULE_STATUSES = { ...STATUSES, waiting: 'working' } as const
 
-/** Takes the state from which a query that starts now answers. */
+/** Reads the state that a query starting now is answered from. */
 export function readTrafficState(world: World): TrafficState {
   return {
     conversations: world.conversations,

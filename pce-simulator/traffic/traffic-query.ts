@@ -15,13 +15,13 @@ export interface TrafficQuery {
   readonly isCompleted: boolean
   /** True while the query is waiting or running, so that the caller must poll again. */
   readonly isPending: boolean
-  /** Throws if there is nothing to download yet, or not any more. */
+  /** Throws if there is no result to download yet, or no longer. */
   requireResult(): void
   /** Advances the query, once for each GET. */
   poll(): void
   /** Cancels the query, unless it has already ended. */
   cancel(): void
-  /** Computes draft decisions from the draft as it is now. */
+  /** Computes draft decisions from the current draft. */
   updateRules(progress: Progress, window: RuleWindow): void
   rows(): TrafficRows['rows']
   /** Renders the query for a GET. */

@@ -20,7 +20,7 @@ const BOTH_SIDES = [
   only({ workload: Href }),
   only({ ip_list: Href }),
   only({ ip_address: Type.String() }),
-  // Estates contain neither of these, but filtering by them is valid.
+  // Estates contain no cloud resources or data centers, but filtering by them is valid.
   only({ cloud_resource: Type.Object({ resource_uuid: Type.String() }) }),
   only({ data_center: Type.Object({ type: OneOf('core', 'cloud', 'aws', 'azure', 'gcp') }) }),
 ]
@@ -73,7 +73,7 @@ const FIELDS = {
   exclude_workloads_from_ip_list_query: Type.Optional(Type.Boolean()),
 }
 
-/** The body of an asynchronous traffic query. */
+/** The schema of an asynchronous traffic query. */
 const TrafficQueryShape = Type.Object(
   { query_name: Type.String(), ...FIELDS, max_results: Type.Integer({ minimum: 0, maximum: MAX_TRAFFIC_ROWS }) },
   CLOSED,
@@ -95,7 +95,7 @@ interface Selector {
   ip_address?: string
 }
 
-/** Reads a traffic query and fills in its window. Throws 406 for anything that P25 does not allow. */
+/** Reads a traffic query and fills in its window. Throws 406 for any query that P25 does not allow. */
 export function readTrafficQuery(world: World, body: unknown): AcceptedQuery {
   return acceptQuery(world, QUERY.read(body))
 }
@@ -124,7 +124,7 @@ function acceptQuery(world: World, query: SentQuery): AcceptedQuery {
   return { ...query, start_date: new Date(start).toISOString(), end_date: new Date(end).toISOString() }
 }
 
-/** The maximum time span of a query in days, an organisation setting (P25). */
+/** Returns the maximum time span of a query in days, which is a setting of the organisation (P25). */
 function longestSpan(world: World): number {
   return Number(singleOf(world, orgSettings).max_explorer_query_timespan_days)
 }
@@ -137,8 +137,8 @@ function readDate(text: string): number {
 }
 
 /**
- * Checks a selector: labels and workloads by their only href, provisioned policy objects by their draft or active href,
- * and addresses, which may not be networks.
+ * Checks a selector: labels and workloads must exist, policy objects must be provisioned and may be named by their
+ * draft or active href, and an address must not be a network.
  */
 function checkSelector(world: World, { label, label_group, workload, ip_list, ip_address }: Selector): void {
   if (label && !world.labels.get(label.href)) throw invalidUri(label.href)

@@ -42,8 +42,8 @@ const COLUMNS: Record<string, (flow: TrafficFlow) => Cell> = {
 }
 
 /**
- * Writes the rows of a traffic query as CSV line by line, beginning with a header (RFC 4180, but lines end with a line
- * feed; P71).
+ * Writes the rows of a traffic query as CSV line by line, beginning with a header. The format is RFC 4180, except that
+ * lines end with a line feed (P71).
  */
 export function* writeCsv(flows: Iterable<TrafficFlow>): Generator<string> {
   yield `${Object.keys(COLUMNS).join(',')}\n`

@@ -20,8 +20,8 @@ export function requireWorkload(world: World, href: string): PceObject {
 }
 
 /**
- * Requires the draft href of an object that is not pending deletion, since only such an object can be referred to by a
- * rule, a scope or a group.
+ * Requires the draft href of an object that is not pending deletion, because rules, scopes and groups can only refer to
+ * such objects.
  */
 export function requireDraft(world: World, type: ChangeSubsetType, href: string): Entry {
   const entry = world.policy.get(type, href)

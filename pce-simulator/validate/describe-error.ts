@@ -1,7 +1,7 @@
 import { ValueErrorType, type ValueError } from '@sinclair/typebox/errors'
 import type { TSchema } from '@sinclair/typebox'
 
-/** The JSON type of a value, as the PCE's messages call it. */
+/** Returns the JSON type of a value, in the words of the PCE's messages. */
 function typeName(value: unknown): string {
   if (value === null) return 'null'
   if (Array.isArray(value)) return 'array'
@@ -14,15 +14,15 @@ function property(path: string): string {
 }
 
 /**
- * Describes the violations of a request schema in the PCE's words (P31). Several unknown properties of one object are
- * one violation.
+ * Describes the violations of a request schema in the PCE's words (P31). Several unknown properties of one object count
+ * as one violation.
  */
 export function describeErrors(errors: readonly ValueError[], schemaName: string): string {
   const inSchema = `in schema ${schemaName}.schema.json`
   const unknown = new Map<string, string[]>()
   const sentences: string[] = []
   for (const error of errors) {
-    // The schema of a missing property's value reports it a second time, which is skipped.
+    // A missing property is reported a second time by the schema of its value; this report is skipped.
     if (error.value === undefined && error.type !== ValueErrorType.ObjectRequiredProperty) continue
     if (error.type === ValueErrorType.ObjectAdditionalProperties) {
       const cut = error.path.lastIndexOf('/')

@@ -6,10 +6,10 @@ import type { World } from '../world.js'
 export type Test = (object: PceObject) => boolean
 /** Reads the value of one query parameter, and returns a test for objects. Throws 406 if the value is invalid. */
 export type Filter = (value: string, world: World) => Test
-/** Filters by parameter name. Parameters without a filter are ignored (P8). */
+/** The filters by parameter name. Parameters without a filter are ignored (P8). */
 export type Filters = Readonly<Record<string, Filter>>
 
-/** Matches a part of the text in a field (P8). */
+/** Creates a filter that matches a part of the text in a field (P8). */
 export function partial(field: string): Filter {
   return (value) => {
     const wanted = folded(value)
@@ -32,7 +32,7 @@ export function flag(field: string): Filter {
   }
 }
 
-/** Matches any of several values, given as a JSON list. */
+/** Creates a filter that matches any of several values, given as a JSON list. */
 export function anyOf(field: string): Filter {
   return (value) => {
     const wanted = new Set(readJsonList(value))
@@ -40,12 +40,12 @@ export function anyOf(field: string): Filter {
   }
 }
 
-/** Matches the href of the object `{href}` in a field. */
+/** Creates a filter that matches the href of the object `{href}` in a field. */
 export function pointsTo(field: string): Filter {
   return (value) => (object) => (object[field] as { href?: string } | null | undefined)?.href === value
 }
 
-/** Matches the href of the object `{href}` in a field against a JSON list of hrefs. */
+/** Creates a filter that matches the href of the object `{href}` in a field against a JSON list of hrefs. */
 export function pointsToAny(field: string): Filter {
   return (value) => {
     const wanted = new Set(readJsonList(value))
@@ -54,9 +54,9 @@ export function pointsToAny(field: string): Filter {
 }
 
 /**
- * Matches labels: in `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`, the inner lists are ANDs
- * and the outer list an OR. Anything else, or an unknown label, is 406 invalid_uri (P8). An object can have several
- * sets of labels, such as one for each scope of a rule set.
+ * Creates a filter by labels. In `labels=[["/orgs/1/labels/1","/orgs/1/labels/7"],["/orgs/1/labels/9"]]`, the labels of
+ * an inner list are combined with AND, and the inner lists with OR. Any other form and an unknown label are refused
+ * with 406 invalid_uri (P8). An object can have several sets of labels, such as one for each scope of a rule set.
  */
 export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySet<string>[]): Filter {
   return (value, world) => {
@@ -75,7 +75,8 @@ export function byLabels(labelSetsOf: (object: PceObject) => readonly ReadonlySe
 }
 
 /**
- * Matches a part of any of an object's addresses. A text that cannot be part of an address is 406 invalid_ip_address.
+ * Creates a filter that matches a part of any of an object's addresses. A text that cannot be part of an address is
+ * refused with 406 invalid_ip_address.
  */
 export function byAddress(addressesOf: (object: PceObject) => readonly string[]): Filter {
   return (value) => {
@@ -85,7 +86,7 @@ export function byAddress(addressesOf: (object: PceObject) => readonly string[])
   }
 }
 
-/** Matches `name[gte]` or `name[lte]`. The bound must include a time zone (P8). */
+/** Creates a filter for `name[gte]` or `name[lte]`. The bound must include a time zone (P8). */
 export function timeBound(timeOf: (object: PceObject) => string | null | undefined, bound: 'gte' | 'lte'): Filter {
   return (value) => {
     const limit = readTime(value)
@@ -102,7 +103,7 @@ export const EXTERNAL_DATA_FILTERS: Filters = {
   external_data_reference: exact('external_data_reference'),
 }
 
-/** Parses an ISO 8601 timestamp with a time zone to milliseconds since the epoch. Null for anything else. */
+/** Parses an ISO 8601 timestamp with a time zone to milliseconds since the epoch. Returns null for anything else. */
 export function readTime(value: string): number | null {
   const form = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)$/
   const time = form.test(value) ? Date.parse(value) : NaN

@@ -4,8 +4,8 @@ import { invalidInput } from '../refusal.js'
 import { describeErrors } from './describe-error.js'
 
 /**
- * A request schema, with the name it has in the PCE's messages. It allows no further properties unless stated
- * otherwise.
+ * A request schema, with the name it has in the PCE's messages. It allows no further properties, unless its definition
+ * says otherwise.
  */
 export class Shape<T extends TSchema = TSchema> {
   #check: TypeCheck<T> | null = null
@@ -15,7 +15,7 @@ export class Shape<T extends TSchema = TSchema> {
     readonly schema: T,
   ) {}
 
-  /** Returns the body unchanged if it is valid. Throws 406 input_validation_error naming every violation. */
+  /** Returns the body unchanged if it is valid. Throws 406 input_validation_error that names every violation. */
   read(body: unknown): Static<T> {
     this.#check ??= TypeCompiler.Compile(this.schema)
     if (this.#check.Check(body)) return body

@@ -7,7 +7,7 @@ export type Environment = (typeof ENVIRONMENTS)[number]
 export interface Application {
   name: string
   stack: StackName
-  /** How many hosts the application has, relative to the others. */
+  /** The number of hosts of the application, relative to the other applications. */
   size: number
   envs: readonly Environment[]
 }
@@ -31,8 +31,8 @@ const application = (
 
 /**
  * The business applications, with the most prominent ones first, since small estates get hosts in this order. Some
- * names contain others (pay and payments, crm and crm-analytics, warehouse and data-warehouse) to reveal lookups that
- * are not exact.
+ * names contain others (pay and payments, crm and crm-analytics, warehouse and data-warehouse) so that inexact lookups
+ * are noticed.
  */
 export const APPLICATIONS: readonly Application[] = [
   application('payments', 'commerce', 6, ALL),
@@ -78,8 +78,8 @@ export const APPLICATIONS: readonly Application[] = [
 ]
 
 /**
- * The enforcement mode of each application and environment. All others are visibility_only, where workloads report but
- * enforce nothing. Individual hosts may deviate.
+ * The enforcement mode of each application and environment. All others are in visibility_only, in which workloads
+ * report but enforce nothing. Individual hosts may deviate.
  */
 export const ENFORCEMENT: Readonly<Record<string, EnforcementMode>> = {
   'web-shop|prod': 'selective',

@@ -1,8 +1,8 @@
 const list = (text: string) => text.split(' ')
 
 /**
- * Which applications each application calls within its environment. If the callee does not exist there, its prod
- * environment is called.
+ * Which applications each application calls within its environment. If the called application does not exist there, it
+ * is called in prod.
  */
 export const CALLS: Readonly<Record<string, readonly string[]>> = {
   payments: list('identity ledger fraud-detection notifications'),
@@ -64,13 +64,13 @@ export const INTERNET_CALLS: Readonly<Record<string, readonly string[]>> = {
   'mail-relay': list('outlook.office365.com'),
 }
 
-/** Applications that are reached from anywhere on the internet. */
+/** The applications that are reached from anywhere on the internet. */
 export const PUBLIC_APPLICATIONS = list('web-shop mobile-backend customer-portal partner-gateway identity')
 
-/** Applications that employees open on their laptops. */
+/** The applications that employees open on their laptops. */
 export const EMPLOYEE_APPLICATIONS = list(
   'identity billing crm erp hr-portal marketing document-archive contract-management reporting ticketing intranet wiki source-control artifact-registry call-center',
 )
 
-/** Applications that are used from branch offices, whose machines the PCE does not know. */
+/** The applications that are used from branch offices, whose machines the PCE does not know. */
 export const BRANCH_APPLICATIONS = list('ordering erp shipping warehouse intranet')

@@ -1,6 +1,9 @@
 import type { Environment } from './applications.js'
 
-/** The two clusters. Kubelink reports the workloads of one in full (CLAS), those of the other in the legacy mode. */
+/**
+ * The two clusters. Kubelink reports the workloads of one cluster in full (CLAS), and those of the other in the legacy
+ * mode.
+ */
 export const CLUSTERS = [
   { name: 'k8s-prod', env: 'prod', mode: 'clas', manager: 'Kubernetes v1.29', subnet: '10.244', online: true },
   { name: 'openshift-test', env: 'test', mode: 'legacy', manager: 'OpenShift v4.14', subnet: '10.128', online: false },
@@ -9,7 +12,7 @@ export const CLUSTERS = [
 export interface NamespaceSeed {
   namespace: string
   app: string
-  /** The deployments of the namespace. One with `published` is also a virtual service on that port. */
+  /** The deployments of the namespace. A deployment with `published` is also a virtual service on that port. */
   deployments: readonly { name: string; kind: 'Deployment' | 'StatefulSet' | 'DaemonSet'; published?: number }[]
 }
 

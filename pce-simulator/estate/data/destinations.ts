@@ -43,7 +43,7 @@ export const LAPTOP_DESTINATIONS: readonly (readonly [fqdn: string, network: str
 /** The first octets of the addresses that visitors come from. */
 export const VISITOR_NETWORKS: readonly number[] = [31, 46, 62, 77, 81, 84, 87, 188, 212, 217]
 
-/** Broadcast and multicast destinations of hosts, with protocol and port. */
+/** The broadcast and multicast destinations of hosts, with protocol and port. */
 export const GROUP_DESTINATIONS = [
   { ip: '224.0.0.251', transmission: 'multicast', proto: 17, port: 5353 },
   { ip: '239.255.255.250', transmission: 'multicast', proto: 17, port: 1900 },

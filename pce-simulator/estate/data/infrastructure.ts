@@ -55,12 +55,12 @@ export interface Dependency {
   os: Os | 'any'
   proto: number
   port?: number
-  /** The last port of a dynamic range that starts at `port`. */
+  /** The last port of a dynamic port range that starts at `port`. */
   toPort?: number
   icmp?: { type: number; code: number }
-  /** The process on the host. On the service's side it is its listener or, for `serves`, its client. */
+  /** The process on the host: the client of the service or, for `serves`, the listener that the service connects to. */
   host: Process
-  /** True if the traffic is weekly rather than daily. */
+  /** True if the traffic occurs weekly rather than daily. */
   weekly?: boolean
 }
 

@@ -10,18 +10,18 @@ export const FAMILY_NAMES = list(
   'Albrecht Bakker Costa Dubois Eriksen Fischer Garcia Hansen Ivanov Jansen Kovacs Lindqvist Moreau Novak Okafor Petrov Rossi Schmidt Tanaka',
 )
 
-/** Name stems of managed servers that nobody has labelled fully. Some have one label, most have none. */
+/** The name stems of managed servers that nobody has labelled completely. Some have one label, most have none. */
 export const STRAY_HOSTS = list('srv vm-test old-app WIN-7F3K tmp-migration legacy-ftp')
 
 export interface Appliance {
   host: string
   role: string
-  /** The TCP port on which it listens. */
+  /** The TCP port on which the device listens. */
   port: number
   osId: string | null
-  /** Applications whose production hosts connect to it. */
+  /** The applications whose production hosts connect to the device. */
   callers: readonly string[]
-  /** Applications whose production entry tier it connects to. */
+  /** The applications to whose production entry tier the device connects. */
   calls: readonly string[]
 }
 
@@ -41,7 +41,7 @@ const appliance = (
   calls: list(calls),
 })
 
-/** Devices without a VEN. The PCE knows them because an administrator has entered them. */
+/** The devices without a VEN. The PCE knows them because an administrator has entered them. */
 export const APPLIANCES: readonly Appliance[] = [
   appliance('load-balancer', 'proxy', 443, 'monitoring', 'payments web-shop ordering customer-portal'),
   appliance('mainframe-zos', 'db', 446, 'ledger erp billing', 'ledger'),

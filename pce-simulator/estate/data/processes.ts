@@ -70,7 +70,7 @@ export const PROCESSES = {
   patchService: windows('C:\\Program Files\\Update Services\\WebServices\\WsusService.exe', NETWORK, 'WsusService'),
 } as const satisfies Record<string, Process>
 
-/** Programs that employees run on their laptops, as the user of the laptop. */
+/** The programs that employees run on their laptops, as the user of the laptop. */
 export const LAPTOP_PROGRAMS = [
   'C:\\Program Files\\Google\\Chrome\\Application\\chrome.exe',
   'C:\\Program Files (x86)\\Microsoft\\Edge\\Application\\msedge.exe',

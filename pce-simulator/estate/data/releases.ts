@@ -1,6 +1,6 @@
 import type { Os } from './stacks.js'
 
-/** VEN releases, weighted by repetition: most of the fleet runs the newest one. */
+/** The VEN releases, weighted by repetition: a release that occurs twice is twice as frequent. */
 export const VEN_RELEASES = ['25.2.10-101', '25.2.10-101', '25.2.20-118', '24.5.0-72'] as const
 
 /** `os_id` and `os_detail` as VENs report them. `client` stands for employees' machines. */

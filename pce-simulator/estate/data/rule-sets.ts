@@ -65,9 +65,9 @@ const BRANCHES = `list:${BRANCH_LIST}`
 
 /**
  * The rule sets in the order of their ids; a new organisation starts with the first. Core services are open to
- * everyone, and some applications have rules of their own. `payments` in prod deliberately has none, so that giving it
- * some visibly changes a later traffic query. The name `crm` is contained in `crm | prod`, to reveal lookups that are
- * not exact.
+ * everyone, and some applications have rules of their own. `payments` in prod deliberately has none, so that rules for
+ * it visibly change a later traffic query. The name `crm` is contained in `crm | prod`, so that inexact lookups are
+ * noticed.
  */
 export const RULE_SETS: readonly RuleSetSpec[] = [
   ruleSet('Default', '', [within('ams', ANY, ALL_SERVICES_NAME, 'Outbound is open')]),

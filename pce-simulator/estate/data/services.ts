@@ -16,8 +16,8 @@ const tcp = (port: number, to_port?: number): ServicePort => ({
 const udp = (port: number): ServicePort => ({ port, proto: 17 })
 
 /**
- * The services in the order of their ids; the first one is built in. S-HTTP is contained in S-HTTPS, and HTTP in both,
- * to reveal lookups that are not exact.
+ * The services in the order of their ids; the first one is built in. The name S-HTTP is contained in S-HTTPS, and HTTP
+ * in both, so that inexact lookups are noticed.
  */
 export const SERVICES: readonly ServiceSpec[] = [
   { name: ALL_SERVICES_NAME, ports: [{ proto: -1 }] },

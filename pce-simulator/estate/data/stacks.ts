@@ -2,16 +2,16 @@ import { PROCESSES, type Process } from './processes.js'
 
 export type Os = 'linux' | 'windows'
 
-/** One layer of an application, whose hosts all do the same. */
+/** One layer of an application, whose hosts all have the same role. */
 export interface Tier {
   role: string
   os: Os
-  /** The TCP port of its listener. */
+  /** The TCP port on which the tier listens. */
   port: number
   listener: Process
-  /** The process that connects from its hosts to other tiers and applications. */
+  /** The process with which the tier's hosts connect to other tiers and applications. */
   client: Process
-  /** How many of the application's hosts belong to this tier, relative to the other tiers. */
+  /** The share of the application's hosts that belong to this tier, relative to the other tiers. */
   share: number
 }
 
