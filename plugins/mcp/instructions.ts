@@ -10,7 +10,7 @@ export const INSTRUCTIONS: readonly string[] = [
   'Names match exactly; an argument described as "Part" finds what contains it, unless exact: true. What does not resolve is an error, never ignored.',
   'Arguments take the words of answers (app, policy_decision, protocol …), group_by those of columns. potentially_blocked is blocked once a workload enforces; unknown was decided by nobody. flows_truncated: all counts are lower bounds; complete: true divides the query until all is read.',
   'Times are UTC: YYYY-MM-DD (as an end: to the end of that day), ISO 8601 or epoch. lookback_days is at most 365.',
-  'Lists are paged: when truncated is true, call again with the same arguments and cursor set to next_cursor. max_results is at most 10000. fields: ["name", …] answers these fields of each row alone, so that more rows fit.',
+  'Lists are paged: when truncated is true, call again with the same arguments and cursor set to next_cursor. max_results is at most 10000, of rows that a traffic query reads 200000. fields: ["name", …] answers these fields of each row alone, so that more rows fit.',
   'Policy (rule sets, rules, IP lists, services) is written as a draft and enforced only after provision-policy; labels, workloads and profiles change at once. Use dry_run: true first: it sends nothing and says what would be sent; ringfences and enforcement modes also who would be cut.',
   'A changing tool may wait for a person to approve: never repeat it before looking at the current state.',
   'A failed call returns JSON with error, message and often hint: read them before you retry.',

@@ -2,6 +2,7 @@
 import type { TSchema } from '@sinclair/typebox'
 import t from 'tap'
 import { startService, type Json } from '../contract/authenticated-service.js'
+import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
 import { tools } from '../../tools/index.js'
 
 const CEILING = { characters: 16_384, entries: 10_000 }
@@ -106,3 +107,36 @@ t.test('every text and list argument of every tool', async (t) => {
     t.same(slow, [])
   })
 })
+
+t.test('every bound of an argument that a text states is the one that holds', async (t) => {
+  const texts = [
+    ...INSTRUCTIONS,
+    ...tools.flatMap(({ summary, input, output }) => [summary, ...textsOf([input, output])]),
+  ]
+  const numbers = (text: string) => (text.match(/\d[\d,]*/gu) ?? []).map((number) => Number(number.replaceAll(',', '')))
+  const stated = texts.flatMap((text) =>
+    [...text.matchAll(/\b([a-z]+(?:_[a-z]+)+) is at most ([^.:]*)/gu)].map(
+      ([, name = '', bounds = '']) => [name, numbers(bounds)] as const,
+    ),
+  )
+  t.same(
+    stated.map(([name]) => name),
+    ['lookback_days', 'max_results'],
+  )
+  for (const [name, bounds] of stated) {
+    const found = tools.flatMap(({ input }) => (input.properties as Record<string, TSchema>)[name]?.maximum ?? [])
+    t.same(
+      [...new Set(found)].sort((a, b) => a - b),
+      bounds,
+      name,
+    )
+  }
+})
+
+/** Every description in schemas. */
+function textsOf(value: unknown): string[] {
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === 'description' && typeof inner === 'string' ? [inner] : textsOf(inner),
+  )
+}

@@ -1,6 +1,6 @@
 /** How answers are measured and cut: bytes as they leave the server, and never so short that a cursor cannot move on. */
 import t from 'tap'
-import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../../tools/answers/byte-budget.js'
+import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin, showSections } from '../../tools/answers/byte-budget.js'
 
 const limits = (responseBudgetBytes: number) => ({
   responseBudgetBytes,
@@ -37,4 +37,22 @@ t.test('of rows there is always one, however large, and of none there is none', 
   t.same(rowsWithin([large, small], 100), [large])
   t.equal(countRowsThatFit([], {}, limits(100)), 0)
   t.same(rowsWithin([], 100), [])
+})
+
+t.test('lists fill what is left of the budget, and as many rows as are asked for are shown', async (t) => {
+  const row = 'x'.repeat(97) // 100 bytes with quotes and comma
+  const list = (length: number) => ({ rows: Array.from({ length }, () => row), total: length })
+  const shown = (budget: number, more: object = {}) => {
+    const answer = showSections(
+      {},
+      { few: list(3), many: list(166) },
+      { detail: 'standard', limits: limits(budget), hint: (limit, isFull) => `${limit} ${isFull}`, ...more },
+    )
+    return [answer.few.length, answer.many.length, answer.truncation_note]
+  }
+  t.same(shown(48_000), [3, 25, '25 false'])
+  t.same(shown(48_000, { asked: 40 }), [3, 40, '40 false'])
+  t.same(shown(48_000, { asked: 200 }), [3, 166, undefined])
+  t.same(shown(10_000, { asked: 200 }), [3, 95, '95 true'])
+  t.same(shown(10_000, { detail: 'full' }), [3, 95, '95 true'])
 })

@@ -118,8 +118,10 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 /**
  * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
  * `standard`); `full` shows at most 2,000, or 5,000 if there is only one list (`isAlone`), and never more than it is
- * given. The caller puts totals into `envelope`, because they count all rows, whether shown or not. `hint` returns a
- * sentence, for the chosen limit, about how to see the rest.
+ * given. `asked` is the number of rows that the caller wants, which replaces both. What the lists leave of the budget is
+ * filled with further rows, one of each list in turn. The caller puts totals into `envelope`, because they count all
+ * rows, shown or not. `hint` returns, for the length of the longest list that was cut, how to see the rest; `isFull`
+ * tells it that the budget ended that list.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -130,33 +132,78 @@ export function showSections<E extends object, S extends Record<string, Section>
     hint,
     standard = STANDARD_LIMIT,
     isAlone = false,
+    asked,
   }: {
     detail: 'standard' | 'full'
     limits: Limits
-    hint: (limit: number) => string
+    hint: (limit: number, isFull: boolean) => string
     standard?: number
     isAlone?: boolean
+    asked?: number | undefined
   },
 ): E & Shown<S> & Truncation {
-  const shown = new Map<number, E & Shown<S> & Truncation>()
-  const at = (limit: number) => {
-    const known = shown.get(limit) ?? cut(limit)
-    shown.set(limit, known)
-    return known
-  }
-  const cut = (limit: number) => {
-    const rows = Object.fromEntries(
-      Object.entries(sections).map(([name, section]) => [name, section.rows.slice(0, limit)]),
-    )
-    const shorter = Object.keys(sections).filter((name) => (rows[name]?.length ?? 0) < (sections[name]?.total ?? 0))
+  const named = Object.entries(sections)
+  const most = asked ?? (detail === 'standard' ? standard : isAlone ? mostRowsAlone(detail) : SECTION_LADDER[0])
+  const cut = (lengths: readonly number[]) => {
+    const rows = named.map(([name, section], at) => [name, section.rows.slice(0, lengths[at])] as const)
+    const shorter = rows.filter(([name, shown]) => shown.length < (sections[name]?.total ?? 0))
+    const longest = Math.max(...shorter.map(([, shown]) => shown.length))
+    const isFull = shorter.some(([name, shown]) => shown.length < Math.min(most, sections[name]?.rows.length ?? 0))
     return {
       ...envelope,
-      ...(rows as Shown<S>),
-      ...(shorter.length > 0 && { truncated_sections: shorter, truncation_note: hint(limit) }),
+      ...(Object.fromEntries(rows) as Shown<S>),
+      ...(shorter.length > 0 && {
+        truncated_sections: shorter.map(([name]) => name),
+        truncation_note: hint(longest, isFull),
+      }),
     }
   }
-  const widest = detail === 'standard' ? standard : isAlone ? mostRowsAlone(detail) : SECTION_LADDER[0]
-  return at(widestLimit(widest, answerBudget(limits), (limit) => jsonBytes(at(limit))))
+  const budget = answerBudget(limits)
+  const uniform = (limit: number) => named.map(() => limit)
+  const limit = widestLimit(most, budget, (tried) => jsonBytes(cut(uniform(tried))))
+  const answer = cut(uniform(limit))
+  if (limit >= most) return answer
+  // The number in the note may get longer.
+  const room = budget - jsonBytes(answer) - SPARE_BYTES
+  const filled = cut(
+    fillInTurn(
+      named.map(([, { rows }]) => rows.slice(0, most)),
+      limit,
+      room,
+    ),
+  )
+  return jsonBytes(filled) <= budget ? filled : answer
+}
+
+/**
+ * Advice on how to see more rows: the higher level of detail, or, where that is in use or the answer has no room left,
+ * what narrows the question.
+ */
+export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narrower: string): string =>
+  detail === 'standard' && !isFull ? 'detail_level full shows more.' : narrower
+
+/** Bytes left free for differences in the note. */
+const SPARE_BYTES = 100
+
+/**
+ * Returns how many rows of each list fit when all have `limit` rows and `room` bytes are left: one more of each list in
+ * turn, until the next row of each is too large.
+ */
+function fillInTurn(lists: readonly (readonly unknown[])[], limit: number, room: number): number[] {
+  const lengths = lists.map((rows) => Math.min(limit, rows.length))
+  let left = room
+  let open = lists.map((_rows, at) => at)
+  while (open.length > 0) {
+    open = open.filter((at) => {
+      const row = lists[at]?.[lengths[at] ?? 0]
+      const bytes = row === undefined ? Infinity : jsonBytes(row) + 1
+      if (bytes > left) return false
+      left -= bytes
+      lengths[at] = (lengths[at] ?? 0) + 1
+      return true
+    })
+  }
+  return lengths
 }
 
 /**
@@ -181,6 +228,6 @@ export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail ==
  */
 function widestLimit(widest: number, budget: number, measure: (limit: number) => number): number {
   const rungs: number[] = SECTION_LADDER.filter((limit) => limit <= widest)
-  if (widest > SECTION_LADDER[0]) rungs.unshift(widest)
+  if (!rungs.includes(widest)) rungs.unshift(widest)
   return rungs.find((limit) => measure(limit) <= budget) ?? (SECTION_LADDER[SECTION_LADDER.length - 1] as number)
 }

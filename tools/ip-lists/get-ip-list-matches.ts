@@ -26,7 +26,7 @@ import {
 } from '../../domain/policy/hold-addresses.js'
 import { sizeOf } from '../../domain/policy/intervals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
-import { mostRowsShown, showSections, Truncation } from '../answers/byte-budget.js'
+import { adviseOnRows, mostRowsShown, showSections, Truncation } from '../answers/byte-budget.js'
 import { showLabelOf } from '../answers/show-label.js'
 
 /** Default maximum number of rows per list. */
@@ -147,8 +147,8 @@ export default defineTool({
         detail,
         limits,
         standard: MOST_ROWS,
-        hint: (limit) =>
-          `Each list is cut to ${limit} rows; a narrower address has fewer${detail === 'full' ? '' : ', and detail_level full shows more'}.`,
+        hint: (limit, isFull) =>
+          `Each list is cut to ${limit} rows; ${adviseOnRows(detail, isFull, 'a narrower address has fewer.')}`,
       },
     )
   },

@@ -9,13 +9,17 @@ import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { collectAppGraph, collectConsumption } from '../../domain/dependency-map/collect-app-graph.js'
 import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
-import { InfrastructureResult, showInfrastructure, Tiers } from '../answers/dependency-map/show-infrastructure.js'
+import {
+  DEFAULT_TOP,
+  InfrastructureResult,
+  showInfrastructure,
+  Tiers,
+} from '../answers/dependency-map/show-infrastructure.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { Truncation } from '../answers/byte-budget.js'
 
 const LOOKBACK_DAYS = 90
-const TOP_N = 20
 
 const output = Type.Object({
   summary: Type.Object(
@@ -53,7 +57,9 @@ export default defineTool({
     {
       ...windowInput(LOOKBACK_DAYS),
       min_connections: Type.Optional(Type.Integer({ minimum: 0, default: 1, description: 'Of an edge' })),
-      top_n: Type.Optional(Type.Integer({ minimum: 1, maximum: 1000, default: TOP_N, description: 'Rows to show' })),
+      top_n: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 1000, default: DEFAULT_TOP, description: 'Rows to show' }),
+      ),
       production_envs: Type.Optional(
         Type.Array(Type.String({ minLength: 1 }), {
           minItems: 1,
@@ -99,7 +105,7 @@ export default defineTool({
     }
     return showInfrastructure(
       { summary, reading: describeReading(read), rows: ranking.rows, consumption, productionEnvs },
-      { top: args.top_n ?? TOP_N, detail: args.detail_level ?? 'standard', limits: ctx.limits },
+      { top: args.top_n, detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )
   },
 })

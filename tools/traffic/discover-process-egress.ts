@@ -90,6 +90,6 @@ export default defineTool({
     const named = processes.length > 0
     const filtered = named || Boolean(args.include_sources?.length) || Boolean(args.policy_decisions?.length)
     const found = await workInTurns(egress.finish(limit), ctx.signal)
-    return showEgress(found, read, { limit, named, filtered, limits: ctx.limits })
+    return showEgress(found, read, { named, filtered, limits: ctx.limits })
   },
 })

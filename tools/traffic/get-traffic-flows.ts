@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { MAX_PAGE } from '../../schemas/paging.js'
 import { FILTER_FORMS, trafficInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -10,7 +11,7 @@ import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffi
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
 const DEFAULT_DAYS = 7
-const MAX_ROWS_SHOWN = 500
+const DEFAULT_ROWS = 500
 /**
  * Further dimensions that are often needed and are therefore named in the description. The error for an unknown
  * dimension lists all of them.
@@ -38,7 +39,7 @@ export default defineTool({
         }),
       ),
       max_results: Type.Optional(
-        Type.Integer({ minimum: 1, maximum: MAX_ROWS_SHOWN, default: MAX_ROWS_SHOWN, description: 'Groups shown' }),
+        Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: DEFAULT_ROWS, description: 'Groups shown' }),
       ),
       query_name: Type.Optional(
         Type.String({
@@ -83,7 +84,7 @@ export default defineTool({
       },
       grouping.add,
     )
-    const { total, groups } = grouping.busiest(args.max_results ?? MAX_ROWS_SHOWN)
+    const { total, groups } = grouping.busiest(args.max_results ?? DEFAULT_ROWS)
     return showFlowTable({ read, names, groups, total, optional }, ctx.limits)
   },
 })

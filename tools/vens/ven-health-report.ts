@@ -14,7 +14,7 @@ import { remarkOnSilent } from '../../domain/vens/describe-ven.js'
 import { joinWorkload, labelsOf, type Work } from '../../domain/vens/join-workload.js'
 import { createFleetCount, VEN_LISTS, type FleetHealth, type VenList } from '../../domain/vens/judge-fleet.js'
 import { readWorks } from '../../domain/vens/read-works.js'
-import { showSections, Truncation } from '../answers/byte-budget.js'
+import { adviseOnRows, showSections, Truncation } from '../answers/byte-budget.js'
 
 const STANDARD_ROWS = 5
 const Text = (description: string) => Nullable(Type.String({ description }))
@@ -160,8 +160,8 @@ export default defineTool({
       detail,
       limits: ctx.limits,
       standard: STANDARD_ROWS,
-      hint: (limit) =>
-        `Lists are cut to ${countOf(limit, 'VEN')}; the totals count all. detail_level full shows more; sections and labels narrow it.`,
+      hint: (limit, isFull) =>
+        `Lists are cut to ${countOf(limit, 'VEN')}; the totals count all. ${adviseOnRows(detail, isFull, 'sections and labels narrow it.')}`,
     })
   },
 })

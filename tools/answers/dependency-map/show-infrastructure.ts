@@ -43,6 +43,10 @@ export const InfrastructureResult = Type.Object({
 
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
+/** How many neighbours are named where more would take the place of rows. */
+const FEWER_NEIGHBOURS = [5, 0]
+/** Rows shown where the caller does not say how many. */
+export const DEFAULT_TOP = 20
 
 interface InfrastructureFacts {
   summary: {
@@ -67,11 +71,10 @@ interface InfrastructureFacts {
  */
 export function showInfrastructure(
   { summary, reading, rows, consumption, productionEnvs }: InfrastructureFacts,
-  { top, detail, limits }: { top: number; detail: 'standard' | 'full'; limits: Limits },
+  { top = DEFAULT_TOP, detail, limits }: { top?: number | undefined; detail: 'standard' | 'full'; limits: Limits },
 ) {
   const shown = rows.slice(0, top)
   const consumed = consumption.of(shown, PORTS_SHOWN)
-  const most = detail === 'full' ? Infinity : NEIGHBOURS_SHOWN
   const envelope = {
     summary: {
       ...summary,
@@ -82,16 +85,27 @@ export function showInfrastructure(
     ...(rows.length === 0 && { message: explainNothing(summary, reading) }),
     ...reading,
   }
-  const results = shown.map((row, at) => showRow(row, consumed[at] as Consumed, most))
-  const answer = showSections(
-    envelope,
-    { results: { rows: results, total: rows.length } },
-    {
-      detail,
-      limits,
-      hint: () => 'results_total and tier_counts count all applications; raise top_n or min_connections to see others.',
-    },
-  )
+  const showWith = (neighbours: number) =>
+    showSections(
+      envelope,
+      {
+        results: {
+          rows: shown.map((row, at) => showRow(row, consumed[at] as Consumed, neighbours)),
+          total: rows.length,
+        },
+      },
+      {
+        detail,
+        limits,
+        asked: top,
+        hint: (_shown, isFull) =>
+          `results_total and tier_counts count all applications; ${isFull ? 'a higher min_connections leaves some out.' : 'raise top_n to see others.'}`,
+      },
+    )
+  let answer = showWith(detail === 'full' ? Infinity : NEIGHBOURS_SHOWN)
+  // Rows were asked for, and names of neighbours only where detail was.
+  for (const fewer of detail === 'full' ? [] : FEWER_NEIGHBOURS)
+    if (answer.results.length < shown.length) answer = showWith(fewer)
   return { ...answer, truncated: reading.flows_truncated || answer.results.length < rows.length }
 }
 

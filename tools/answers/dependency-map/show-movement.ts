@@ -18,7 +18,7 @@ import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applic
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { showSections } from '../byte-budget.js'
+import { adviseOnRows, showSections } from '../byte-budget.js'
 
 const Reachable = Count('Other applications it reaches over any number of hops')
 
@@ -47,7 +47,7 @@ export const MovementLists = {
       direct_connections_out: Count('Applications one hop on'),
       direct_connections_in: Count('Applications one hop back'),
     }),
-    { description: 'Articulation points of farthest reach, at most 10' },
+    { description: 'Articulation points, farthest reach first' },
   ),
   top_reachable_nodes: Type.Array(
     Type.Object({
@@ -56,7 +56,7 @@ export const MovementLists = {
       reachable_apps: Reachable,
       is_bridge_node: Flag('It is an articulation point'),
     }),
-    { description: 'Farthest reach first, at most 20' },
+    { description: 'Farthest reach first' },
   ),
   high_risk_edges: Edges('Busiest on remote administration and file sharing ports, at most 20'),
   high_risk_edges_total: Total,
@@ -82,10 +82,14 @@ export const MovementLists = {
   path_edges: Type.Optional(Edges('Edges of these paths')),
 }
 
-const BRIDGES_SHOWN = 10
-const NODES_SHOWN = 20
-const RISKY_EDGES_SHOWN = 20
+/** The most rows of each list, by the level of detail. */
+const SHOWN = {
+  standard: { bridges: 10, nodes: 20, riskyEdges: 20 },
+  full: { bridges: 500, nodes: 500, riskyEdges: 500 },
+} as const
 const PORTS_SHOWN = 10
+const OF_PATHS =
+  'Fewer max_hops have fewer paths; without a start and a target, detail_level full shows more of the other lists.'
 
 interface MovementFacts {
   days: number
@@ -108,11 +112,13 @@ export function showMovement(
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
+  // Where paths are asked for, the room is theirs.
+  const most = SHOWN[found.paths === null ? detail : 'standard']
   const keys = nodes.map(applicationKey)
   const view = viewOf(found, question)
   const ranked = found.reach.filter(({ node }) => view.node(node))
   const bridges = ranked.filter((row) => row.is_articulation_point)
-  const risky = riskiestEdges(found, view, ports.risky(), RISKY_EDGES_SHOWN)
+  const risky = riskiestEdges(found, view, ports.risky(), most.riskyEdges)
   const hops = edgesOfPaths(found)
   const shownEdges = new Set([...risky.edges, ...hops])
   const portsOf = ports.of(shownEdges, PORTS_SHOWN)
@@ -147,12 +153,12 @@ export function showMovement(
   }
   const sections = {
     high_risk_bridge_nodes: {
-      rows: bridges.slice(0, BRIDGES_SHOWN).map(({ node: _node, ...row }) => row),
+      rows: bridges.slice(0, most.bridges).map(({ node: _node, ...row }) => row),
       total: bridges.length,
     },
     top_reachable_nodes: {
       rows: ranked
-        .slice(0, NODES_SHOWN)
+        .slice(0, most.nodes)
         .map(({ app, env, reachable_apps: reachable, is_articulation_point: bridge }) => ({
           app,
           env,
@@ -177,7 +183,8 @@ export function showMovement(
     limits,
     // The limit is higher than usual, because there are at most 50 paths, and a path is of no use without its edges.
     standard: 100,
-    hint: () => 'Totals count everything. Give an application, or fewer hops, to see the rest of its paths.',
+    hint: (_shown, isFull) =>
+      `Totals count everything. ${paths === null ? adviseOnRows(detail, isFull, 'env_name narrows it.') : OF_PATHS}`,
   })
   if (paths === null) return answer
   const isCut = !paths.isCounted || (answer.paths?.length ?? 0) < paths.total

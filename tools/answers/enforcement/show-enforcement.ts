@@ -11,7 +11,7 @@ import { describeBothWays } from '../../../domain/traffic/read-both-ways.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Text, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
-import { showSections, Truncation } from '../byte-budget.js'
+import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 import {
   countChanges,
   countChanging,
@@ -151,8 +151,8 @@ export function showEnforcement(
     traffic_changes: { rows, total: rows.length },
     workloads: { rows: workloads, total: workloads.length },
   }
-  const hint = (limit: number) =>
-    `Lists show at most ${limit} rows; the totals count all.${detail === 'full' ? ' Name fewer workloads to see the rest.' : ' detail_level full shows more.'}`
+  const hint = (limit: number, isFull: boolean) =>
+    `Lists show at most ${limit} rows; the totals count all. ${adviseOnRows(detail, isFull, 'Name fewer workloads to see the rest.')}`
   return showSections(envelope, sections, { detail, limits, hint })
 }
 

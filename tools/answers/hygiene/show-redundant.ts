@@ -8,7 +8,7 @@ import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { HeldRule, RuleReport } from '../../../domain/hygiene/judge-rules.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import { Truncation, showSections } from '../byte-budget.js'
+import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 import { nameScope, nameScopes } from './name-scopes.js'
 
 /** Kinds of findings about rules and scopes, most certain first. */
@@ -137,8 +137,8 @@ export function showRedundant(
       detail,
       limits,
       standard: STANDARD_FINDINGS,
-      hint: (limit) =>
-        `Each list shows ${limit} at most; detail_level full shows more, kinds and rule_set show fewer at a time.`,
+      hint: (limit, isFull) =>
+        `Each list shows ${limit} at most; ${adviseOnRows(detail, isFull, 'kinds and rule_set show fewer at a time.')}`,
     },
   )
 }

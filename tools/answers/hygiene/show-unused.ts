@@ -16,7 +16,7 @@ import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import { Truncation, showSections } from '../byte-budget.js'
+import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 
 /** The kinds of objects that can be checked. */
 export const UNUSED_KINDS = [...USED_KINDS, 'rule_sets', 'rules', 'rule_hits'] as const
@@ -160,7 +160,8 @@ export function showUnused(
       detail,
       limits,
       standard: STANDARD_ROWS,
-      hint: (limit) => `Each list shows ${limit} at most; detail_level full shows more, kinds shows fewer lists.`,
+      hint: (limit, isFull) =>
+        `Each list shows ${limit} at most; ${adviseOnRows(detail, isFull, 'kinds shows fewer lists.')}`,
     },
   )
 }

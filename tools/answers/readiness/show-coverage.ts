@@ -8,7 +8,7 @@ import { coverage, judged, type WeaklyAllowed } from '../../../domain/readiness/
 import type { Application } from '../../../domain/traffic/applications.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { describeBothWays, type BothWays } from '../../../domain/traffic/read-both-ways.js'
-import { Truncation, showSections } from '../byte-budget.js'
+import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 import { ByDecision, Covered, CoveredConnections, Judged, NoApplication, Percent } from './judged-output.js'
 
 const Plain = Type.String()
@@ -146,7 +146,8 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     {
       detail,
       limits,
-      hint: (limit) => `At most ${limit} rows per list are shown, busiest first; totals and percentages count all.`,
+      hint: (limit, isFull) =>
+        `At most ${limit} rows per list are shown, busiest first; totals and percentages count all. ${adviseOnRows(detail, isFull, 'A shorter window has fewer.')}`,
     },
   )
   const {

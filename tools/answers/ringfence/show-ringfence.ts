@@ -17,7 +17,7 @@ import type { Limits } from '../../../schemas/config.js'
 import type { PlannedRequest } from '../../../schemas/dry-run.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { RingfenceAnswer } from '../../../schemas/ringfence.js'
-import { showSections } from '../byte-budget.js'
+import { adviseOnRows, showSections } from '../byte-budget.js'
 import { describeDeviations, deviationsOf, warnOfDeviations } from './warn-of-ringfence.js'
 import { byLoss, groupLosses, listCut, listInfrastructure } from './list-losses.js'
 import { warnOfPlan } from './warn-of-ringfence.js'
@@ -83,8 +83,8 @@ export function showRingfence(
     {
       detail,
       limits,
-      hint: (limit) =>
-        `At most ${limit} rows per list are shown; section_totals counts all. detail_level full shows more.`,
+      hint: (limit, isFull) =>
+        `At most ${limit} rows per list are shown; section_totals counts all. ${adviseOnRows(detail, isFull, 'A shorter lookback_days has fewer.')}`,
     },
   )
   const { rules, section_totals: totals, ...answer } = shown as typeof shown & { rules?: object[] }

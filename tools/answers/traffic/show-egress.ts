@@ -123,7 +123,7 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
   read: FlowsRead,
-  { limit, named, filtered, limits }: { limit: number; named: boolean; filtered: boolean; limits: Limits },
+  { named, filtered, limits }: { named: boolean; filtered: boolean; limits: Limits },
 ) {
   const { analysed, ...reading } = describeReading(read)
   const { note: coverage, ...basis } = analysed
@@ -162,8 +162,8 @@ export function showEgress(
       // The caller's `limit` applies to findings only. As many processes and providers are shown as there is space for.
       detail: 'full',
       limits,
-      hint: (shown) =>
-        `At most ${shown} rows per list are shown, ${Math.min(shown, limit)} of findings; totals count all. Raise limit, or narrow by process, source or decision.`,
+      hint: (shown, isFull) =>
+        `At most ${shown} rows per list are shown; totals count all. ${isFull ? 'Narrow by process, source or decision.' : 'Raise limit.'}`,
     },
   )
   const returned = answer.findings.length

@@ -9,7 +9,7 @@ import {
 import { Nullable } from '../../../schemas/common.js'
 import { TrafficCounts, TrafficSums } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
-import { showSections } from '../byte-budget.js'
+import { adviseOnRows, showSections } from '../byte-budget.js'
 
 const integer = (description: string) => Type.Integer({ description })
 const string = (description: string) => Type.String({ description })
@@ -170,7 +170,7 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     detail,
     limits,
     isAlone: asked.length === 1,
-    hint: (limit) =>
-      `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. Narrow the filters to see the rest.`,
+    hint: (limit, isFull) =>
+      `At most ${limit} rows per section are shown, busiest first; section_totals and totals count all. ${adviseOnRows(detail, isFull, asked.length > 1 ? 'sections with one name shows more of it.' : 'Narrow the filters to see the rest.')}`,
   })
 }

@@ -110,11 +110,11 @@ export function showUnlabelled(
       both_unlabelled: pairs,
     },
     {
-      // The caller limits the rows with `top_n`.
       detail: 'full',
+      asked: limit,
       limits,
-      hint: (shown) =>
-        `At most ${Math.min(shown, limit)} rows per list are shown; section_totals counts all. Raise top_n or min_connections, or choose one direction.`,
+      hint: (shown, isFull) =>
+        `At most ${shown} rows per list are shown; section_totals counts all. ${isFull ? 'Raise min_connections, or choose one direction.' : 'Raise top_n.'}`,
     },
   )
 }
