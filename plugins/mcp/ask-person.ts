@@ -56,10 +56,7 @@ export async function runAsking(
     return run({ declined: { paramsHash, ...(approvalId !== undefined && { approvalId }) } })
   }
   if (answer === 'yes' && earlier?.approvalId !== undefined) {
-    await asking.watch?.awaitDecision(
-      earlier.approvalId,
-      AbortSignal.any([client.signal, AbortSignal.timeout(WAIT_MS)]),
-    )
+    await awaitDecision(earlier.approvalId, asking, client.signal)
   }
   const boundTo = answer === 'yes' ? earlier?.boundTo : undefined
   const result = await run({ canAsk, ...(boundTo !== undefined && { consent: { boundTo } }) })
@@ -73,6 +70,20 @@ export async function runAsking(
   const facts = { ...factsOf(call, String(error.details['params_hash']), asking), round, ...question.state }
   const requestState = await asking.states.seal(facts)
   return { ok: 'ask', result: { kind: 'input', inputRequests: { [QUESTION]: question.request }, requestState } }
+}
+
+/**
+ * Waits for the decision on a page, for WAIT_MS at most. The timer is held here, because Node.js 20 holds what
+ * `AbortSignal.timeout` returns only weakly inside `AbortSignal.any`: it may be collected before it fires.
+ */
+async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal): Promise<void> {
+  const late = new AbortController()
+  const timer = setTimeout(() => late.abort(), WAIT_MS)
+  try {
+    await watch?.awaitDecision(id, AbortSignal.any([signal, late.signal]))
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {

@@ -98,6 +98,28 @@ t.test('a state is of one call of one caller, and good once', async (t) => {
   t.equal(bench.provisioned(), 0)
 })
 
+t.test('a repeated call waits 45 s for the page, not until the approval expires', async (t) => {
+  const bench = await startApproving(t)
+  const href = await bench.draft('one')
+  const ann = await bench.service.tokenOf('ann')
+  const send = async (body: object): Promise<Json> => (await bench.service.send(ann, body, { headers: HEADERS })).json()
+  const { requestState } = (await send(callOf({ hrefs: [href] }))).result
+  // The timer of the wait is fired by hand; all others run as they are.
+  const started = new Promise<() => void>((fire) => {
+    const original = globalThis.setTimeout
+    const later = (run: () => void, ms?: number) => {
+      if (ms !== 45_000) return original(run, ms)
+      fire(run)
+      return original(() => undefined, ms)
+    }
+    globalThis.setTimeout = Object.assign(later, original) as typeof setTimeout
+    t.teardown(() => (globalThis.setTimeout = original))
+  })
+  const answer = send(callOf({ hrefs: [href] }, { requestState, inputResponses: { approval: { action: 'accept' } } }))
+  ;(await started)()
+  partial(t, said((await answer).result), { error: 'approval_pending' })
+})
+
 t.test('over stdio a form asks, whichever SDK the client is made with', async (t) => {
   const simulator = await createPceSimulator({ seed: 1, workloads: 20, flows: 0 })
   t.teardown(() => simulator.close())
