@@ -29,7 +29,7 @@ export interface Reader<T> {
 /** A job that is running at the PCE, with the state that all its requests share. */
 interface Job {
   endpoint: string
-  /** True once the PCE has reported the job as failed or no longer has it, so there is nothing left to delete. */
+  /** True after the PCE has reported the job as failed or no longer has it, so that there is nothing left to delete. */
   isLost: boolean
   /** Returns the options for the next request: the caller's, with the time-out reduced to the remaining time. */
   request(): SendOptions

@@ -25,7 +25,7 @@ export interface CallState {
   readonly now: () => number
   /** Aborts when the call is over. Created on first use, because most calls finish without needing it. */
   readonly signal: AbortSignal
-  /** True once the caller's signal or the deadline has ended the call. */
+  /** True after the caller's signal or the deadline has ended the call. */
   isOver: boolean
   /** The reason given by the caller's signal; undefined if the caller did not cancel. */
   reason: unknown
@@ -33,11 +33,11 @@ export interface CallState {
   cancelled: boolean
   /** True if the caller may learn that a connection failed, but not why. */
   readonly hidesReasons: boolean
-  /** The answers of the PCE so far; undefined if nobody listens for them. */
+  /** The answers of the PCE so far; undefined if there is no listener for them. */
   readonly answers: AnswerFacts[] | undefined
   /** Status of the last answer; undefined before the first. */
   status: number | undefined
-  /** The observer that is told how the call ended. */
+  /** The observer to which the end of the call is reported. */
   readonly watched: WatchedRequest | undefined
   /** Cancels the request in progress when the call is over. */
   stop: (() => void) | undefined

@@ -44,8 +44,8 @@ export interface PceErrorFacts {
 }
 
 /**
- * The superclass of everything this client throws (S20). Its message, properties and cause never contain a credential:
- * the HTTP library's own errors carry request headers, so they are never attached.
+ * The superclass of every error that this client throws (S20). Its message, properties and cause never contain a
+ * credential: the HTTP library's own errors carry request headers, so they are never attached.
  */
 export class PceError extends Error {
   override readonly name: string = 'PceError'

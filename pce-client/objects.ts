@@ -229,7 +229,7 @@ function requireVerb(kind: Kind, verb: Verb, place: 'item' | 'collection', what:
   if (!verbs.includes(verb)) refuse(kind, what)
 }
 
-/** Checks that the kind supports a bulk operation. @throws {PceError} `unsupported`, as `requireVerb`. */
+/** Checks that the kind supports a bulk operation. @throws {PceError} `unsupported`, like `requireVerb`. */
 function requireBulk(kind: Kind, verb: BulkVerb): void {
   if (kind.bulk?.includes(verb) !== true) refuse(kind, `${verb}d in bulk`)
 }

@@ -113,10 +113,10 @@ const ONCE = ['/sec_policy/pending', '/sec_policy/delete', '/label_mapping_rules
 
 /**
  * Classifies a request by method and path (D23). GET, PUT and DELETE of one object, bulk_update and bulk_delete may be
- * repeated; a request that creates or starts something may not, whatever its verb. Discarding all pending changes
- * (DELETE sec_policy/pending) or reverting some (PUT sec_policy/delete) must not be repeated either, because it would
- * also undo edits made in between. Nor may a deletion of several label mapping rules: the PCE refuses the repetition
- * because the rules are gone, as if nothing had been deleted (D85).
+ * repeated; a request that creates or starts something may not, whatever its method. Discarding all pending changes
+ * (DELETE sec_policy/pending) or reverting some (PUT sec_policy/delete) must not be repeated either, because the
+ * repetition would also undo edits made in between. A deletion of several label mapping rules must not be repeated
+ * either: the PCE refuses the repetition because the rules are gone, as if nothing had been deleted (D85).
  */
 export function classifyRequest(method: string, path: string): RequestNature {
   if (method === 'GET' || method === 'HEAD') return { repeatable: true, writes: false }

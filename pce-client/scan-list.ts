@@ -26,7 +26,7 @@ const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
 /** The PCE's own counts of the objects. */
 type Counts = Pick<ScanOutcome, 'totalCount' | 'matchCount'>
 
-/** What to read, and the callbacks that receive it. */
+/** The list to read, and the callbacks that receive it. */
 interface Reading<T> {
   endpoint: string
   request: RequestOptions
@@ -36,7 +36,7 @@ interface Reading<T> {
   onItems: (items: T[]) => void | Promise<void>
 }
 
-/** Thrown to end a download once enough has been read. */
+/** Thrown to end a download when enough objects have been read. */
 class Enough extends Error {}
 
 /**

@@ -29,7 +29,7 @@ export type StreamHead = Pick<PceResponse, 'status' | 'headers'>
 export interface BodySink {
   /** Called before the first piece, and again when a broken download starts over. */
   begin(head: StreamHead): void
-  /** Awaited, so that a slow consumer slows the download. */
+  /** Receives a piece. Its promise is awaited, so that a slow consumer slows the download. */
   take(chunk: Buffer): void | Promise<void>
 }
 

@@ -98,7 +98,7 @@ export interface WatchedRequest {
 export interface RequestOutcome {
   /** Status of the last answer; undefined if the PCE gave none. */
   status: number | undefined
-  /** Code of the error that the call ended with; undefined if it succeeded. */
+  /** Code of the error with which the call ended; undefined if it succeeded. */
   failure: string | undefined
   /** Number of attempts after the first. */
   retries: number
@@ -153,7 +153,9 @@ export interface ScanOptions<T> extends CollectionOptions {
    * before are then void.
    */
   onBegin?: () => void
-  /** Receives batches of objects in the PCE's order. Awaited, so that a slow consumer slows the download. */
+  /**
+   * Receives batches of objects in the PCE's order. Its promise is awaited, so that a slow consumer slows the download.
+   */
   onItems: (items: T[]) => void | Promise<void>
   /** Maximum number of objects to read. Default: all. */
   most?: number
@@ -169,8 +171,8 @@ export interface ScanOutcome {
   /** The value of X-Total-Count, or null when the PCE sent none. */
   totalCount: number | null
   /**
-   * Number of objects that match the parameters, according to the PCE; null if it does not say, or if its count may be
-   * that of the whole collection.
+   * Number of objects that match the parameters, according to the PCE; null if the PCE does not say, or if its number
+   * may be the size of the whole collection.
    */
   matchCount: number | null
 }
@@ -273,7 +275,10 @@ export interface TrafficQueryProgress {
 }
 
 export interface StreamTrafficOptions extends RequestOptions {
-  /** Receives batches of parsed rows in the PCE's order. Awaited, so that a slow consumer slows the download. */
+  /**
+   * Receives batches of parsed rows in the PCE's order. Its promise is awaited, so that a slow consumer slows the
+   * download.
+   */
   onFlows: (flows: TrafficFlow[]) => void | Promise<void>
   /** Called after every poll and during the download. */
   onProgress?: (progress: TrafficQueryProgress) => void

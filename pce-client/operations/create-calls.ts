@@ -147,7 +147,7 @@ export interface DownloadSink {
    * void.
    */
   begin(): void
-  /** Awaited, so that a slow consumer slows the download. */
+  /** Receives a piece. Its promise is awaited, so that a slow consumer slows the download. */
   take(chunk: Uint8Array): void | Promise<void>
 }
 

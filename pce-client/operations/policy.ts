@@ -48,7 +48,7 @@ export interface PolicyOperations {
     policyVersion?: PolicyVersionSelector,
     options?: RequestOptions,
   ): Promise<PolicyDependency[]>
-  /** Counts what a set of draft changes would affect once provisioned. */
+  /** Counts the objects that a set of draft changes would affect when provisioned. */
   analyzePolicyImpact(hrefs: readonly string[], options?: RequestOptions): Promise<PolicyImpact>
 }
 
@@ -97,7 +97,7 @@ function flatten(answer: unknown): TypedPendingChange[] {
   const changes = Array.isArray(answer)
     ? (answer as unknown[]).map((change) => toChange(change, typeInHref(change)))
     : Object.entries(isRecord(answer) ? answer : refusePending()).flatMap(([type, bucket]) => {
-        // Null stands for an empty list (P43).
+        // Null has the meaning of an empty list (P43).
         const list = Array.isArray(bucket) ? (bucket as unknown[]) : bucket === null ? [] : [bucket]
         return list.map((change) => toChange(change, type))
       })
