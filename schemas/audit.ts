@@ -59,10 +59,7 @@ export interface AuditEntry extends AuditFacts {
   client_address?: string
   pce_host?: string
   duration_ms?: number
-  /**
-   * True if the client disconnected or cancelled before the outcome. Everything that was written to the PCE remains
-   * written.
-   */
+  /** True if the client disconnected or cancelled before the outcome. Nothing that was written to the PCE is undone. */
   client_gone?: true
   /**
    * The process that wrote the line (MCP_REPLICA_ID). The audit log adds it to every line, including lines that report

@@ -1,6 +1,8 @@
 import { Type } from '@sinclair/typebox'
 
-/** The exact name of the object that a call is about. A name that two objects have identifies neither (D224). */
+/**
+ * The exact name of the object that a call is about. If two objects have the same name, it identifies neither (D224).
+ */
 export const ByName = Type.Optional(Type.String({ minLength: 1, description: 'If unique' }))
 
 /** Like `ByName`, for workloads, which are also found by their host name. */

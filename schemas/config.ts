@@ -79,7 +79,7 @@ interface CommonConfig {
   /** If absent, the default tools are offered. */
   offer?: OfferConfig
   heavy: HeavyConfig
-  /** Sentences for the operator, printed once at start-up. */
+  /** Sentences for the operator, which are printed only once, at start-up. */
   warnings: readonly string[]
 }
 
@@ -114,7 +114,7 @@ export interface OAuthConfig {
    * prefixed with the App ID URI).
    */
   requestedScope?: string
-  /** Names of the claims that contain groups; the values of all of them count. */
+  /** Names of the claims that contain groups; the groups of a caller are the values of all these claims together. */
   groupsClaims: readonly string[]
 }
 
@@ -132,8 +132,8 @@ export interface ConfirmConfig {
   previousHmacKey?: Buffer
   ttlSeconds: number
   /**
-   * Names of tools that need confirmation in addition to those that always do; checked against the existing tools at
-   * start-up.
+   * Names of tools that need confirmation in addition to those that always need it; checked against the existing tools
+   * at start-up.
    */
   tools?: readonly string[]
   /** If absent, a token that the client itself fetches is enough. */

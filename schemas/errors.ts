@@ -137,9 +137,9 @@ export class ToolError extends Error {
   readonly ask: FormQuestion | undefined
 }
 
-/** Digest of what the question shows (`Preview.boundTo`). The answer yes is a consent to exactly that. */
+/** A question to be answered with yes or no. */
 export interface FormQuestion {
-  /** Digest of what the question shows (`Preview.boundTo`). A yes is a consent to exactly that. */
+  /** Digest of what the question shows (`Preview.boundTo`). The answer yes is a consent to exactly that. */
   boundTo: string
   /** Text for the person. */
   message: string

@@ -50,8 +50,8 @@ export const WideningOut = Type.Optional(
 )
 
 /**
- * A rule in answers; only allow rules have `resolve_labels_as`. In the full form, `conditions` is replaced by the
- * fields of its conditions as the PCE has them, such as `log_flow`.
+ * A rule in answers; only allow rules have `resolve_labels_as`. In the full form, the PCE's own fields, such as
+ * `log_flow`, take the place of `conditions`.
  */
 export const RuleOut = Type.Object({
   rule_type: RuleTypeOut,
@@ -127,8 +127,8 @@ export const RuleInput = Type.Object(
 )
 
 /**
- * Fields that replace those of an existing rule. They have no defaults, because a default would change fields that the
- * caller did not mention.
+ * Fields that replace the same fields of an existing rule. They have no defaults, because a default would change fields
+ * that the caller did not mention.
  */
 export const RuleChangeInput = {
   enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),

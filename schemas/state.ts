@@ -37,16 +37,12 @@ export interface CredentialRecords {
   page(after: Owner | null, limit: number): Promise<{ owner: Owner; record: SealedCredentials }[]>
 }
 
-/**
- * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, and only when the
- * claim is on disk. `expiresAt`, in milliseconds since the epoch, is when the token itself expires; some time after
- * that, the id may be forgotten.
- */
+/** The confirm tokens that have been used. */
 export interface UsedTokens {
   /**
-   * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, after that is on
-   * disk. `expiresAt`, in milliseconds since the epoch, is when the token itself expires; some time after that, the id
-   * may be forgotten.
+   * Claims an id. Of all calls for one id, in any number of processes, exactly one resolves with true, and only when
+   * the claim is on disk. `expiresAt`, in milliseconds since the epoch, is when the token itself expires; some time
+   * after that, the id may be forgotten.
    */
   claim(id: string, expiresAt: number): Promise<boolean>
   /** Resolves with true if any process has claimed the id. Changes nothing. */
@@ -59,7 +55,7 @@ export interface ChallengeKey {
   call: string
 }
 
-/** The questions to confirm that callers have been asked. Each is kept for as long as a token for it would be valid. */
+/** The confirmations that callers have been asked for. Each is kept for as long as a token for it would be valid. */
 export interface Challenges {
   /**
    * Stores a challenge. If an owner, or all owners together, have too many open challenges, the ones that expire first
@@ -118,8 +114,8 @@ export interface Approvals {
   end(id: string, ending: ApprovalEnding): Promise<boolean>
   /**
    * Ends approvals that have expired: undecided questions at once, decided ones an hour later, because a call that came
-   * in time may still be running. Resolves with the rows that it ended, at most a hundred; each row is returned only
-   * once across all processes. Deletes rows that expired a day ago, and undecided ones that expired an hour ago.
+   * in time may still be running. Resolves with the ended rows, at most a hundred; each row is returned only once
+   * across all processes. Deletes rows that expired a day ago, and undecided ones that expired an hour ago.
    */
   expire(): Promise<ApprovalRow[]>
   /** Forgets all approvals of one owner. Resolves with their number. */

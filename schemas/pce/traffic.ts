@@ -114,7 +114,10 @@ export const TrafficFlow = Type.Object({
   state: MaybeText,
   policy_decision: Type.String(),
   boundary_decision: MaybeText,
-  /** The draft decision. It is present only after `updateAsyncQueryRules`, like `rules` and the lists beside it. */
+  /**
+   * The draft decision. It is present only after `updateAsyncQueryRules`, like the fields from `rules` to
+   * `override_deny_rules`.
+   */
   draft_policy_decision: MaybeText,
   /** Rules by href, or essential rules, which have only a name. */
   rules: MaybeList(
