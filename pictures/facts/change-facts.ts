@@ -15,7 +15,7 @@ export interface ChangedObject {
   name: string
   change: 'create' | 'update' | 'delete' | 'unknown'
   effect: ShownEffect | undefined
-  /** Risks to look at, and the reason why there is no effect or difference, if that is so. */
+  /** Risks to look at, and, if there is no effect or no difference, the reason for that. */
   remarks: readonly string[]
   fields: readonly FieldDiff[]
   rules: readonly ChangedObject[]

@@ -2,7 +2,7 @@ import type { ShownCall, ShownField } from '../../schemas/approvals.js'
 import type { RingfenceAnswer } from '../../schemas/ringfence.js'
 import { countOf, windowInWords, wholeNumber } from '../picture.js'
 
-/** What happens to a source once the ringfence is enforced. */
+/** The consequence for a source when the ringfence is enforced. */
 export type Fate = 'cut' | 'perhaps-cut' | 'let-in' | 'allowed'
 
 export const FATE_WORDS: Readonly<Record<Fate, string>> = {

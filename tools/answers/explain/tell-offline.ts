@@ -10,8 +10,8 @@ const MOST_NAMED = 3
 const LEFT_OUT = 'addresses out of the policy of others'
 
 /**
- * Adds to each verdict the decision that applies while an end of the pair is offline, if that differs. The verdict
- * itself remains the one of the rules (D206).
+ * Adds to each verdict the decision that applies while an end of the pair is offline, if it differs. The verdict itself
+ * remains the one that follows from the rules (D206).
  */
 export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
@@ -34,8 +34,8 @@ function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
 }
 
 /**
- * Names the ends whose offline state is the given one, such as `3 of 5 sources (web-1, web-2 …)`; undefined if there
- * are none.
+ * Names the ends that are offline (`isOffline` true), online (false) or of unknown state (null), such as `3 of 5
+ * sources (web-1, web-2 …)`; undefined if there are none.
  */
 function nameEnds(
   { sources, destinations }: Flow,

@@ -31,7 +31,7 @@ export const KIND_WORDS: Record<RuleType, string> = {
   override_deny: 'override deny rule',
 }
 
-/** Describes the verdicts of both policy versions. If that of the draft is identical, it is not repeated. */
+/** Describes the verdicts of both policy versions. If the draft's verdict is the same, its sentence only says so. */
 export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: ReferenceNames): ToldVerdicts {
   const active = tellVersion('active', verdict, names)
   const draft = tellVersion('draft', verdict, names)
