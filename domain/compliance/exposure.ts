@@ -8,7 +8,7 @@ import { classifyAddress } from '../policy/addresses.js'
 import { collectAssumedFacts, type AssumedFacts } from '../policy/assumed-facts.js'
 import type { JudgeAllowed } from '../policy/judge-allowed.js'
 import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
-import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { isUnknown, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { countOf } from '../text/describe-numbers.js'
 import { applicationColumns } from '../traffic/applications.js'
 import {
@@ -141,20 +141,26 @@ export const isUnenforced = ({ decision }: Cell): boolean => passesUnenforced(de
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
 
 /**
- * Describes in a sentence how many of the matching allowed rows are possibly not allowed by a rule. Returns an empty
- * text if rules allow all of them.
+ * Describes in sentences how many of the matching allowed rows may not be allowed by a rule, those that a deny rule is
+ * about apart. Empty if rules allow all of them.
  */
 export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => boolean): string {
-  const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell)
+  const isDenied = ({ byRule }: Cell) => isUnknown(byRule) && byRule.unknown.includes('selective_outbound')
+  const denied = traffic.count((cell) => test(cell) && mayBeByDefault(cell) && isDenied(cell)).rows
+  const against =
+    denied === 0
+      ? ''
+      : `${countOf(denied, 'allowed row')} in spite of a deny rule at a source in selective mode: whether it drops them there is not known. `
+  const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell) && !isDenied(cell)
   const [all, undecided] = [doubtful, (cell: Cell) => doubtful(cell) && cell.byRule !== 'no'].map(
     (one) => traffic.count(one).rows,
   ) as [number, number]
-  if (all === 0) return ''
+  if (all === 0) return against
   const because = undecided === 0 ? '' : `, ${undecided} of them ${undecidedBecause(traffic.answers(doubtful))}`
   const hasUntold = ({ source, destination }: Cell) => [source, destination].map(judgedMode).some(isModeUntold)
   const untold = traffic.count((cell) => doubtful(cell) && hasUntold(cell)).rows
   const mode = `selective mode${untold > 0 ? ', or one that is not known' : ''}`
-  return `${countOf(all, 'allowed row')} may only mean that no deny rule matched (${mode})${because}. `
+  return `${countOf(all, 'allowed row')} may only mean that no deny rule matched (${mode})${because}. ${against}`
 }
 
 export interface ShownFlow {

@@ -3,7 +3,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
-import { TCP, UDP } from '../inventory/protocols.js'
+import { protocolName, TCP, UDP } from '../inventory/protocols.js'
 import { assumedOfIpTables, countIpTables, tellIpTables } from '../policy/ip-tables.js'
 import { rulesInForce, rulesOf, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { isWrittenTo, someWorkloadWith, type PlacedRule } from '../policy/match-rules.js'
@@ -198,29 +198,36 @@ export const leastPrivilege: Evaluator = evaluator(
         ...one,
         from: breadthOf(one, isBroadList),
         limited: isLimited(one.rule),
-        everything: everything === 'yes' || coversEveryPort(one.rule.ingress_services, policy),
+        everything: everything === 'yes',
+        ports: everything === 'yes' ? [] : protocolsCovered(one.rule.ingress_services, policy),
         answers: [...one.answers, everything],
       }
     })
-    const isOpen = ({ from, everything }: (typeof judged)[number]) =>
-      from === 'anybody' || (from === 'all workloads' && everything)
+    // Every port of a protocol is not literally every service, but as open.
+    const isWhole = ({ everything, ports }: (typeof judged)[number]) => everything || ports.length > 0
+    const isOpen = (one: (typeof judged)[number]) =>
+      one.from === 'anybody' || (one.from === 'all workloads' && isWhole(one))
     const broad = judged.filter((one) => !one.limited && isOpen(one))
     const limited = judged.filter((one) => one.limited && isOpen(one))
-    const open = broad.filter(({ from, everything }) => from === 'anybody' && everything)
+    const open = broad.filter((one) => one.from === 'anybody' && isWhole(one))
     const wide = broad.filter((one) => !open.includes(one))
+    const portWise = (from: string) => broad.filter((one) => one.from === from && !one.everything && isWhole(one))
+    const [openPorts, widePorts] = [portWise('anybody'), portWise('all workloads')]
     const tables = countIpTables(policy, someWorkloadWith(labelsOf(assessment)))
     const counts = {
       allow_rules: judged.length,
-      everything_from_anybody: open.length,
+      everything_from_anybody: open.length - openPorts.length,
+      ...(openPorts.length > 0 && { every_port_from_anybody: openPorts.length }),
       some_services_from_anybody: wide.filter(({ from }) => from === 'anybody').length,
-      everything_from_all_workloads: wide.filter(({ from }) => from === 'all workloads').length,
+      everything_from_all_workloads: wide.filter(({ from }) => from === 'all workloads').length - widePorts.length,
+      ...(widePorts.length > 0 && { every_port_from_all_workloads: widePorts.length }),
       ...(limited.length > 0 && { as_open_but_limited: limited.length }),
       ...(tables > 0 && { iptables_rules: tables }),
     }
     const notJudged = tellIpTables(tables)
     if (judged.length === 0)
       return notAssessed(['No allow rule in force has it as a provider.', ...notJudged].join(' '), { counts })
-    const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}${found(limited.length, 'rule', 'as open, but for certain users, machines or networks only')}${describeUndecided(judged)}`
+    const text = `${found(counts.everything_from_anybody, 'rule', 'opening every service to any address')}${found(openPorts.length, 'rule', `opening every port of ${namesOf(openPorts)} to any address`)}${found(counts.some_services_from_anybody, 'rule', 'opening some services to any address')}${found(counts.everything_from_all_workloads, 'rule', 'opening every service to all workloads')}${found(widePorts.length, 'rule', `opening every port of ${namesOf(widePorts)} to all workloads`)}${found(limited.length, 'rule', 'as open, but for certain users, machines or networks only')}${describeUndecided(judged)}`
     const detail =
       text.trim() ||
       `None of ${countOf(judged.length, 'allow rule')} is open to any address, or opens every service to all workloads.`
@@ -282,12 +289,16 @@ const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.f
 
 const LAST_PORT = 65_535
 
-/**
- * Returns true if the services cover every port of TCP or of UDP. This is not literally every service, but just as
- * open.
- */
-const coversEveryPort = (services: readonly IngressService[], policy: PolicySnapshot): boolean =>
-  [TCP, UDP].some((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
+/** Returns TCP and UDP as far as the services cover all of their ports. */
+const protocolsCovered = (services: readonly IngressService[], policy: PolicySnapshot): number[] =>
+  [TCP, UDP].filter((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
+
+/** Names the protocols that these rules open: `TCP`, `UDP`, or both where one rule or several do. */
+const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
+  [TCP, UDP]
+    .filter((proto) => rules.some(({ ports }) => ports.includes(proto)))
+    .map((proto) => protocolName(proto).toUpperCase())
+    .join(rules.every(({ ports }) => ports.length > 1) ? ' and ' : ' or ')
 
 /** Returns how broad the consumers of a rule are: anybody (any address), all workloads, or something narrower. */
 function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => boolean) {

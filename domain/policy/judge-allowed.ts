@@ -24,8 +24,8 @@ export type JudgeAllowed = (flow: AllowedFlow) => Answer
 /**
  * Creates the judge for connections that the PCE reports as allowed. In selective mode, this may only mean that no deny
  * rule matched (P52), so the judge looks for an allow rule at each end in that mode. If a deny rule applies, there must
- * be an allow rule, because the connection would not have been allowed otherwise. An end whose mode is not known may be
- * in selective mode, so its rows are undecided unless rules allow them anyway. If the policy is null, everything that
+ * be an allow rule, because the connection would not have been allowed otherwise; at a source, this is not settled (P51). An
+ * end whose mode is not known may be in selective mode, so its rows are undecided unless rules allow them anyway. If the policy is null, everything that
  * depends on it is undecided.
  */
 export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed {
@@ -41,8 +41,12 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
         anyOf(rules(destination).map((match) => match[end](source, port, proto)))
       const allowed = matches(allows)
       if (!passesByDefault(end === 'atSource' ? sourceMode : destinationMode)) return allowed
-      const denied = both(matches(denies), stops('selective', end === 'atSource' ? 'outbound' : 'inbound', 'deny'))
-      return allowed !== 'yes' && denied === 'yes' ? settle(allowed, 'yes') : allowed
+      if (allowed === 'yes') return allowed
+      const denying = matches(denies)
+      const dropped = stops('selective', end === 'atSource' ? 'outbound' : 'inbound', 'deny')
+      if (both(denying, dropped) === 'yes') return settle(allowed, 'yes')
+      // Whether the source enforces a deny rule about it is not settled (P51), so why it passes is not known either.
+      return denying === 'yes' ? anyOf([allowed, dropped]) : allowed
     }
     const asks = (mode: string | null) => passesByDefault(mode) || isModeUntold(mode)
     const byRules = both(
