@@ -250,3 +250,19 @@ t.test('a scope that excludes what all of its workloads have has none', async (t
     [{ scope_without_workloads: 1 }, ['only others']],
   )
 })
+
+t.test('a proof that is only pending says so', async (t) => {
+  const web = { from: 'role=web', to: 'role=db', services: [WEB] }
+  const set = { name: 'pay', scope: 'app=pay env=prod', allow: [web] }
+  const bench = await startBench(t, { estate: handMade({ hosts: HOSTS, ruleSets: [set] }) })
+  const args = { providers: ['ams'], consumers: ['ams'], ingress_services: ['All Services'] }
+  const { rule } = await bench.ok('create-rule', { ruleset_name: 'pay', ...args })
+  const ask = async () => {
+    const { summary, findings } = await bench.ok('find-redundant-rules')
+    const [{ pending, by }] = findings
+    return [pending, by.map((one: Json) => [one.href, one.pending]), /rests on rules with changes/.test(summary)]
+  }
+  t.same(await ask(), ['rule set: update', [[rule.href, 'create']], true])
+  await bench.pce.provisionPolicyChanges('all', [`/orgs/1/sec_policy/draft/rule_sets/1`])
+  t.same(await ask(), [undefined, [[rule.href, undefined]], false])
+})

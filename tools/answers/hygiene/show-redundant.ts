@@ -45,6 +45,7 @@ const RuleLine = {
   rule_set: Text('Its name, or that of the enforcement boundary'),
   scope: Text('Of its rule set'),
   unscoped_consumers: Type.Optional(Type.Boolean({ description: 'Sources beyond the scope' })),
+  pending: Type.Optional(Text('Change that is not provisioned: of the rule, or as `rule set: update` of its rule set')),
 }
 
 const Finding = Type.Object({
@@ -121,7 +122,10 @@ export function showRedundant(
   const compared = countKinds(rules.map(({ type }) => type))
   return showSections(
     {
-      summary: summarise(report, version, all.length - (counts.any_to_any ?? 0), counts, undecided?.rules ?? 0),
+      summary: [
+        summarise(report, version, all.length - (counts.any_to_any ?? 0), counts, undecided?.rules ?? 0),
+        ...tellPending(all.filter(({ by }) => by.some((at) => pendingOf(rules[at] as HeldRule) !== undefined)).length),
+      ].join(' '),
       policy_version: version,
       rules_compared: compared,
       counts,
@@ -167,6 +171,20 @@ function summarise(
   ].join(' ')
 }
 
+/** Says that some findings hold only once changes are provisioned. */
+const tellPending = (many: number): string[] =>
+  many === 0
+    ? []
+    : [
+        `${many} ${many === 1 ? 'rests' : 'rest'} on rules with changes that are not provisioned (pending in \`by\`): provision these first, or together with the removal, or what is in force loses them.`,
+      ]
+
+/** The change of a rule that is not provisioned, or else that of its rule set. */
+function pendingOf({ rule, holder }: HeldRule): string | undefined {
+  const [own, around] = [rule, holder].map((one) => (one as { update_type?: string | null }).update_type)
+  return own ?? (around == null ? undefined : `rule set: ${around}`)
+}
+
 const REASONS = {
   unclear: 'what it depends on is not documented, such as excluded labels or empty label groups',
   size: 'too many rules overlap with it to compare them all',
@@ -198,7 +216,9 @@ function listScopes({ emptyScopes, names }: RuleReport, wanted: string | undefin
     }))
 }
 
-function describe({ type, rule, holder, scopes, isBoundary }: HeldRule, names: ReferenceNames) {
+function describe(held: HeldRule, names: ReferenceNames) {
+  const { type, rule, holder, scopes, isBoundary } = held
+  const pending = pendingOf(held)
   return {
     rule_type: type,
     href: rule.href,
@@ -206,6 +226,7 @@ function describe({ type, rule, holder, scopes, isBoundary }: HeldRule, names: R
     ...(rule.unscoped_consumers === true && !isBoundary && { unscoped_consumers: true }),
     rule_set: isBoundary ? `enforcement boundary ${holder.name}` : holder.name,
     scope: nameScopes(scopes, names),
+    ...(pending !== undefined && { pending }),
   }
 }
 
