@@ -99,6 +99,7 @@ export const RingfenceOutput = {
     {
       already_allowed: Count('Every flow is allowed today'),
       newly_allowed: Count('Some flow is not allowed today'),
+      excluded: Maybe(Count('Left out by the caller, in neither of these')),
       total_remote_apps: Count('Source applications, itself left out'),
       allowed_by_default_possible: Count('Some flow is allowed, maybe only as no deny rule matched'),
       description: Plain,

@@ -11,7 +11,7 @@ import {
 } from '../inventory/labels.js'
 import { nearNames } from '../text/compare-texts.js'
 import { trimBlanks } from '../text/escape-text.js'
-import { applicationKey, type Application } from '../traffic/applications.js'
+import type { Application } from '../traffic/applications.js'
 
 /** The caller's choice of which traffic sources a ringfence should let in. */
 export interface SourcesAsked {
@@ -57,7 +57,7 @@ export function chooseSources(
 
 function nameOf(labels: readonly Label[]): string {
   const [app, env] = ['app', 'env'].map((key) => labels.find((label) => label.key === key)?.value)
-  if (app !== undefined && env !== undefined) return applicationKey({ app, env })
+  if (app !== undefined && env !== undefined) return `${app} (${env})`
   return labels.map(({ key, value }) => `${key}=${value}`).join(' ')
 }
 

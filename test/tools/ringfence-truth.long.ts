@@ -533,7 +533,10 @@ t.test('what is to be left out is named exactly', async (t) => {
     [{ environments: ['prod'], exclude_sources: ['web|prod'] }, ['crm|dev', 'erp|dev', 'web|prod']],
   ]
   for (const [asked, left] of cases) {
-    const rules = ruleOf(await bench.ok('create-ringfence', { ...PAY, ...asked, dry_run: true }))
+    const answer = await bench.ok('create-ringfence', { ...PAY, ...asked, dry_run: true })
+    const rules = ruleOf(answer)
+    const { already_allowed: already, newly_allowed: newly, excluded, total_remote_apps: all } = answer.policy_coverage
+    t.same([excluded, already + newly + excluded], [left.length, all], `${JSON.stringify(asked)}: not newly allowed`)
     t.same(
       Object.keys(rules).filter((source) => rules[source] === 'excluded'),
       left,
@@ -541,7 +544,7 @@ t.test('what is to be left out is named exactly', async (t) => {
     )
   }
   const unseen = await bench.ok('create-ringfence', { ...PAY, exclude_sources: ['a|prod', 'app=erp'], dry_run: true })
-  t.match(text(unseen), /exclude_sources names what is not among the sources: a\|prod\. Left out, without a rule: erp/)
+  t.match(text(unseen), /exclude_sources names what is not among the sources: a \(prod\)\. Left out, without a rule: erp/)
 
   bench.writes()
   const refused: [object, string, object][] = [

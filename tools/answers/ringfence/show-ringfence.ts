@@ -151,15 +151,18 @@ function describeTruncation(reads: Record<string, { truncated: boolean; parts: n
 
 function describeCoverage({ plan, options }: Prepared) {
   const { remotes } = plan
-  const already = remotes.filter(({ coverage }) => coverage === 'already_allowed').length
+  const letIn = remotes.filter(({ rule }) => rule !== 'excluded')
+  const already = letIn.filter(({ coverage }) => coverage === 'already_allowed').length
+  const [newly, excluded] = [letIn.length - already, remotes.length - letIn.length]
   const byDefault = remotes.filter((remote) => remote.allowedByDefaultPossible).length
   const skipped = options.skip_allowed === true ? ', and get no rule' : ''
   return {
     already_allowed: already,
-    newly_allowed: remotes.length - already,
+    newly_allowed: newly,
+    ...(excluded > 0 && { excluded }),
     total_remote_apps: remotes.length,
     allowed_by_default_possible: byDefault,
-    description: `${countOf(remotes.length, 'remote application')} seen as source: all flows of ${already} are allowed today${skipped}; ${remotes.length - already} would be newly allowed.`,
+    description: `${countOf(remotes.length, 'remote application')} seen as source: all flows of ${already} are allowed today${skipped}; ${newly} would be newly allowed${excluded > 0 ? `; ${excluded} left out by exclude_sources or environments` : ''}.`,
   }
 }
 
