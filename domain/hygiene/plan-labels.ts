@@ -183,17 +183,20 @@ export function countWishes(relabellings: readonly Relabelling[]): Record<'set' 
 const textOf = ({ key, value, href }: LabelRef): string =>
   key === undefined || value === undefined ? href : writeLabel({ key, value })
 
-/**
- * Describes the labels that differ, before and after the change, in the form `role=db, env=-`; `-` marks a missing key.
- */
-export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string } {
+/** Describes the labels that differ, before and after, as in `role=db, env=-`; `-` marks a missing key; and those that stay. */
+export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string; keeps: string } {
   const texts = (labels: readonly LabelRef[]) =>
     new Map(labels.map((label) => [label.key ?? label.href, label.value ?? label.href]))
   const [was, is] = [texts(before), texts(after)]
   const keys = [...new Set([...was.keys(), ...is.keys()])].filter((key) => was.get(key) !== is.get(key))
   const write = (values: ReadonlyMap<string, string>) =>
     keys.map((key) => writeLabel({ key, value: values.get(key) ?? '-' })).join(', ')
-  return { before: write(was), after: write(is) }
+  const kept = [...was].filter(([key]) => !keys.includes(key))
+  return {
+    before: write(was),
+    after: write(is),
+    keeps: kept.map(([key, value]) => writeLabel({ key, value })).join(', '),
+  }
 }
 
 /**

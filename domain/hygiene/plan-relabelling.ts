@@ -132,7 +132,6 @@ async function findNamed(names: readonly string[], { pce, beforeWriting }: Ctx):
     const text = `workloads: ${named.join('; ')}${more}`
     const details = {
       argument: 'workloads',
-      problems: named,
       problems_total: problems.length,
       ...(ambiguous.length > 0 && { candidates: ambiguous.slice(0, MOST_PROBLEMS) }),
     }

@@ -79,7 +79,7 @@ export function refuseProblems(problems: readonly CsvProblem[]): void {
     return `line ${line}${column === undefined ? '' : `, column ${column}`}: ${problem}`
   })
   const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
-  const details = { argument: 'csv', problems: named, problems_total: problems.length }
+  const details = { argument: 'csv', problems_total: problems.length }
   const text = `csv, ${said.join('; ')}${more}`
   throw new ToolError('invalid_argument', `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`, details)
 }
@@ -104,17 +104,23 @@ function readHeader({ cells, line }: { cells: string[]; line: number }, keys: re
   if (cells.length > MOST_COLUMNS)
     refuseProblems([{ line, problem: `the header has ${cells.length} columns, at most ${MOST_COLUMNS} are read` }])
   const columns = cells.map((cell) => (isIdentity(cell.toLowerCase()) ? cell.toLowerCase() : cell))
+  // Without a column that names workloads, the first one that is no label key is most likely meant to.
+  const nameless = columns.some(isIdentity) ? -1 : columns.findIndex((column) => !keys.includes(column))
   const problems = columns.flatMap((column, at): CsvProblem[] => {
     if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]
     if (isIdentity(column) || keys.includes(column)) return []
+    if (at === nameless) {
+      const problem = `"${column}" names no column: what names the workloads is called ${IDENTITIES.join(', ')}; call it ${nearNames(column, IDENTITIES, 1)[0] ?? (/host/iu.test(column) ? 'hostname' : 'name')}`
+      return [{ line, problem }]
+    }
     const [near] = nearNames(column, [...IDENTITIES, ...keys], 1)
     const meant = near === undefined ? '' : `; did you mean ${near}?`
     const problem = `column ${at + 1} is neither ${IDENTITIES.join(', ')} nor the key of a label${meant}`
     return [{ line, column, problem }]
   })
-  if (!columns.some(isIdentity))
+  if (!columns.some(isIdentity) && nameless === -1)
     problems.push({ line, problem: `no column ${IDENTITIES.join(', ')} names the workloads` })
-  else if (columns.every(isIdentity)) problems.push({ line, problem: 'no column is the key of a label' })
+  if (columns.every(isIdentity)) problems.push({ line, problem: 'no column is the key of a label' })
   refuseProblems(problems)
   return columns
 }

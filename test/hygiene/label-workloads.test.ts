@@ -49,13 +49,20 @@ const BEFORE = {
   bare: '',
 }
 const rowsOf = ({ changes }: Json): string[] =>
-  changes.data.map((row: string[]) => row.filter((_, at) => at !== 1).join(' | '))
+  changes.data.map((row: string[]) =>
+    row.filter((_, at) => !['href', 'keeps'].includes(changes.columns[at])).join(' | '),
+  )
 
 t.test('set, add and remove by key, and no other label is touched', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
   const workloads = ['pay-web-1', 'pay-web-2', 'pay-db-1', 'bare']
   const args = { workloads, set: ['env=test'], add: ['role=app'], remove: ['loc', 'app=crm'] }
   const plan = await bench.ok('label-workloads', { ...args, dry_run: true })
+  t.same(
+    plan.changes.data.map((row: string[]) => row[plan.changes.columns.indexOf('keeps')]),
+    ['app=pay, role=web', 'app=pay', 'app=pay, role=db', ''],
+    'the labels that stay',
+  )
   t.same(rowsOf(plan), [
     'pay-web-1 | env=prod | env=test',
     'pay-web-2 | env=prod, role=- | env=test, role=app',
@@ -209,7 +216,16 @@ t.test('everything wrong with a table is named by line and column, before anythi
       'line 5, column env: no label is exactly env=Prod. Did you mean env=prod?; ' +
       'line 5: it names the same workload as line 4. Nothing was written.',
   )
-  t.match(await wrong('nmae,app\nx,pay\n'), /line 1, column nmae: column 1 is neither .*; did you mean name\?/)
+  t.match(
+    await wrong('nmae,app\nx,pay\n'),
+    /^csv, line 1: "nmae" names no column: what names the workloads is called href, name, hostname; call it name\./,
+  )
+  t.match(
+    await wrong('server,app\nx,pay\n'),
+    /^csv, line 1: "server" names no column: [^;]*; call it name\. Nothing was written\.$/,
+  )
+  t.match(await wrong('host,app\nx,pay\n'), /; call it hostname\./)
+  t.notOk('problems' in (await bench.fails('label-workloads', { csv: 'server,app\nx,pay\n' }, 'invalid_argument')))
   t.match(await wrong('name,app,app\nx,pay,pay\n'), /the column is there twice/)
   t.match(await wrong('app,env\npay,prod\n'), /no column href, name, hostname names the workloads/)
   t.match(await wrong('name\nbare\n'), /no column is the key of a label/)

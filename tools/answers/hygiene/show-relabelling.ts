@@ -14,7 +14,7 @@ export const RelabellingTable = Type.Object(
   {
     columns: Type.Array(Type.String(), { description: 'Of data' }),
     data: Type.Array(Type.Array(Type.String()), {
-      description: 'One per workload; only labels that change, - is none',
+      description: 'One per workload; - is none; keeps: the labels that stay',
     }),
   },
   { description: 'What changes; what went wrong first' },
@@ -158,11 +158,11 @@ export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }:
 /** Returns the table of planned changes. */
 export const planRows = (changes: readonly Relabelling[]): string[][] =>
   changes.map((change) => {
-    const { before, after } = describeRelabelling(change)
-    return [change.workload.name, change.workload.href, before, after]
+    const { before, after, keeps } = describeRelabelling(change)
+    return [change.workload.name, change.workload.href, before, after, keeps]
   })
-export const PLAN_COLUMNS = ['workload', 'href', 'before', 'after']
-export const OUTCOME_COLUMNS = [...PLAN_COLUMNS, 'outcome']
+export const PLAN_COLUMNS = ['workload', 'href', 'before', 'after', 'keeps']
+export const OUTCOME_COLUMNS = ['workload', 'href', 'before', 'after', 'outcome']
 
 const ORDER: readonly LabelOutcome[] = ['differs', 'unknown', 'refused', 'not_done', 'updated']
 
