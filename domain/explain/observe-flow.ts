@@ -75,7 +75,7 @@ export async function observeFlow(
       seen.source.add(row.src)
       seen.destination.add(row.dst)
     },
-    // Each end names its own program.
+    // The reports of both ends are read, because each end names only its own program.
     (row) => {
       const program = windowsService.value(row.windowsService) ?? process.value(row.process)
       if (program !== null) programs.set(program, (programs.get(program) ?? 0) + row.connections)
