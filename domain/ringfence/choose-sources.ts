@@ -25,7 +25,7 @@ export interface SourcesAsked {
 
 /** The caller's choice after its labels have been looked up. */
 export interface SourceChoice {
-  /** True if this source application gets no allow rule. */
+  /** Returns true if this source application gets no allow rule. */
   leavesOut(source: Application): boolean
   /** Returns the exclusions that match none of these sources. */
   unused(sources: readonly Application[]): string[]

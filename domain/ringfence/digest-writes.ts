@@ -5,9 +5,9 @@ import type { BatchOutcome } from './run-batch.js'
 import { bodyOf } from './write-ringfence.js'
 
 /**
- * SHA-256, in lower-case hex, of planned ringfences (D75). It covers the traffic window and, for each application, what
- * would be written and which sources are left out, or why nothing is written. Connection counts and the order that
- * follows from them are left out, because they change by themselves.
+ * Returns the SHA-256 digest, in lower-case hex, of planned ringfences (D75). It covers the traffic window and, for
+ * each application, what would be written and which sources are left out, or why nothing is written. Connection counts,
+ * and the order that follows from them, are left out, because they change by themselves.
  */
 export function digestWrites(window: TrafficWindow, planned: readonly BatchOutcome[]): string {
   const rows = planned

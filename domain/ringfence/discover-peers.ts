@@ -21,7 +21,7 @@ import { createConversationReader, type FlowsRead } from '../traffic/read-flows.
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import { isUnknown, type Reason } from '../policy/three-valued.js'
 
-/** A group of inbound traffic that is the same in every respect that matters to a plan. */
+/** A group of inbound traffic that is equal in every respect that matters to a plan. */
 export interface InboundFlow {
   source: FlowEnd
   /** The source application; null unless the source has both labels. */
@@ -136,7 +136,7 @@ export interface ObservedPort {
   connections: number
   policy_decision: string
   effect?: FlowEffect
-  /** What the outcome depends on if the effect is possibly_cut. */
+  /** The reasons for the doubt if the effect is possibly_cut. */
   dependsOn?: readonly Reason[]
 }
 
@@ -174,7 +174,10 @@ export interface OtherSource extends Peer {
   managed?: boolean
 }
 
-/** Applications are sorted by app, then env; all other sources by traffic, busiest first. */
+/**
+ * The sources of inbound traffic. Applications are sorted by app, then env; all other sources by traffic, busiest
+ * first.
+ */
 export interface Sources {
   applications: RemoteApplication[]
   others: OtherSource[]

@@ -24,7 +24,10 @@ export interface RingfenceFound {
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
 
-/** Default name of an application's ringfence, `RF-<app>-<env>` (T15). Its creator may have chosen another. */
+/**
+ * Returns the default name of an application's ringfence, `RF-<app>-<env>` (T15). The creator of the ringfence may have
+ * chosen another name.
+ */
 export const ringfenceName = (application: readonly Label[]): string =>
   ['RF', ...application.map(({ value }) => value)].join('-')
 
@@ -52,7 +55,7 @@ export async function findRingfence(
   return found
 }
 
-/** True if there is exactly one scope and it contains exactly these labels, in any order. */
+/** Returns true if there is exactly one scope and it contains exactly these labels, in any order. */
 export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: readonly Label[]): boolean {
   const [scope, ...others] = scopes
   if (scope === undefined || others.length > 0 || scope.length !== labels.length) return false
@@ -122,9 +125,11 @@ export interface Existing {
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
   /** Returns the href of a deny rule that covers everything that is asked for. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
-  /** Active deny rules, except override denies, with a purpose other than denying everything from outside. */
+  /**
+   * Deny rules in force, except override deny rules, that have a purpose other than denying everything from outside.
+   */
   otherDenies: string[]
-  /** True if some active deny rule denies everything from outside. */
+  /** True if a deny rule in force denies everything from outside. */
   deniesAllInbound: boolean
   overrideDenies: string[]
 }
@@ -187,14 +192,15 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   return null
 }
 
-/** True for selectors that add members to a side. The effect of any other selector is not known. */
+/** Returns true for selectors that add members to a side. The effect of any other selector is not known. */
 const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
   actors === 'ams' || [label, group, workload, list].some((selector) => selector !== undefined)
 
 const APPLICATION = new Set(['app', 'env'])
 
 /**
- * True if the consumers of a rule include everything that the need requires. Labels with the same key are alternatives.
+ * Returns true if the consumers of a rule include everything that the need requires. Labels with the same key are
+ * alternatives.
  */
 function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): boolean {
   const all = consumers.some(({ actors }) => actors === 'ams')
@@ -203,7 +209,10 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
   return unscoped === true && (all || [need.app, need.env].every(({ href }) => labels.includes(href)))
 }
 
-/** True if an insufficient rule seems intended for the need. Label groups and dimensions may stand for its labels. */
+/**
+ * Returns true if an insufficient rule seems intended for the need. Label groups and dimensions may stand for its
+ * labels.
+ */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true
   const { consumers, unscoped_consumers: unscoped } = rule
@@ -226,7 +235,7 @@ const isPlain = (
   rule.all_ips_except_for_in_consumers !== true &&
   rule.all_ips_except_for_in_providers !== true
 
-/** True if a deny rule applies from outside to all workloads of the scope without further restrictions. */
+/** Returns true if a deny rule applies from outside to all workloads of the scope without further restrictions. */
 const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_consumers'> & Partial<DenyRule>) =>
   rule.unscoped_consumers === true &&
   rule.providers.some(({ actors }) => actors === 'ams') &&

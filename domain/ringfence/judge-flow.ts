@@ -7,8 +7,8 @@ import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
  * Possible effects on a flow once the ringfence is provisioned and the application's managed workloads are in their
- * intended mode. That is selective for a selective ringfence, otherwise full; a workload already in full mode stays in
- * it.
+ * intended mode. The intended mode is selective for a selective ringfence and full otherwise; a workload that is
+ * already in full mode stays in it.
  */
 export const FLOW_EFFECTS = [
   'allowed',
@@ -46,7 +46,7 @@ export interface RingfenceAsked {
   hasPending: boolean
 }
 
-/** The effect on a flow, and the reason for the doubt if it is possibly_cut. */
+/** The effect on a flow, and the reason for the doubt if the effect is possibly_cut. */
 export interface FlowVerdict {
   effect: FlowEffect
   undecided: Answer
@@ -54,22 +54,25 @@ export interface FlowVerdict {
 
 /** The facts that determine the effect on a flow. */
 interface Facts {
-  /** An override deny rule applies at an end that enforces policy. */
+  /** Whether an override deny rule applies at an end that enforces policy. */
   overridden: Verdict
-  /** An allow rule of the ringfence lets the source in on every service. */
+  /** Whether an allow rule of the ringfence lets the source in on every service. */
   covered: Verdict
-  /** The draft decision names an override deny rule, but only at an end that enforces nothing. */
+  /** True if the draft decision names an override deny rule, but only at an end that enforces nothing. */
   onlySaid: boolean
   /** Whether the active policy drops the flow today. */
   today: 'blocked' | 'passes'
   /** The decision of the draft without the ringfence. */
   draft: 'blocked' | 'passes' | 'not given'
   pending: boolean
-  /** The destination drops the flow: no allow rule lets it in, and its mode or a deny rule therefore blocks it. */
+  /**
+   * Whether the destination drops the flow: no allow rule lets it in, and therefore the destination's mode or a deny
+   * rule blocks it.
+   */
   destinationDrops: Verdict
-  /** The source may drop the flow, because the deny rule of the ringfence is written to sources too. */
+  /** Whether the source drops the flow, because the deny rule of the ringfence is written to sources too. */
   sourceDrops: Verdict
-  /** The mode or a deny rule would drop the flow at the destination if there were no allow rule. */
+  /** Whether the mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
   /** Rules in the words of iptables, whose effect is not known, may decide at an end whose mode or rules change. */
   bypassed: Verdict
@@ -175,7 +178,10 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
 
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
-/** Returns the doubt behind the deciding row; if none of its facts is in doubt, the doubt is about pending changes. */
+/**
+ * Returns the doubt behind the deciding row; if none of the row's facts is in doubt, the doubt is about pending
+ * changes.
+ */
 function doubtOf(when: Partial<Facts>, answers: Partial<Record<keyof Facts, Answer>>): Answer {
   const named = Object.keys(when).map((fact) => answers[fact as keyof Facts] ?? 'no')
   const doubt = named.find(isUnknown)
@@ -193,20 +199,21 @@ type Told = readonly [seen: Answer, said: Answer]
 const inBoth = ({ hasPending }: RingfenceAsked, active: Told, draft: Told): Answer =>
   hasPending ? always(settle(...active), settle(...draft)) : settle(settle(active[0], draft[0]), active[1])
 
-/** Whether, at the destination, the mode or a deny rule drops traffic that no allow rule lets in. */
+/** Returns whether, at the destination, the mode or a deny rule drops traffic that no allow rule lets in. */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
   if (destination === 'none') return 'no'
   const { own, active, draft: pending } = rules.atDestination('deny')
   const byRules = anyOf([own, always(active, pending)])
-  // The draft decision names a deny rule, but none was found here: it may apply at the source, or not be known.
+  // The draft decision names a deny rule, but none was found here: the rule may apply at the source, or be unknown
+  // here.
   const denied = byRules === 'no' && draft?.endsWith('_by_boundary') === true ? unknown('unexplained') : byRules
   const target = destination === 'full' || !selective ? 'yes' : denied
   return destination === 'unknown' ? both(target, unknown('enforcement')) : target
 }
 
 /**
- * Whether an allow rule that is not one of the ringfence's new ones lets the flow in at its destination. Such a rule
- * takes precedence over the deny rule.
+ * Returns whether an allow rule, other than the new ones of the ringfence, lets the flow in at its destination. Such a
+ * rule takes precedence over the deny rule.
  */
 function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { own, active, draft } = flow.rules.atDestination('allow')
@@ -242,7 +249,8 @@ type WordByDecision = Readonly<Record<JudgedDecision, Word>>
 const NOTHING: WordByDecision = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' }
 const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
   visibility_only: { allowed: 'allowed', potentially_blocked: 'not allowed', blocked: 'not allowed' },
-  // In full mode the destination itself decides "allowed" or "blocked", so "potentially" must come from the source.
+  // In full mode the destination itself decides "allowed" or "blocked", so "potentially blocked" must come from the
+  // source.
   full: { allowed: 'allowed', potentially_blocked: 'allowed', blocked: 'not allowed' },
   // In selective mode "allowed" may only mean that no deny rule matched.
   selective: { allowed: 'by rules', potentially_blocked: 'not allowed', blocked: 'not allowed' },
@@ -253,7 +261,7 @@ const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
 
 const HIDDEN = unknown('hidden')
 
-/** What the active decision shows. It is the stricter of the decisions at the two ends. */
+/** Returns what the active decision shows. It is the stricter of the decisions at the two ends. */
 function seenInForce({ destination, source, decision, rules }: ObservedFlow): Answer {
   // An override deny rule takes precedence over every allow rule.
   const mayBeOverride =
@@ -263,12 +271,12 @@ function seenInForce({ destination, source, decision, rules }: ObservedFlow): An
   return readTold(decision, destination, source, rules, HIDDEN)
 }
 
-/** What the draft decision shows; nothing if the PCE gave none. */
+/** Returns what the draft decision shows; it shows nothing if the PCE gave none. */
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
   const word = wordOf(draft)
-  // An idle end makes no decision of its own, so the reported one is the source's, if the source judges at all. If only
-  // the idle end can judge, it is treated as in visibility_only mode.
+  // An idle end makes no decision of its own, so the reported decision is that of the source, if the source judges at
+  // all. If only the idle end can judge, it is treated as if it were in visibility_only mode.
   if (word === null || saysOverride(draft) || (destination === 'idle' && source !== 'none')) return HIDDEN
   const mayBeOfSource = hasDraftRules && source !== 'none' && rules.toAddress() !== 'no'
   const byRules = hasDraftRules && !mayBeOfSource ? 'yes' : hasDraftRules || isEssential(flow) ? HIDDEN : 'no'
@@ -277,8 +285,9 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * Interprets a decision of the PCE. `byRules` says whether "allowed" in selective mode comes from a rule. A flow can be
- * let in at the destination while the source has no rule for it only if a rule names the source by its address.
+ * Interprets a decision of the PCE. `byRules` says whether "allowed" in selective mode comes from a rule. If the source
+ * has no rule for a flow, the flow can be let in at the destination only by a rule that names the source by its
+ * address.
  */
 function readTold(
   decision: string,
@@ -298,9 +307,9 @@ function readTold(
 }
 
 /**
- * Whether the source drops the flow. A deny rule that applies to all workloads is written to every managed source; it
- * is not settled whether a source in selective mode enforces it (P51). In full mode, traffic that leaves today has an
- * allow rule, which takes precedence over a deny rule.
+ * Returns whether the source drops the flow. A deny rule that applies to all workloads is written to every managed
+ * source; it is not settled whether a source in selective mode enforces it (P51). In full mode, traffic that leaves
+ * today has an allow rule, which takes precedence over a deny rule.
  */
 function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { source, draft: said, hasDraftRules, rules } = flow
@@ -318,14 +327,14 @@ function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   return both(both(denied, not(allowed)), stops(source, 'outbound', 'deny'))
 }
 
-/** True if pending changes may matter at the source. A draft decision would settle that. */
+/** Returns true if pending changes may matter at the source. A draft decision would settle this. */
 const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
- * Whether an override deny rule applies once the ends are in their new modes, at the destination or at a source that
- * enforces. The stricter decision of one end hides the reason of the other, so the rules are consulted too. The answer
- * is undecided if the rules and the PCE disagree, or if the draft and the active policy do.
+ * Returns whether an override deny rule applies once the ends are in their new modes, at the destination or at a source
+ * that enforces. The stricter decision of one end hides the reason of the other, so the rules are consulted too. The
+ * answer is undecided if the rules and the PCE disagree, or if the draft and the active policy disagree.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
@@ -343,26 +352,28 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   ])
 }
 
-/** What override deny rules say at the source, in the mode that it will have. */
+/** Returns what override deny rules say at the source, in the mode that the source will have. */
 function outgoing({ source, isOwn, rules }: ObservedFlow, { selective }: RingfenceAsked): Versions {
   const says = rules.atSource('override_deny')
   const mode = isOwn && source !== 'full' ? (selective ? 'selective' : 'full') : source
   return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
 }
 
-/** Combines the answers for an end with a doubt about them. */
+/** Combines the answers for an end with a doubt about these answers. */
 const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
   const [a, b, c] = [own, active, draft].map((answer) => both(answer, doubt))
   return { own: a as Answer, active: b as Answer, draft: c as Answer }
 }
 
-/** True if the source will enforce policy. A source inside the application changes its mode together with it. */
+/**
+ * Returns true if the source will enforce policy. A source inside the application changes its mode together with it.
+ */
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')
 
 /**
- * What the active decision shows about override deny rules: "no" if every relevant end reports that it lets the flow
- * pass.
+ * Returns what the active decision shows about override deny rules: "no" if every relevant end reports that it lets the
+ * flow pass.
  */
 function activeSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, decision } = flow
@@ -374,10 +385,10 @@ function activeSaysOverride(flow: ObservedFlow): Answer {
   return isClear ? 'no' : HIDDEN
 }
 
-/** What the draft decision shows about override deny rules. */
+/** Returns what the draft decision shows about override deny rules. */
 function draftSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, draft } = flow
-  // A "potentially blocked" may come from a source that will not enforce it.
+  // The decision "potentially blocked" may come from a source that will not enforce it.
   const isOfSource = draft?.startsWith('potentially') === true && source !== 'none' && !willSourceEnforce(flow)
   if (saysOverride(draft)) return isOfSource ? HIDDEN : 'yes'
   const isSilent = (mode: EndMode, other: EndMode) =>
@@ -390,7 +401,7 @@ function draftSaysOverride(flow: ObservedFlow): Answer {
 
 const saysOverride = (draft: string | null) => draft?.endsWith('override_deny') === true
 
-/** Reduces a draft decision to a value of `policy_decision`; null if the PCE did not decide. */
+/** Reduces a draft decision to a value of `policy_decision`; returns null if the PCE did not decide. */
 function wordOf(draft: string | null): JudgedDecision | null {
   const word = readDecision(draft)
   return word === 'unknown' ? null : word

@@ -52,7 +52,7 @@ export interface StandingRule extends RingfenceRule {
 /** An application that was seen as a source, and how the plan treats it. */
 export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
-  /** True if its flows are allowed, but perhaps only because no deny rule matches them yet. */
+  /** True if flows from it are allowed, but possibly only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
   /** How the source is covered; `excluded` means that the caller left it out. */
   rule: 'new' | 'existing' | 'excluded' | 'none'
@@ -68,7 +68,7 @@ export interface PlanInput {
   /** The requested deny rule; null unless the ringfence is selective. */
   deny: { consumers: Actor[]; services: IngressService[] } | null
   existing: Existing
-  /** Href of the service All Services. */
+  /** The href of the service All Services. */
   allServices: string
   surroundings: Pick<Surroundings, 'judge' | 'judgeAt' | 'hasPending'>
 }
@@ -86,7 +86,7 @@ export interface RingfencePlan {
   destinations: RemoteApplication[]
   /** Traffic that the application's workloads will drop in full enforcement. */
   lostOutbound: LostOutbound
-  /** The facts about the PCE on which the effects hang and that no source settles. */
+  /** The facts about the PCE that no source settles and on which the effects depend. */
   assumes: readonly string[]
 }
 
@@ -144,7 +144,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
 
   const hasRule = (source: Application) =>
     isSameApplication(source, own) || ['new', 'existing'].includes(states.get(applicationId(source))?.rule ?? 'new')
-  // The rules of a ringfence are for the corporate network, as rules are unless they say otherwise.
+  // The rules of a ringfence are for the corporate network, which is the default for rules.
   const isCovered = ({ application, source, destination }: InboundFlow): Answer =>
     application !== null && hasRule(application) ? onCorporateNetwork(source, destination) : 'no'
   const asked = { selective: deny !== null, hasPending: surroundings.hasPending }
@@ -169,7 +169,8 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
   const sources = collectSources(discovery.inbound, (flow) => {
     const verdict = judgeOne(flow)
-    // Rules decide neither about what is not enforced, nor about what is blocked today and has no allow rule.
+    // Rules decide neither about traffic that is not enforced, nor about traffic that is blocked today and has no allow
+    // rule.
     const isByRules = flow.decision !== 'blocked' || isCovered(flow) !== 'no'
     if (isByRules && verdict.effect !== 'not_affected') assumed.add(verdict.undecided, flow.source, flow.destination)
     return verdict
@@ -201,7 +202,7 @@ export interface FoundRemote {
   remote: Application
   /** `already_allowed` if all observed flows from the application are allowed, otherwise `newly_allowed`. */
   coverage: PeerCoverage
-  /** True if some flow may be allowed only because no deny rule matches it yet. */
+  /** True if some flow is possibly allowed only because no deny rule matches it yet. */
   allowedByDefaultPossible: boolean
 }
 
@@ -230,7 +231,7 @@ export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote 
   throw new ToolError('label_not_found', text, { label }, { hint: 'Labels may be changing; call again.' })
 }
 
-/** Why a ringfence is written without its deny rule for now. */
+/** The reason why a ringfence is written without its deny rule for now. */
 export const DENY_WITHHELD =
   'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with complete: true or a shorter lookback_days to complete it.'
 
@@ -254,17 +255,19 @@ export interface LostDestination {
   application: Application | null
   name: string
   connections: number
-  /** Ports as in `443/tcp`. */
+  /** The ports, such as `443/tcp`. */
   ports: string[]
 }
 
 /** Outbound traffic that workloads drop in full enforcement, because no rule allows it. */
 export interface LostOutbound {
-  /** Connections that no rule allows today, other than those of `byDefault` and `untold`. */
+  /** Number of connections that no rule allows today, without those counted in `byDefault` and `untold`. */
   certain: number
-  /** Connections that pass in selective mode and, as far as is known, only because no deny rule matches. */
+  /**
+   * Number of connections that pass in selective mode and, as far as is known, only because no deny rule matches them.
+   */
   byDefault: number
-  /** Connections that pass in a mode that is not known, which may be such a mode. */
+  /** Number of connections that pass in a mode that is not known and may be selective. */
   untold: number
   /** Busiest destinations first. */
   destinations: LostDestination[]
@@ -313,9 +316,11 @@ interface Outgoing {
 }
 
 function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | 'untold' | null {
-  // What no rule allows passes at a source in selective mode, and is reported so (P52).
+  // In selective mode, a source lets connections pass that no rule allows, and reports them as potentially blocked
+  // (P52).
   if (decision === 'potentially_blocked' && passesByDefault(sourceMode)) return 'byDefault'
-  // A source whose mode is not known may be such a one, or one with a rule for what the other end reports.
+  // A source whose mode is not known may be in selective mode, or may have a rule for traffic that the other end
+  // reports.
   if (decision === 'potentially_blocked' && sourceMode === 'unknown') return 'untold'
   if (decision !== 'allowed') return 'certain'
   if (hasDraftRules) return null

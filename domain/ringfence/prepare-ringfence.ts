@@ -30,7 +30,7 @@ export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
 
 /**
  * Returns the consumers of the deny rule. If there is no Any IP list, they fall back to all workloads, which does not
- * cover other addresses; the returned `mode` tells what is used.
+ * cover other addresses; the returned `mode` says which consumers are used.
  */
 export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
   const mode = anyList === null ? 'ams' : asked
@@ -60,19 +60,22 @@ export interface Prepared {
   choice: SourceChoice
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
-  /** How many of the workloads are Kubernetes workloads, and why those could not be read; null if they were. */
+  /**
+   * Number of Kubernetes workloads among the workloads, and the reason why these could not be read; null if they were
+   * read.
+   */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
-  /** True if the Any list may not cover every address. */
+  /** True if the Any list possibly does not cover every address. */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
-  /** Rules of the draft in the words of iptables for the application, which are not judged. */
+  /** Number of iptables rules of the draft for the application; they are not judged. */
   iptables: number
   discovery: Discovery
-  /** The plan, without the deny rule if that is withheld. */
+  /** The plan; it lacks the deny rule if that rule is withheld. */
   plan: RingfencePlan
   denyWithheld: boolean
   draft: PolicySnapshot
@@ -123,7 +126,7 @@ export async function prepareRingfence(
     ruleSet,
     planned && { providers: [{ actors: 'ams' }], consumers: planned.consumers, ingress_services: planned.services },
   )
-  // In selective mode, and perhaps in one that is not known, "allowed" does not show what still passes in full
+  // In selective mode, and possibly in an unknown mode, "allowed" does not show which traffic still passes in full
   // enforcement, so the rules must be read too.
   const needsRules = selective !== true && (pods.unread !== null || mayPassByDefault)
   const discovery = await discoverFlows(ctx, labels, application, shared, modes, needsRules)
@@ -216,7 +219,7 @@ export function refuseRelabelled(pce: PceClient, { application, discovery }: Pre
 
 /**
  * Throws label_not_found unless the rules will name the same labels that the sources carry. Flow rows name labels by
- * value, and if a label was renamed after the list was read, the rules would let in another application.
+ * value; if a label was renamed after the list was read, the rules would let in another application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {

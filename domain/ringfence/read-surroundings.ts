@@ -36,14 +36,15 @@ interface Source {
 /** The policy that all ringfences of one call are planned against. */
 export interface PolicyRead {
   draft: PolicySnapshot
-  /** Draft href of the service All Services. */
+  /** The draft href of the service All Services. */
   allServices: string
   /** Returns the active policy, which is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
 }
 
 /**
- * Reads the draft. Throws not_found if the service All Services does not exist, ambiguous_name if there are several.
+ * Reads the draft. Throws not_found if the service All Services does not exist, and ambiguous_name if there are
+ * several.
  */
 export async function readPolicy(source: Source, labels: LabelIndex): Promise<PolicyRead> {
   const draft = await loadSnapshot(source, 'draft', labels)
@@ -79,9 +80,9 @@ export interface RuleAnswers {
   readonly atDestination: (kind: RuleType) => Versions
   /** Answers from the rules that are written for the source. */
   readonly atSource: (kind: RuleType) => Versions
-  /** Whether an allow rule of any version lets the source in by its address. */
+  /** Returns whether an allow rule of any version lets the source in by its address. */
   readonly byAddress: () => Answer
-  /** Whether an allow rule of any version lets the flow out by the address of its destination. */
+  /** Returns whether an allow rule of any version lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
   /** Undecided if rules of any version in the words of iptables are, or may be, for this end; otherwise 'no'. */
   readonly mayBypass: (end: Side) => Answer
@@ -104,7 +105,7 @@ export interface Surroundings {
 }
 
 /**
- * The rule sets of one policy version: `near` ones have a scope that may include the application, `far` are all others.
+ * The rule sets of one policy version: `near` are those whose scope may include the application, `far` are all others.
  */
 interface Around {
   near: PolicySnapshot
@@ -112,9 +113,9 @@ interface Around {
 }
 
 /**
- * Reads the rules of all rule sets that may apply to traffic to an application: the draft, and also the active policy
- * if a pending change may affect it. If deny rules cannot be read, the traffic that they may apply to is undecided.
- * Throws what the PCE client throws.
+ * Reads the rules of all rule sets that may apply to traffic to an application: those of the draft, and also those of
+ * the active policy if a pending change may affect it. If deny rules cannot be read, the traffic to which they may
+ * apply is undecided. Throws what the PCE client throws.
  *
  * @param own the ringfence's existing rule set, if there is one
  * @param deny the deny rule that the ringfence will have
@@ -143,7 +144,9 @@ export async function readSurroundings(
   }
 }
 
-/** Splits all rule sets except the ringfence's own by whether their scope may include the application. */
+/**
+ * Divides all rule sets except the ringfence's own into those whose scope may include the application, and the others.
+ */
 export function divide(snapshot: PolicySnapshot, application: readonly Label[], own: RuleSet | null) {
   const destination = someWorkloadWith(application)
   const [near, far]: [RuleSet[], RuleSet[]] = [[], []]
@@ -156,8 +159,8 @@ export function divide(snapshot: PolicySnapshot, application: readonly Label[], 
 }
 
 /**
- * Names of objects with unprovisioned changes that may affect the application: rule sets, boundaries, and objects that
- * their rules refer to.
+ * Returns the names of objects with unprovisioned changes that may affect the application: rule sets, boundaries, and
+ * objects that their rules refer to.
  */
 function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
   // The active scope of a changed rule set may have included the application.
@@ -170,7 +173,7 @@ function pendingNames({ near, far }: Around, own: RuleSet | null): string[] {
 /** The deny rule of a ringfence that has not been written yet; it denies traffic from outside the scope. */
 export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'>
 
-/** Tells what the rules say about traffic from a source to one port of a destination. */
+/** Returns what the rules say about traffic from a source to one port of a destination. */
 export type RuleJudge = (source: End, port: number | null, proto: number | null) => RuleAnswers
 
 /** Prepares both versions of the policy and the ringfence itself for judging flows. */

@@ -25,8 +25,9 @@ export type BatchEntry = { app: string; env: string } & (
 
 /**
  * Resolves the applications of a batch, in the given order. An application that cannot be found becomes an entry with
- * its error; one that was named before, in whatever form, becomes a duplicate. Throws invalid_argument if two different
- * applications would share one rule set, because the second would fail only after the first had been written.
+ * its error; an application that was already named, in whatever form, becomes a duplicate. Throws invalid_argument if
+ * two different applications would share one rule set, because the second would fail only after the first had been
+ * written.
  */
 export async function resolveBatch(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -73,8 +74,8 @@ export async function resolveBatch(
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * If requested, sorts infrastructure first (T16): by descending score, applications without traffic last, otherwise in
- * the given order. If the estate cannot be ranked, the order stays and a warning says so.
+ * Sorts infrastructure first if requested (T16): by descending score, applications without traffic last, and equal
+ * scores in the given order. If the estate cannot be ranked, the order stays and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],
@@ -105,8 +106,8 @@ export type BatchOutcome = { app: string; env: string } & (
 
 /**
  * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` ends
- * the batch; then even an unknown application stops it before anything is written. When `signal` aborts, the rest is
- * skipped.
+ * the batch; with `stopOnError`, even an unknown application stops the batch before anything is written. When `signal`
+ * aborts, the rest is skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -172,13 +173,13 @@ async function attempt(
   }
 }
 
-/** True if anything was written for the application. */
+/** Returns true if anything was written for the application. */
 export const hasWritten = (outcome: BatchOutcome): boolean =>
   outcome.status === 'success'
     ? outcome.done.written !== null
     : outcome.status === 'error' && outcome.error['partial'] === true
 
-/** Turns an error into the body that answers contain (D3). Unexpected errors reveal no details. */
+/** Converts an error to the body that answers contain (D3). Unexpected errors reveal no details. */
 function describeError(error: unknown): Record<string, unknown> {
   if (error instanceof ToolError) {
     const head = { error: error.code, message: error.message, ...(error.hint !== undefined && { hint: error.hint }) }

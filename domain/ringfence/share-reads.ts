@@ -16,17 +16,17 @@ export interface Shared {
   /** Returns labels that are at most 60 s old. */
   labels(): Promise<LabelIndex>
   lookbackDays: number
-  /** The caller's choice of which sources are let in. */
+  /** The caller's choice of the sources that are let in. */
   choice: SourceChoice
-  /** Time window of all traffic that is read. */
+  /** The time window of all traffic that is read. */
   window: TrafficWindow
   /** True if reading continues past the row limit, in parts (D136). */
   complete: boolean
   /** Returns the policy, which is read again whenever the label list was renewed. */
   policy(): Promise<PolicyRead>
   /**
-   * Returns the ranking, or a sentence that says why there is none. The ranking is only advice, so its failure fails no
-   * call.
+   * Returns the ranking, or a sentence that says why there is none. The ranking is only advice, so a call does not fail
+   * because the ranking fails.
    */
   ranking(): Promise<EstateRanking | string>
 }
@@ -75,7 +75,7 @@ export interface EstateRanking {
   read: FlowsRead
 }
 
-/** These defaults are the same as in identify-infrastructure-services. */
+/** The same default options as in identify-infrastructure-services. */
 const OPTIONS = { minConnections: 1, productionEnvs: PRODUCTION_ENVS }
 
 /** Ranks all applications of the estate by the traffic of a window (T17). Throws what the reader throws. */

@@ -15,7 +15,7 @@ import { ToolError } from '../../schemas/errors.js'
 
 /**
  * Writes a planned ringfence and reads it back. Sends nothing if nothing is missing. Throws already_exists if the draft
- * has changed since the plan was made, and what `writeRingfence` throws.
+ * has changed since the plan was made, and the errors of `writeRingfence`.
  */
 export async function writePrepared(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -34,13 +34,16 @@ export async function writePrepared(
   return { href, ruleHrefs, stored: await verifyRuleSet(pce, href, body, rules, ruleHrefs, signal) }
 }
 
-/** What is to be written: the rule set unless it exists, then its rules in this order. */
+/** What is to be written: first the rule set, unless it exists, and then its rules in this order. */
 export interface RingfenceWrite {
   application: readonly Label[]
   body: RuleSetBody
   existing: RuleSet | null
   rules: readonly PlannedRule[]
-  /** Called with the rule set's href before the deny rule is written. Throws if an allow rule is not in place. */
+  /**
+   * Checks, before the deny rule is written, that every allow rule is in place, and throws if one is not. It receives
+   * the rule set's href.
+   */
   beforeDeny: (ruleSet: string) => Promise<void>
 }
 
@@ -107,7 +110,7 @@ async function findNew(
   const { signal } = new AbortController()
   try {
     const found = await findRingfence(pce, application, 'draft', signal, name)
-    // The rule set counts even if its scope was changed in the meantime, because what was written is still in it.
+    // The rule set counts even if its scope was changed in the meantime, because it still contains what was written.
     const ruleSet = found.ruleSet ?? found.conflicts.find((one) => one.ruleSet.href === href)?.ruleSet
     if (ruleSet === undefined) return []
     const [complete] = await loadDenyRules(pce, [ruleSet], signal)
@@ -122,7 +125,7 @@ async function findNew(
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
 
-/** Body of the rule set; for an existing one, the values that it must still have. */
+/** Returns the body of the rule set; for an existing rule set, these are the values that it must still have. */
 export function bodyOf({ application, name, ruleSet }: Prepared): RuleSetBody {
   const [app, env] = application
   const scopes = toWireScopes([application.map((label) => ({ label }))])
@@ -142,9 +145,9 @@ export interface RingfenceWritten {
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
- * Check before the first write: throws already_exists {reason: changed_meanwhile, changed} if the draft has changed
- * since the plan was made. The traffic queries take minutes, and a ringfence applies to whatever is in its scope by
- * then.
+ * Checks, before the first write, that the draft is unchanged: throws already_exists {reason: changed_meanwhile,
+ * changed} if it has changed since the plan was made. The traffic queries take minutes, and a ringfence applies to
+ * whatever is in its scope by then.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -157,8 +160,9 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 }
 
 /**
- * Check before the deny rule, which is written last: throws the same error unless the scope is unchanged and every
- * planned allow rule, existing or new, is present and enabled. `href` is the rule set's.
+ * Checks, before the deny rule is written as the last rule, that the ringfence is ready for it: throws the same error
+ * unless the scope is unchanged and every planned allow rule, existing or new, is present and enabled. `href` is that
+ * of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -178,8 +182,8 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
 }
 
 /**
- * Returns the current rule set. If it has changed, returns null and says in `changed` how. A null `href` means that no
- * rule set existed when the plan was made.
+ * Returns the current rule set. If it has changed, returns null and describes the change in `changed`. A null `href`
+ * means that no rule set existed when the plan was made.
  */
 async function readAgain(
   { pce, signal }: Context,
