@@ -74,7 +74,7 @@ export function collectCoverage(encoder: FlowEncoder) {
   }
 }
 
-/** Totals by rule. A row may match several rules, whose names the encoder joins with commas (T8). */
+/** Sums up the matching rows by rule. A row may match several rules, whose names the encoder joins with commas (T8). */
 function countRules(
   groups: Iterable<{ keys: { rules: string | null }; rows: number; measures: { connections: number } }>,
 ) {
@@ -94,14 +94,14 @@ function countRules(
 export interface Uncovered {
   flows: number
   connections: number
-  /** Connections among these that the draft would allow; null if the PCE gave no draft decisions. */
+  /** Number of these connections that the draft would allow; null if the PCE gave no draft decisions. */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {
   port: number | null
   /** IANA protocol number. */
   proto: number | null
-  /** Process names with the most connections, at most five. */
+  /** The names of the processes with the most connections, at most five. */
   processes: string[]
 }
 

@@ -16,7 +16,7 @@ const LISTED_FLOWS = 20
 
 export type ReadinessTraffic = Awaited<ReturnType<ReturnType<typeof collectReadiness>['result']>>
 
-/** Collects from an application's flow rows, each added once, the facts that readiness is judged on. */
+/** Collects the facts by which readiness is judged from the flow rows of an application. Each row is added once. */
 export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workload[]) {
   const tally = tallyDecisions(encoder)
   const paths = { outbound: tallyDecisions(encoder), intra: tallyDecisions(encoder) }
@@ -47,16 +47,17 @@ export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workl
 }
 
 /**
- * An end that belongs to no application, because it lacks the app or env label. So no rule by application can cover it.
+ * An end that belongs to no application, because it lacks the app or env label. Therefore no rule by application can
+ * cover it.
  */
 export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /** Rows, and below them connections, that a VEN judged. */
+  /** Number of rows that a VEN judged, and below it the number of their connections. */
   flows: number
   connections: number
-  /** The number of these flows that are not allowed. */
+  /** Number of these rows that are not allowed. */
   uncovered_flows: number
   uncovered_connections: number
 }

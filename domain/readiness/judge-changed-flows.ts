@@ -21,7 +21,7 @@ import { readPolicyInForce } from './tally-decisions.js'
 
 /**
  * The change of mode at one end. `isVague` marks an end, such as a virtual service, that stands for workloads which are
- * not known individually; `isUntold` marks a workload whose present mode the PCE does not tell.
+ * not known individually; `isUntold` marks a workload whose present mode the PCE does not report.
  */
 export interface EndChange extends ModeChange {
   isVague?: true
@@ -33,9 +33,9 @@ export interface EndChange extends ModeChange {
  */
 export interface ChangedEnds {
   filter: TrafficQuery['sources']
-  /** True for an end that belongs to these workloads, whether or not its own mode changes. */
+  /** Returns true for an end that belongs to these workloads, whether or not its own mode changes. */
   isOwn: (end: FlowEnd) => boolean
-  /** The change of mode at this end; null if its mode stays the same or it has none. */
+  /** Returns the change of mode at this end; null if its mode stays the same or if it has no mode. */
   changeOf: (end: FlowEnd) => EndChange | null
 }
 
@@ -163,7 +163,7 @@ function createFateJudge(
       return { end, change, now: always, after: always }
     }
     if (change.isVague !== true) return { end, change, now: drops(presentMode(change)), after: drops(change.to) }
-    // The workloads behind such an end may be in any mode now, and some of them may keep it.
+    // The workloads behind a vague end may be in any mode now, and some of them may keep their mode.
     const some = (mode: EndMode) => both(drops(mode), unknown('virtual_service'))
     return { end, change, now: some('full'), after: some(change.to) }
   }
@@ -184,8 +184,8 @@ function createFateJudge(
 const isBlocked = (word: string | null) => readDecision(word) === 'blocked'
 
 /**
- * Derives the effect from what the ends drop before and after. Only where that stays undecided at an end which does not
- * change, the record says whether the connection stays allowed or blocked.
+ * Derives the effect from what the ends drop before and after the change. Only if this remains undecided at an end that
+ * does not change, the recorded decision determines whether the connection stays allowed or blocked.
  */
 function fateOf(ends: readonly MovedEnd[], wasBlocked: boolean): Pick<Fate, 'effect' | 'by' | 'undecided'> {
   const now = anyOf(ends.map((one) => one.now))
@@ -205,7 +205,7 @@ function fateOf(ends: readonly MovedEnd[], wasBlocked: boolean): Pick<Fate, 'eff
   return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
 }
 
-/** Whether the change of an end may be one in this direction. */
+/** Returns true if the change of an end is, or may be, one in this direction. */
 function mayTurn({ change }: MovedEnd, direction: 'stricter' | 'looser'): boolean {
   if (change === null) return false
   return change.isUntold === true || change.isVague === true || directionOf(change) === direction

@@ -9,7 +9,7 @@ import type { BothWays } from '../traffic/read-both-ways.js'
 import { nameEnd } from './collect-readiness.js'
 import { judgeChangedFlows, type ChangedEnds, type EndChange, type JudgingContext } from './judge-changed-flows.js'
 
-/** Days of traffic that are read, the same as for a readiness assessment. */
+/** Number of days of traffic that are read, the same as for a readiness assessment. */
 export const MODE_CHANGE_DAYS = 30
 
 /** Traffic that one peer would lose, inbound or outbound as seen from the changed end. */
@@ -20,14 +20,17 @@ export interface ModeLoss {
   /** `cut`: certain according to the rules. `possibly_cut`: undecided. */
   effect: 'cut' | 'possibly_cut'
   connections: number
-  /** Ports as in `443/tcp`, busiest first. */
+  /** The ports, such as `443/tcp`, busiest first. */
   ports: string[]
 }
 
 /** How another enforcement mode would affect observed traffic. */
 export interface ModeChangeTraffic {
   reads: BothWays
-  /** Connections by effect; `blocked` ones are blocked already. Some of `possibly_blocked` may be, and would pass. */
+  /**
+   * Number of connections by effect. Those in `blocked` are blocked already; those in `possibly_blocked` are possibly
+   * blocked now and would pass.
+   */
   connections: { cut: number; possibly_cut: number; kept: number; blocked: number; possibly_blocked?: number }
   /** Certain losses first, then possible ones; busiest first within each. */
   losses: ModeLoss[]
@@ -35,13 +38,13 @@ export interface ModeChangeTraffic {
   undecided: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
-  /** Connections that the PCE recorded otherwise. */
+  /** Number of connections for which the PCE recorded another decision than the rules give. */
   recorded: RecordedOtherwise
 }
 
 /**
- * Judges which traffic of the last 30 days would be cut, per peer, if all these ends changed to another enforcement
- * mode. Resolves and rejects like `judgeChangedFlows`.
+ * Judges, for each peer, which traffic of the last 30 days would be cut if all these ends changed to another
+ * enforcement mode. Resolves and rejects like `judgeChangedFlows`.
  */
 export async function judgeModeChange(
   ctx: JudgingContext,

@@ -18,7 +18,7 @@ export interface RingfenceState {
   provisioned: boolean
   /** True if the draft differs from the active policy. */
   pending_changes: boolean
-  /** Rule sets with the ringfence's name that are not the ringfence, and why. */
+  /** Rule sets that have the ringfence's name but are not the ringfence, each with the reason. */
   conflicts: { href: string; why: 'other_scope' | 'pending_deletion' }[]
 }
 
@@ -39,7 +39,7 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
 }
 
 /**
- * Workload counts of the application. Only managed workloads count in `modes`, because the mode of others means
+ * Workload counts of the application. Only managed workloads count in `modes`, because the mode of unmanaged ones means
  * nothing.
  */
 interface Fleet {
@@ -47,9 +47,12 @@ interface Fleet {
   managed: number
   modes: Readonly<Record<string, number>>
   offline: number
-  /** Number of managed workloads of which the PCE does not tell whether they are online. */
+  /** Number of managed workloads for which the PCE does not say whether they are online. */
   onlineUnknown: number
-  /** How many of all are Kubernetes workloads, and why those could not be read; null if they were. */
+  /**
+   * Number of Kubernetes workloads among all of them, and the reason why these could not be read; null if they were
+   * read.
+   */
   kubernetes: number
   unread: string | null
 }
@@ -79,7 +82,7 @@ type Level = 'ready' | 'partially_ready' | 'not_ready' | 'unknown'
 export interface Readiness {
   score: number | null
   level: Level
-  /** Why there is no score. */
+  /** The reason why there is no score. */
   unscored?: string
   /** Reasons why the application is not ready whatever its score; empty if there are none. */
   obstacles: string[]
@@ -88,8 +91,8 @@ export interface Readiness {
 
 /**
  * Scores the readiness of an application (T20). Without traffic or a managed workload there is no score. Whatever the
- * score, an application is not ready if a stricter mode may block traffic that is allowed now, or if what it would block
- * is not known because Kubernetes workloads or rules in the words of iptables are not judged.
+ * score, an application is not ready if a stricter mode may block traffic that is allowed now, or if it is not known
+ * what the mode would block because Kubernetes workloads or iptables rules are not judged.
  */
 export function scoreReadiness(facts: ReadinessFacts): Readiness {
   const unscored = whyUnscored(facts)

@@ -55,11 +55,14 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** Number of rows or connections that a VEN judged. */
+/** Returns the number of rows or connections that a VEN judged. */
 export const judged = (counts: Record<PolicyDecision, number>): number =>
   JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], 0)
 
-/** Share of allowed rows among those that were judged, in percent with one decimal; null if none were judged. */
+/**
+ * Returns the share of allowed rows among those that were judged, in percent with one decimal; null if none were
+ * judged.
+ */
 export function coverage(counts: Record<PolicyDecision, number>): number | null {
   const all = judged(counts)
   return all === 0 ? null : percentOf(counts.allowed, all)
@@ -72,17 +75,20 @@ function noDecisions(): Decisions {
 
 /** Allowed rows whose decision does not prove that a rule allows them. */
 export interface WeaklyAllowed {
-  /** Rows at an end in selective mode, or in one that is not known, that may be allowed only because no deny rule matched. */
+  /**
+   * Number of rows at an end in selective mode, or in an unknown mode, that are possibly allowed only because no deny
+   * rule matched.
+   */
   byDefault: number
-  /** How many of those are at an end whose mode is not known. */
+  /** Number of these rows that are at an end whose mode is not known. */
   untold: number
-  /** How many of those are undecided and why, as in `2 undecided because of …`; empty if none are. */
+  /** How many of these rows are undecided and why, such as `2 undecided because of …`; empty if none are. */
   undecided: string
-  /** Rules in the words of iptables for the application, which are not judged; null if they could not be counted. */
+  /** Number of iptables rules for the application, which are not judged; null if they could not be counted. */
   iptables: number | null
-  /** The facts about the PCE on which these hang and that no source settles. */
+  /** The facts about the PCE that no source settles and on which these numbers depend. */
   assumes: readonly string[]
-  /** Rows that only the other end judged, because the application's own end is idle or has no VEN. */
+  /** Number of rows that only the other end judged, because the application's own end is idle or has no VEN. */
   elsewhere: number
 }
 
@@ -142,8 +148,8 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
       if (judgesNothing(near) && !judgesNothing(far)) elsewhere += row.count
     },
     /**
-     * Returns the counts. Reads the active policy if a row depends on it, or if it has rules in the words of iptables; if
-     * that fails, such rows are undecided. Rejects when cancelled.
+     * Returns the counts. Reads the active policy if a row depends on it, or if it has iptables rules; if it cannot be
+     * read, such rows are undecided. Rejects when cancelled.
      */
     async result(
       { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -164,7 +170,7 @@ export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Wor
 const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
 
 /**
- * Tells whether a rule set in force has rules in the words of iptables; null if they cannot be read, or only in part.
+ * Returns whether a rule set in force has iptables rules; null if the rule sets cannot be read, or only in part.
  * Rejects when cancelled.
  */
 async function hasIpTables(pce: PceClient, signal: AbortSignal): Promise<boolean | null> {
@@ -175,7 +181,9 @@ async function hasIpTables(pce: PceClient, signal: AbortSignal): Promise<boolean
   })
 }
 
-/** Reads the active policy with its deny rules; null if it cannot be read whole. Rejects when cancelled. */
+/**
+ * Reads the active policy with its deny rules; returns null if it cannot be read completely. Rejects when cancelled.
+ */
 export async function readPolicyInForce(
   pce: PceClient,
   signal: AbortSignal,
