@@ -6,9 +6,12 @@ import { nearPeople } from '../text/compare-texts.js'
 
 /** The authors of rules. */
 export interface Authors {
-  /** Returns a user's name by href; undefined if the user is not among those that may be read. */
+  /** Returns a user's name by href; undefined if the user is not among those that this account may read. */
   nameOf(href: string): string | undefined
-  /** True if the requested author created or last changed the rule; undefined if no author was requested. */
+  /**
+   * Returns true if the requested author created or last changed the rule. The function is undefined if no author was
+   * requested.
+   */
   isAuthor: ((rule: Stamped) => boolean) | undefined
 }
 

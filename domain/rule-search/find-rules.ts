@@ -38,11 +38,11 @@ export interface RuleSearch {
   pending?: 'create' | 'update' | 'delete' | 'any' | 'none' | undefined
   author?: string | undefined
   /**
-   * A workload by name or href, an address, or labels. Finds the rules that apply to it, considering the scopes of rule
-   * sets.
+   * A workload by name or href, an address, or labels. The search finds the rules that apply to it, considering the
+   * scopes of rule sets.
    */
   appliesTo?: string | readonly LabelReference[] | undefined
-  /** The end at which the rules apply to it; either end if absent. */
+  /** The end at which the rules apply to `appliesTo`; either end if absent. */
   as?: 'provider' | 'consumer' | undefined
 }
 
@@ -53,7 +53,7 @@ export interface FoundRule extends PlacedRule {
    * Matching sides that name the workload only by its address, so that the rule is not written for the workload there.
    */
   byAddress: Side[]
-  /** Reasons for doubt about whether the rule matches. */
+  /** The reasons for doubt about whether the rule matches. */
   uncertain: readonly Reason[]
 }
 
@@ -62,7 +62,7 @@ export interface RuleSearchResult {
   /** Number of rules that were examined; present only if all rules were read. */
   searched?: number
   engine: 'rule_search' | 'own'
-  /** Why all rules were read although the PCE's search could have found them. */
+  /** The reason why all rules were read although the PCE's search could have found them. */
   instead?: string
   /** Description of what `appliesTo` was resolved to. */
   target?: string
@@ -112,7 +112,7 @@ function* testEach(rules: readonly PlacedRule[], test: (rule: PlacedRule) => Fou
   return found
 }
 
-/** The rule search of the PCE finds no such rules, and the rule sets that have them are not read. */
+/** The rule search of the PCE finds no iptables rules, and the rule sets that have them are not read. */
 const UNSEARCHED_TABLES = 'Rules in the words of iptables are not searched, and how many there are is not known.'
 
 /** A requested end of a rule: an actor identified by its href, or an address. */
@@ -177,7 +177,7 @@ function queriesOf({ version, text, pending, appliesTo }: RuleSearch, { ends, se
     ...(pending !== undefined && pending !== 'any' && pending !== 'none' && { update_type: pending }),
   }
   if (sides.length === 0 && Object.keys(exact).length === 0) return null
-  // One end narrows the search enough; rules are tested for the other end here.
+  // One end narrows the search enough; the other end of the rules is tested here.
   const narrowest = sides.sort((a, b) => a.length - b.length)[0] ?? [{}]
   return narrowest.map((side) => ({ ...side, ...exact }))
 }

@@ -15,7 +15,8 @@ import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
 /**
- * What rules should apply to: a workload with all its addresses, an address alone, or any workload with certain labels.
+ * The target to which rules should apply: a workload with all its addresses, an address alone, or any workload with
+ * certain labels.
  */
 export interface Target {
   name: string
@@ -117,7 +118,7 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
   }
 }
 
-/** How a side of a rule names the target. If the target has several addresses, one match is enough. */
+/** Returns how a side of a rule names the target. If the target has several addresses, one match is enough. */
 export function namesTarget(
   { rule, holder: { scopes } }: PlacedRule,
   side: Side,

@@ -20,9 +20,9 @@ interface RuleQuestion {
 }
 
 /**
- * Creates a test for rules from these criteria; undefined if there are none. Rules are compared here (D98), because the
- * PCE's own search (`rule_search`) does not document how it compares and misses port ranges that contain the port.
- * Services are those of the version that `lookups` uses.
+ * Creates a test for rules from these criteria; returns undefined if there are none. Rules are compared here (D98),
+ * because the PCE's own search (`rule_search`) misses port ranges that contain the port, and it is not documented how
+ * it compares. Services are those of the version that `lookups` uses.
  *
  * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument for the
  * service.
@@ -57,13 +57,17 @@ export async function findActor(
   return actor as Actor
 }
 
-/** True if this side of a rule names the actor, excluded or not. Draft and active hrefs are treated as equal. */
+/**
+ * Returns true if this side of a rule names the actor, excluded or not. Draft and active hrefs are treated as equal.
+ */
 export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor): boolean {
   const known = identify(wanted)
   return rule[side].some((end) => identify(end) === known)
 }
 
-/** Returns an actor's identity, the same whether it is excluded or not and in either version of the policy. */
+/**
+ * Returns the identity of an actor. It is the same whether the actor is excluded or not, and in both policy versions.
+ */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
   const [target] = Object.values(selector) as ({ href?: string } | string | undefined)[]

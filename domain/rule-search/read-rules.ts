@@ -68,7 +68,7 @@ async function readRuleSets({ pce, signal }: Context, version: PolicyVersionSele
   }
 }
 
-/** Reads enforcement boundaries in the form of rules; empty if the PCE has no boundaries. */
+/** Reads enforcement boundaries in the form of rules; returns none if the PCE has no boundaries. */
 export async function readBoundaries({ pce, signal }: Context, version: PolicyVersionSelector): Promise<PlacedRule[]> {
   const query = { api: pce.enforcementBoundaries, policyVersion: version, params: {}, signal }
   const items = await fetchEvery<EnforcementBoundary>(query).then(
@@ -100,7 +100,9 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-/** Any list of a rule may be null or missing (P43), which names nobody and no service. */
+/**
+ * Replaces the lists of a rule that are null or missing (P43) by empty ones, because they name nobody and no service.
+ */
 function withEnds<T extends AnyRule>(rule: T): T {
   const { providers, consumers, ingress_services: services } = rule as Partial<AnyRule>
   if (providers != null && consumers != null && services != null) return rule
