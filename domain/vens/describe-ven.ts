@@ -47,13 +47,13 @@ const bare = (condition: string): string => condition.replace(/^agent\./, '')
 export const meaningOf = (condition: string): string =>
   MEANINGS[`agent.${bare(condition)}`] ?? bare(condition).replaceAll('_', ' ')
 
-/** True if two tokens name the same condition: workloads leave out the prefix that VENs write. */
+/** Returns true if two tokens name the same condition: workloads omit the prefix that VENs use. */
 export const isSameCondition = (a: string, b: string): boolean => bare(a) === bare(b)
 
-/** True if the condition says no more than that the VEN is offline. */
+/** Returns true if the condition says no more than that the VEN is offline. */
 export const isOfSilence = ({ condition }: VenCondition): boolean => isSameCondition(condition, MISSED_HEARTBEATS)
 
-/** Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if it does not tell. */
+/** Returns the problems that the list of VENs reports for a VEN, in the PCE's order; null if it does not say. */
 export function conditionsOf({ conditions }: Pick<Ven, 'conditions'>): VenCondition[] | null {
   const given = objectsOf(conditions)
   return given === null
@@ -89,7 +89,10 @@ export function agentHealthOf(status: unknown): VenCondition[] | null {
 
 const isError = (severity: unknown): boolean => /^err/i.test(textOf(severity) ?? '')
 
-/** Reads the releases from the `info` of a condition's event, in which they stand at the top or under the agent. */
+/**
+ * Reads the releases from the `info` of a condition's event. They are fields of `info` itself, or of the agent or VEN
+ * inside.
+ */
 function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desired_version'> {
   const inside = fieldsOf(info)
   const fields = Object.entries({ ...fieldsOf(inside['agent']), ...fieldsOf(inside['ven']), ...inside })
@@ -102,7 +105,9 @@ function versionsOf(info: unknown): Pick<VenCondition, 'current_version' | 'desi
   }
 }
 
-/** Joins conditions of several sources: each stands once, with its worst severity and the first time that is known. */
+/**
+ * Joins conditions of several sources: each is listed once, with its worst severity and the first time that is known.
+ */
 export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
   const joined = new Map<string, VenCondition>()
   for (const one of found) {
@@ -113,7 +118,7 @@ export function joinConditions(found: readonly VenCondition[]): VenCondition[] {
   return [...joined.values()]
 }
 
-/** Returns one remark about all VENs that are online but silent; empty if there are none. */
+/** Returns one remark about all VENs that are online but silent; returns none if there are none. */
 export const remarkOnSilent = (many: number): string[] =>
   many === 0
     ? []
@@ -126,14 +131,14 @@ const numbersOf = (release: string) => release.split(/[.-]/)
 /** Number of components in a complete build number such as `24.5.0-72`. */
 const WHOLE_RELEASE = 4
 
-/** True for a release number or the beginning of one. */
+/** Returns true for a release number or the beginning of one. */
 export const isRelease = (text: string): boolean => RELEASE.test(text)
-/** True if the text names a single build. A shorter number stands for all builds that begin with it. */
+/** Returns true if the text names a single build. A shorter number stands for all builds that begin with it. */
 export const isWholeRelease = (text: string): boolean => numbersOf(text).length >= WHOLE_RELEASE
 
 /**
- * True if a release is not newer than a bound. A bound with fewer components includes all builds of it: `24.5.0-72` is
- * up to `24.5`.
+ * Returns true if a release is not newer than a bound. A bound with fewer components includes all its builds:
+ * `24.5.0-72` is up to `24.5`.
  */
 export function isUpTo(release: string, bound: string): boolean {
   const wanted = numbersOf(bound)
@@ -142,5 +147,5 @@ export function isUpTo(release: string, bound: string): boolean {
   return at === -1 || Number(own[at] ?? 0) < Number(wanted[at])
 }
 
-/** Compares releases and builds numerically: `24.5.0-72` before `25.2.9-1` before `25.2.10-101`. */
+/** Compares releases and builds numerically: `24.5.0-72` comes before `25.2.9-1`, which comes before `25.2.10-101`. */
 export const compareReleases = new Intl.Collator('en', { numeric: true }).compare

@@ -1,11 +1,11 @@
 import { isSameCondition } from './describe-ven.js'
 import { allTrue, isSynced, type Machine } from './join-workload.js'
 
-/** Filters that only the list of VENs together with that of workloads can answer. */
+/** Filters that can be applied only with the list of VENs and the list of workloads together. */
 export interface MachineFilters {
   online?: boolean
   enforcement_mode?: string
-  /** A word of the PCE, or `not_applied` for every other one. */
+  /** A state as the PCE names it, or `not_applied` for every state except `applied`. */
   policy_sync?: string
   health?: 'healthy' | 'unhealthy' | 'error' | 'warning'
   condition?: string
@@ -13,7 +13,7 @@ export interface MachineFilters {
 
 type Verdict = boolean | null
 
-/** One test for each filter: true, false, or null where the PCE does not say enough. */
+/** One test for each filter. It returns true or false, or null if the PCE does not say enough. */
 const TESTS: {
   [K in keyof Required<MachineFilters>]: (machine: Machine, wanted: NonNullable<MachineFilters[K]>) => Verdict
 } = {
@@ -27,7 +27,7 @@ const TESTS: {
     const isWrong = health === 'warning' || health === 'error'
     if (wanted === 'healthy') return isWrong ? false : isHealthWhole || null
     if (wanted === 'unhealthy') return isWrong || (isHealthWhole ? false : null)
-    // A worse condition may be among those that were not told.
+    // A worse condition may be among those that the PCE did not report.
     if (health === 'error') return wanted === 'error'
     return isHealthWhole ? health === wanted : null
   },
@@ -37,11 +37,11 @@ const TESTS: {
   },
 }
 
-/** The names of the filters that are given. */
+/** Returns the names of the filters that are given. */
 export const givenFilters = (filters: MachineFilters): (keyof MachineFilters)[] =>
   (Object.keys(TESTS) as (keyof MachineFilters)[]).filter((name) => filters[name] !== undefined)
 
-/** Decides whether a machine passes all filters; null if that is not known. */
+/** Returns whether a machine passes all filters; null if this is not known. */
 export const passes = (machine: Machine, filters: MachineFilters): Verdict =>
   allTrue(
     givenFilters(filters).map((name) =>

@@ -7,7 +7,7 @@ import { fieldsOf, flagOf, objectsOf, textOf } from './read-fields.js'
 
 /**
  * What one of the PCE's lists says about a machine with a VEN; null where it says nothing. The list of VENs may name
- * workloads by href alone, and then the list of workloads has the rest (P24).
+ * workloads by href alone; the list of workloads then has the rest (P24).
  */
 interface Told {
   status: string | null
@@ -16,7 +16,7 @@ interface Told {
   os: string | null
   mode: string | null
   online: boolean | null
-  /** Policy synchronisation state: `applied`, `syncing`, `staged` … (P105). */
+  /** Policy synchronisation state, such as `applied`, `syncing` or `staged` (P105). */
   sync: string | null
   receivedAt: string | null
   appliedAt: string | null
@@ -31,13 +31,13 @@ export interface Work extends Told {
   name: string | null
   hostname: string | null
   labels: readonly LabelRef[] | null
-  /** Those of its interfaces, and the one under which others see it. */
+  /** The addresses of its interfaces, and the address under which others see it. */
   addresses: readonly string[]
-  /** What is wrong with the VEN; null if the workload does not tell. */
+  /** The problems of the VEN; null if the workload does not say. */
   conditions: readonly VenCondition[] | null
 }
 
-/** A VEN together with its workload. Null and undefined stand for what neither list says. */
+/** A VEN together with its workload. Null and undefined stand for values that neither list contains. */
 export interface Machine extends Told {
   href: string
   name: string | null
@@ -46,13 +46,13 @@ export interface Machine extends Told {
   workloadName: string | null
   labels: readonly LabelRef[]
   addresses: readonly string[]
-  /** Addresses of its workload, with the one under which others see it. */
+  /** The addresses of its workload, including the address under which others see it. */
   workAddresses: readonly string[]
   upgradeTo: string | null
   conditions: readonly VenCondition[]
-  /** The worst condition; null if none is known and one of the lists did not tell. */
+  /** The worst condition; null if none is known and one of the lists does not say. */
   health: VenHealth | null
-  /** True if everything was read that may name a condition. */
+  /** True if everything that may name a condition was read. */
   isHealthWhole: boolean
   /** True if one of the lists says under which address others see it. */
   isAddressKnown: boolean
@@ -87,8 +87,8 @@ export function readWork(workload: Workload): Work {
 export const workloadOf = (ven: Pick<Ven, 'href' | 'workloads'>): string | null => textOf(ownWorkload(ven)['href'])
 
 /**
- * Returns what a VEN says about the machine on which it runs: of several workloads the one that has its id, otherwise
- * the first (P24). Empty if it names none.
+ * Returns what a VEN says about the machine on which it runs. If it names several workloads, the one with the VEN's id
+ * counts, otherwise the first (P24). Returns an empty object if it names none.
  */
 function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Record<string, unknown> {
   const named = objectsOf(workloads) ?? []
@@ -98,7 +98,7 @@ function ownWorkload({ href, workloads }: Pick<Ven, 'href' | 'workloads'>): Reco
 
 const idOf = (href: string | null): string | undefined => href?.split('/').at(-1)
 
-/** Joins a VEN with its workload. Where both say something, the VEN's own word counts. */
+/** Joins a VEN with its workload. If both have a value, that of the VEN counts. */
 export function joinWorkload(ven: Ven, work: Work | undefined): Machine {
   const own = ownWorkload(ven)
   const interfaces = objectsOf(ven.interfaces)
@@ -151,26 +151,26 @@ export const nameOfMachine = ({ name, hostname, workloadName, href }: Machine): 
 const DAY_MS = 86_400_000
 
 /**
- * True if the PCE counts the VEN as online although its last heartbeat is more than a day old. Heartbeats arrive every
- * five minutes (P78). `now` is in milliseconds since the epoch.
+ * Returns true if the PCE counts the VEN as online although its last heartbeat is more than a day old. Heartbeats
+ * arrive every five minutes (P78). `now` is in milliseconds since the epoch.
  */
 export function isSilentOnline({ heartbeatAt, status, online }: Machine, now: number): boolean {
   if (heartbeatAt === null || (status ?? 'active') !== 'active') return false
   return online === true && now - Date.parse(heartbeatAt) > DAY_MS
 }
 
-/** True if the VEN runs; null if its status is not known. */
+/** Returns true if the VEN runs; null if its status is not known. */
 export const runs = ({ status }: Machine): boolean | null => (status === null ? null : status === 'active')
 
-/** True if the VEN has the newest policy; null if the PCE does not tell. */
+/** Returns true if the VEN has the newest policy; null if the PCE does not say. */
 export const isSynced = ({ sync }: Machine): boolean | null => (sync === null ? null : sync === 'applied')
 
-/** True if the VEN enforces the newest policy now; null if that depends on something that is not known. */
+/** Returns true if the VEN enforces the newest policy now; null if this depends on something that is not known. */
 export function enforcesNewest(machine: Machine): boolean | null {
   const { mode, online } = machine
   return allTrue([runs(machine), online, isSynced(machine), isMode(mode) ? isEnforcing(mode) : null])
 }
 
-/** Logical AND of three values: false if one is false, otherwise null if one is not known. */
+/** Combines values by a logical AND: the result is false if one is false, otherwise null if one is not known. */
 export const allTrue = (values: readonly (boolean | null)[]): boolean | null =>
   values.includes(false) ? false : values.includes(null) ? null : true

@@ -46,17 +46,17 @@ export interface FleetHealth {
   total: number
   /** Number of VENs that are active, online, in selective or full mode, and have the latest policy. */
   enforcing: number
-  /** Number of VENs for which that is not known. */
+  /** Number of VENs for which this is not known. */
   enforcingUnknown: number
   counts: Record<(typeof COUNTED)[number], Counts>
-  /** Number of VENs by what neither the list of VENs nor that of workloads says. */
+  /** For each fact, the number of VENs for which neither the list of VENs nor the list of workloads contains it. */
   unknown: Counts
   conditions: { condition: string; means: string; vens: number }[]
-  /** Null if no VEN reports its version. */
+  /** The expected versions; null if no VEN reports its version. */
   reference: VersionReference | null
   /** Number of VENs that belong to each list. */
   totals: Record<VenList, number>
-  /** Returns the rows of some lists. Each VEN stands once, in the first of them to which it belongs. */
+  /** Returns the rows of some lists. Each VEN appears once, in the first of these lists to which it belongs. */
   place(shown: readonly VenList[]): Partial<Record<VenList, VenRow[]>>
   /** Sentences about the consequences for enforcement, worst first. */
   meaning: string[]
@@ -78,7 +78,7 @@ interface Kept extends Omit<VenRow, 'why'> {
   target: string | null
   /** Whole hours since the last heartbeat. */
   silentHours: number | null
-  /** Why the VEN belongs to a list, by list. */
+  /** The reasons why the VEN belongs to lists, by list. */
   reasons: Partial<Record<VenList, string>>
 }
 
@@ -112,7 +112,7 @@ export function createFleetCount(now: number, releases: readonly VenRelease[] | 
     kept.reasons = reasonsOf(machine, kept, missing)
   }
 
-  /** Returns the result. Must be called only once. */
+  /** Returns the result. It must be called only once. */
   function judge(): FleetHealth {
     const reference = referenceOf(releases, fleet)
     for (const { version, target, type, reasons } of fleet) {
@@ -159,7 +159,7 @@ function notKnown(machine: Machine): string[] {
   return Object.entries(facts).flatMap(([name, fact]) => (fact === null ? [name] : []))
 }
 
-/** Finds the lists to which a VEN belongs by itself; its release is judged when all releases are known. */
+/** Finds the lists to which a VEN belongs, except `out_of_date`: its release is judged when all releases are known. */
 function reasonsOf(machine: Machine, kept: Kept, missing: readonly string[]): Kept['reasons'] {
   const { status, online, sync, health, conditions } = machine
   const isRunning = runs(machine)

@@ -6,7 +6,7 @@
 /** Returns a text, or null if the value is empty or anything else. */
 export const textOf = (value: unknown): string | null => (typeof value === 'string' && value !== '' ? value : null)
 
-/** Returns a switch, or null if the value is anything else. */
+/** Returns a boolean, or null if the value is anything else. */
 export const flagOf = (value: unknown): boolean | null => (typeof value === 'boolean' ? value : null)
 
 /** Returns the objects of a list, without entries of other types; null if the value is no list. */

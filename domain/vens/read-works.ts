@@ -8,22 +8,22 @@ import { readWork, workloadOf, type Work } from './join-workload.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** The most VENs whose workloads are read one by one; for more, the list of workloads is read. */
+/** Maximum number of VENs whose workloads are read one by one; for more, the list of workloads is read. */
 export const FEW_VENS = 4
 
 /** What the PCE's workloads say about VENs. */
 export interface Works {
   /** Returns what is known about the workload of a VEN. */
   of(ven: Ven): Work | undefined
-  /** The workloads that name a VEN that is not among these. */
+  /** Returns the workloads that name a VEN that is not among these. */
   without(vens: ReadonlySet<string>): Work[]
-  /** Why workloads are missing, in sentences; empty if all were read. */
+  /** The reasons why workloads are missing, as sentences; empty if all were read. */
   warnings: string[]
 }
 
 /**
- * Reads what the workloads with a VEN say about it. Never rejects if the PCE refuses: then nothing is known, and a
- * warning says so.
+ * Reads what workloads with a VEN say about their VEN. It does not reject if the PCE refuses: then nothing is known,
+ * and a warning says so.
  *
  * @param labels the labels that the VENs have, which narrow the list
  * @param vens the VENs in question; without them every workload with a VEN is kept
@@ -56,12 +56,12 @@ async function readOne({ pce, signal }: Context, href: string, add: (workload: W
   try {
     add(await pce.workloads.getByReference(href, { signal }))
   } catch (error) {
-    // A workload that is gone by now is one about which nothing is known.
+    // If a workload is gone by now, nothing is known about it.
     if (!(error instanceof PceApiError) || !error.isGone) throw error
   }
 }
 
-/** Creates an index of workloads by their own href and by that of their VEN, which keeps those of `vens` alone. */
+/** Creates an index of workloads by their own href and by that of their VEN. It keeps only the workloads of `vens`. */
 function collect(vens: readonly Ven[] | undefined) {
   const wanted = vens && new Set(vens.flatMap((ven) => [ven.href, workloadOf(ven) ?? ven.href]))
   const byHref = new Map<string, Work>()
