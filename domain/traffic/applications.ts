@@ -38,8 +38,8 @@ const SEPARATOR = '\u0000'
 export const applicationId = ({ app, env }: Application): string => `${app}${SEPARATOR}${env}`
 
 /**
- * Columns with the application ids of both ends of a row. Code 0 (null) means no application. Both sides use the same
- * codes, so that they can be compared.
+ * Returns columns with the application ids of both ends of a row. Code 0 (null) means no application. Both sides use
+ * the same codes, so that they can be compared.
  */
 export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string | null>> {
   return endColumns(encoder, (end) => {
@@ -48,7 +48,7 @@ export function applicationIds(encoder: FlowEncoder): Record<Side, Column<string
   })
 }
 
-/** The same columns as `applicationIds`, with applications as values. */
+/** Returns the same columns as `applicationIds`, with applications as values. */
 export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Application | null>> {
   const ids = applicationIds(encoder)
   const split = ({ code, value }: Column<string | null>): Column<Application | null> => ({
@@ -61,11 +61,11 @@ export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Ap
   return { src: split(ids.src), dst: split(ids.dst) }
 }
 
-/** One side of a traffic query that matches everything with all of these labels. */
+/** Returns one side of a traffic query, which matches everything with all of these labels. */
 export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] => ({
   include: [labels.map(({ href }) => ({ label: { href } }))],
   exclude: [],
 })
 
-/** One side of a traffic query that matches everything. */
+/** Returns one side of a traffic query, which matches everything. */
 export const anything = (): TrafficQuery['sources'] => ({ include: [[]], exclude: [] })

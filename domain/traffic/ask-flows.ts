@@ -13,11 +13,11 @@ export interface FlowQuestion {
   query: TrafficQuery
   keeps: TrafficFilters['keeps']
   draftDecisions: boolean | undefined
-  /** Do not download the rows if the query reached its row limit; the caller will divide it. */
+  /** If true, the rows are not downloaded when the query reached its row limit, because the caller will divide it. */
   skipFull?: boolean
   /** The time limit; by default that of the configuration. */
   deadlineSeconds?: number
-  /** Text to put in front of its progress messages. */
+  /** A text to put in front of the query's progress messages. */
   prefix?: string
   /** Receives the rows that `keeps` rejects. */
   drop?: (row: FlowRow) => void
@@ -27,7 +27,7 @@ export interface FlowQuestion {
 
 /** What the PCE said about one query, and how many rows it returned. */
 export interface FlowsAsked {
-  /** The rows the PCE returned, including unreadable ones. */
+  /** Number of rows that the PCE returned, including unreadable ones. */
   pceFlows: number
   unparseable: number
   /** True if the query reached its row limit, so that there may be more rows. */

@@ -10,7 +10,7 @@ export interface Column<V = unknown> {
 
 export type Side = 'src' | 'dst'
 
-/** A column for one of the encoder's dictionaries; null if the value is missing. */
+/** Creates a column for one of the encoder's dictionaries; its value is null if the value is missing. */
 export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
   const { value } = dictionaries[name]
   return { code: (row) => row[name], value }
@@ -35,8 +35,8 @@ export const protocolNameColumn: Column<string | null> = {
 }
 
 /**
- * Columns for a text derived from each end, computed once per distinct end. Both sides use the same codes, so that the
- * ends of a row can be compared by code.
+ * Creates columns for a text derived from each end, computed once per distinct end. Both sides use the same codes, so
+ * that the ends of a row can be compared by code.
  */
 export function endColumns(
   { ends }: FlowEncoder,
@@ -49,7 +49,7 @@ export function endColumns(
   }
 }
 
-/** A column for a text derived from another column's text, computed once per distinct text. */
+/** Creates a column for a text derived from another column's text, computed once per distinct text. */
 export function derivedColumn(
   column: Column<string | null>,
   textOf: (text: string | null) => string | null,
@@ -80,7 +80,7 @@ function translate(textOf: (number: number) => string | null): {
   }
 }
 
-/** A column for a text derived from one end of the row. */
+/** Creates a column for a text derived from one end of the row. */
 export const endColumn = (
   encoder: FlowEncoder,
   side: Side,
@@ -88,8 +88,8 @@ export const endColumn = (
 ): Column<string | null> => endColumns(encoder, textOf)[side]
 
 /**
- * A column for the end that a row's process and user belong to: the end that reported the flow, which for inbound
- * records is the destination.
+ * Creates a column for the end that a row's process and user belong to. This is the end that reported the flow; for
+ * inbound records, it is the destination.
  */
 export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
   const inbound = dictionaries.direction.code('inbound')
@@ -99,12 +99,12 @@ export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination
   }
 }
 
-/** A column for one end of the row as a whole. */
+/** Creates a column for one end of the row as a whole. */
 export function wholeEndColumn({ ends }: FlowEncoder, side: Side): Column<FlowEnd> {
   return { code: (row) => row[side], value: (code) => ends.end(code) }
 }
 
-/** A column for the value of a label key at one end; null if the end has no such label. */
+/** Creates a column for the value of a label key at one end; its value is null if the end has no such label. */
 export const labelColumn = (encoder: FlowEncoder, side: Side, key: string): Column<string | null> =>
   endColumn(encoder, side, ({ labels }) => (Object.hasOwn(labels, key) ? (labels[key] as string) : null))
 

@@ -42,7 +42,7 @@ const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostna
 
 /** A name by which traffic can be grouped. */
 export interface Dimension {
-  /** The columns it adds to the answer. Empty if they depend on the PCE's label keys. */
+  /** The columns that it adds to the answer. Empty if they depend on the PCE's label keys. */
   columns: readonly string[]
   meaning: string
   /** Other accepted names for the same dimension. */
@@ -250,8 +250,8 @@ export const DEFAULT_GROUPING = [
 
 /**
  * Resolves the dimensions of a caller to columns, and returns the label list that was used. Without dimensions, the
- * default ones apply, with every label key of both ends. If a name is unknown, the label list is read again before it
- * fails. `optional` lists columns to leave out if no row has a value for them.
+ * default ones apply, with every label key of both ends. If a name is unknown, the label list is read again before the
+ * function fails. `optional` lists columns to leave out if no row has a value for them.
  * @throws {ToolError} unknown_group_by with `unknown` and `valid`, which lists each dimension once, without synonyms.
  */
 export async function resolveGrouping(

@@ -25,9 +25,9 @@ export interface FlowRow {
   clientType: number
   /** The remaining fields by which a PCE distinguishes rows: transmission, ICMP type and code, and the network's href. */
   variant: number
-  /** How many rows this one counts as: 1, or 0 if an earlier part of the same traffic already had it (D137). */
+  /** Number of rows that this one counts as: 1, or 0 if an earlier part of the same traffic already had it (D137). */
   count: 0 | 1
-  /** How many rows of the PCE this one stands for: more than one where both ends reported a conversation. */
+  /** Number of PCE rows that this one stands for: more than one if both ends reported a conversation. */
   reports: number
   connections: number
   /** Bytes into and out of the destination. */
@@ -162,8 +162,8 @@ export const networkOf = ({ network }: TrafficFlow): string | null => {
 export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null => textOf(type)
 
 /**
- * Tells which end was off the corporate network, and which other end was only seen from there; null, as in most rows,
- * if none was. A row names the network of the end that reported it.
+ * Determines which end was off the corporate network, and which other end was only seen from there. Returns null if no
+ * end was off it, as in most rows. A row names the network of the end that reported it.
  */
 function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   const { src, dst, network, flow_direction: direction } = flow
@@ -265,7 +265,7 @@ const isMissing = (value: unknown): value is null | undefined => value === undef
 const isObject = (value: unknown): value is Fields =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 const isText = (value: unknown) => typeof value === 'string' || isMissing(value)
-/** Checks a port or protocol, which is stored in 32 bits. */
+/** Returns true for a valid port or protocol, which is stored in 32 bits, or a missing one. */
 const isNumber = (value: unknown) =>
   isMissing(value) || (Number.isInteger(value) && (value as number) === ((value as number) | 0))
 const isCount = (value: unknown) => isMissing(value) || (Number.isSafeInteger(value) && (value as number) >= 0)

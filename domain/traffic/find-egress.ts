@@ -22,12 +22,12 @@ export interface EgressChoice {
   /** Parts of process paths, in any case; an empty list selects every process. */
   processes: readonly string[]
   includeInbound: boolean
-  /** Leave out rows without a process name. */
+  /** If true, rows without a process name are left out. */
   onlyNamed: boolean
 }
 
 /**
- * The number of rows left after each step, in this order. `without_process` counts rows that have an external
+ * Number of rows left after each step, in this order. `without_process` is the number of rows that have an external
  * destination but no process name.
  */
 interface EgressSteps {
@@ -55,15 +55,15 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
   otherNames: OtherNames
 }
 
-/** FQDNs that other traffic in the window has for the same address: how many, and the busiest of them. */
+/** FQDNs that other traffic in the window has for the same address: their number, and the busiest of them. */
 interface OtherNames {
   total: number
   names: readonly string[]
 }
 
 /**
- * Traffic to destinations that this PCE does not manage (T14). Processes and providers are based on all of it, not only
- * on the findings shown.
+ * Traffic to destinations that this PCE does not manage (T14). Processes and providers are based on all of this
+ * traffic, not only on the findings shown.
  */
 export interface Egress {
   steps: EgressSteps
@@ -171,26 +171,26 @@ function otherNames({ keys }: { keys: EgressKeys }, known: Names): OtherNames {
   return { total: keys.fqdn === null ? total : total - 1, names: names.slice(0, MOST_NAMES) }
 }
 
-/** The most other names shown per address. */
+/** Maximum number of other names shown per address. */
 const MOST_NAMES = 5
 
 function baseName(path: string): string {
   return path.split(/[\\/]/).findLast((part) => part !== '') ?? path
 }
 
-/** The most processes that fit into an answer (see showSections). */
+/** Maximum number of processes that fit into an answer (see showSections). */
 const MOST_ROWS = 2_000
 
-/** The most destinations shown per process. */
+/** Maximum number of destinations shown per process. */
 const MOST_DESTINATIONS = 20
 
-/** The most processes shown per provider. */
+/** Maximum number of processes shown per provider. */
 const MOST_PROCESSES = 50
 
-/** The most hosts shown per provider. */
+/** Maximum number of hosts shown per provider. */
 const MOST_HOSTS = 10
 
-/** A process and its destinations: how many, and the busiest of them in alphabetical order. */
+/** A process and its destinations: their number, and the busiest of them in alphabetical order. */
 export interface EgressProcess {
   process: string
   destination_count: number
@@ -198,7 +198,8 @@ export interface EgressProcess {
 }
 
 /**
- * A provider that traffic goes to, and the processes that talk to it: how many, and the first in alphabetical order.
+ * A provider that traffic goes to, and the processes that talk to it: their number, and the first of them in
+ * alphabetical order.
  */
 export interface EgressProvider {
   provider: string
@@ -211,7 +212,10 @@ export interface EgressProvider {
   destinations: string[]
 }
 
-/** Ranks processes by their number of destinations: how many there are, and as many of them as fit into an answer. */
+/**
+ * Ranks processes by their number of destinations. Returns the total number of processes, and as many of them as fit
+ * into an answer.
+ */
 function* rankProcesses(
   names: Grouping<{ process: string }>,
   targets: Grouping<{ process: string; destination: string }>,
@@ -274,8 +278,8 @@ function rankProviders(
 }
 
 /**
- * A column for the provider whose range contains the destination, looked up once per distinct end. Code 0 (null) means
- * unknown.
+ * Creates a column for the provider whose range contains the destination, looked up once per distinct end. Code 0
+ * (null) means unknown.
  */
 function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()

@@ -13,10 +13,10 @@ import { tellingLists, type FlowEnd } from './flow-ends.js'
 import { groupWithParts, type Parts } from './group-rows.js'
 import { createMeasures, firstByName, type Measures } from './group-tables.js'
 
-/** The most process names shown per row. */
+/** Maximum number of process names shown per row. */
 const MOST_PROCESSES = 5
 
-/** The most decisions shown per row. There are four today; the limit only matters if a PCE adds more. */
+/** Maximum number of decisions shown per row. There are four today; the limit only matters if a PCE adds more. */
 const MOST_DECISIONS = 10
 
 /** The fields that rows of all lists share. */
@@ -24,7 +24,7 @@ interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detect
   port: number | null
   /** The IANA number of the protocol. */
   proto: number | null
-  /** The number of connections for each policy decision. */
+  /** Number of connections for each policy decision. */
   policy_decisions: Record<string, number>
   /** The busiest processes, as the reporting end names them; absent if there are none. */
   processes?: string[]
@@ -55,7 +55,10 @@ interface UnlabelledList<T> {
   rows: T[]
 }
 
-/** `distinctIps` is the number of distinct addresses on the unlabelled side of all these rows. */
+/**
+ * The list of unlabelled peers. `distinctIps` is the number of distinct addresses on the unlabelled side of all its
+ * rows.
+ */
 interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
   distinctIps: number
 }
@@ -74,7 +77,7 @@ export interface UnlabelledTrafficFinder {
   peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
   /** Returns the traffic in which neither end has an app label. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
-  /** Returns the connections of all rows, by list. */
+  /** Returns the number of connections of all rows, by list. */
   connections(): ConnectionsBySection
 }
 
@@ -161,7 +164,7 @@ function showTraffic(
   }
 }
 
-/** The most names shown per address. */
+/** Maximum number of names shown per address. */
 const NAMES_SHOWN = 10
 
 /** What an address without an app label is: a workload that needs labels, part of a known network, or neither. */

@@ -27,12 +27,12 @@ export interface FlowEnd {
   labels: Readonly<Record<string, string>>
   /** The hrefs of the labels, by key. */
   labelHrefOf: Readonly<Record<string, string>>
-  /** Whether the end was off the corporate network, by the rows that it reported (P107). */
+  /** Whether the end was off the corporate network, according to the rows that it reported (P107). */
   offNetwork?: OffNetwork
   /**
-   * The name of the managed workload that has the address of this end, which is no workload in the row because the
-   * other end was off the corporate network: there the address may be that of another machine (P107). Null if no
-   * workload has it.
+   * The name of the managed workload that has the address of this end. In the row, the end is not a workload, because
+   * the other end was off the corporate network and the address may belong to another machine there (P107). Null if no
+   * workload has the address.
    */
   bearer?: string | null
 }
@@ -40,7 +40,10 @@ export interface FlowEnd {
 /** What a row tells about the network of one of its ends (P107). */
 export type Place = 'not said' | 'off' | 'perhaps off' | 'seen from outside'
 
-/** Names an end whose address belongs to a managed workload, but was seen from another network; null for others. */
+/**
+ * Returns a phrase for an end whose address belongs to a managed workload but was seen from another network; null for
+ * all other ends.
+ */
 export const seenFromOutside = ({ bearer }: FlowEnd): string | null =>
   bearer == null ? null : `address of ${bearer}, seen from outside`
 
@@ -71,7 +74,7 @@ export function endpointIdentity(end: FlowEnd, keys: readonly string[]): string 
   return outside === null ? 'unlabelled' : `external:${outside}`
 }
 
-/** Joins the names of all IP lists of an end with ", "; null if there are none (T8). */
+/** Joins the names of all IP lists of an end with ", "; returns null if there are none (T8). */
 export const joinedLists = ({ lists }: FlowEnd): string | null => (lists.length === 0 ? null : lists.join(', '))
 
 function identityFromLabels(end: FlowEnd, keys: readonly string[]): string | null {
@@ -99,11 +102,11 @@ export interface FlowEnds {
    */
   code(node: FlowNode, place?: Place): number
   end(code: number): FlowEnd
-  /** Returns true if an end was seen from outside, and it is not known yet whose address it has. */
+  /** Returns true if an end was seen from outside and it is not known yet whose address it has. */
   isOpen(code: number): boolean
-  /** The addresses of these ends. */
+  /** Returns the addresses of these open ends. */
   openAddresses(): ReadonlySet<string>
-  /** Names the workloads that have them. */
+  /** Names the workloads that have these addresses. */
   close(bearerOf: (address: string) => string | null): void
 }
 
@@ -122,7 +125,7 @@ type OtherObject = { href?: string; resource_uuid?: string; name?: string | null
 
 const OFF = { off: 'yes', 'perhaps off': 'perhaps' } as const
 
-/** How many ends of one address are compared one by one; an address with more ends gets an index. */
+/** Maximum number of ends of one address that are compared one by one; an address with more ends gets an index. */
 const COMPARED = 8
 
 /**
@@ -264,7 +267,7 @@ function otherOf(node: FlowNode): OtherObject | null {
   )
 }
 
-/** Returns true for an address that the PCE found no object for. */
+/** Returns true for an address for which the PCE found no object. */
 export const isBare = (node: FlowNode): boolean => objectOf(node) === null
 
 const objectOf = (node: FlowNode): string | null => {
@@ -276,7 +279,7 @@ const objectOf = (node: FlowNode): string | null => {
 const NO_LABELS: readonly LabelRef[] = []
 const labelRefsOf = (node: FlowNode): readonly LabelRef[] => (node.workload ?? otherOf(node))?.labels ?? NO_LABELS
 
-/** Release 26.3 renamed the field to fqdn_name (P25). */
+/** Returns the domain name of an end. Release 26.3 renamed the field to fqdn_name (P25). */
 const fqdnOf = ({ fqdn, fqdn_name: newer }: FlowNode) =>
   fqdn === undefined || fqdn === null || fqdn === '' ? newer : fqdn
 

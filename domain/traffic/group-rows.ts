@@ -44,13 +44,13 @@ export interface Grouping<K> {
    * by the keys, so that the answer does not depend on the order of the rows.
    */
   busiest(limit: number, minConnections?: number): Selection<K>
-  /** For each of `values` that occurs: the busiest groups among those with this value of the key. */
+  /** Returns, for each of `values` that occurs, the busiest groups among those with this value of the key. */
   busiestWithin<P extends keyof K>(key: P, values: ReadonlySet<K[P]>, limit: number): Map<K[P], Selection<K>>
-  /** For each of `values` that occurs: the groups with this value of the key. */
+  /** Returns, for each of `values` that occurs, the groups with this value of the key. */
   within<P extends keyof K>(key: P, values: ReadonlySet<K[P]>): Map<K[P], Members<K>>
   /** Returns the value of a key in the group with this number. */
   value<P extends keyof K>(number: number, key: P): K[P]
-  /** Returns the connections of the group with this number. */
+  /** Returns the number of connections of the group with this number. */
   connections(number: number): number
   /** Counts the distinct values of a key in the groups with at least `minConnections`; missing values do not count. */
   distinct(key: keyof K, minConnections?: number): number

@@ -1,4 +1,4 @@
-/** The number of places in a block: a power of two. */
+/** Number of places in a block: a power of two. */
 const PLACES = 4096
 
 /** Typed arrays of equal length that together hold the numbers of places 0, 1, 2 and so on. */
@@ -30,5 +30,5 @@ export function growingBlocks<T>(create: (places: number) => T): GrowingBlocks<T
   }
 }
 
-/** Returns which place of its block a place is. */
+/** Returns the position of a place within its block. */
 export const placeInBlock = (place: number): number => place & (PLACES - 1)

@@ -2,13 +2,13 @@ import { emptyRow, type FlowRow } from './encode-flow.js'
 import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** How many numbers are stored per row: its codes, and its totals and times. */
+/** Number of values stored per row: CODES for its codes, SUMS for its totals and times. */
 const CODES = 16
 const SUMS = 5
 
 /** Holds the rows of a query until it is known whether the query returned all of them. A row takes 104 bytes. */
 export interface HeldRows {
-  /** Stores a row and returns its place, counted from 0. `isWanted` is returned with it. */
+  /** Stores a row and returns its place, counted from 0. `replay` passes on `isWanted` together with the row. */
   readonly add: (row: FlowRow, isWanted: boolean) => number
   /** Adds the totals and times of a row to those of the row in a place. */
   readonly addTo: (place: number, row: FlowRow) => void
@@ -104,20 +104,21 @@ export function holdRows(): HeldRows {
 /** Remembers the rows of earlier parts of the same traffic, so that a row that occurs again is not counted twice. */
 export interface SeenRows {
   /**
-   * Checks whether an earlier part already had this row. If so, `count` and `reports` become 0 and `state` that of the latest
-   * observation, which the earlier part has because the latest traffic is read first. A row that occurs twice in its
-   * own part counts twice.
+   * Checks whether an earlier part already had this row. If so, `count` and `reports` become 0, and `state` becomes
+   * that of the latest observation. The earlier part has this state, because the latest traffic is read first. A row
+   * that occurs twice in its own part counts twice.
    * @param part the number of the row's part, from 1.
    */
   mark(row: FlowRow, part: number): void
 }
 
-/** The share of the hash table that may be in use before it grows. */
+/** Maximum share of the hash table that may be in use before it grows. */
 const MOST_FULL = 0.8
 
 /**
  * Creates the memory of seen rows: 12 bytes per row, without its values. Two rows count as the same if their 64-bit
- * hashes agree. Among 12,800,000 rows, the most that 64 parts can have, a collision has a chance of one in 200,000.
+ * hashes agree. Among 12,800,000 rows, the most that 64 parts can have, the probability of a collision is one in
+ * 200,000.
  */
 export function createSeenRows(): SeenRows {
   let size = 0
@@ -181,10 +182,10 @@ export function createSeenRows(): SeenRows {
   }
 }
 
-/** How many values identify a row. */
+/** Number of values that identify a row. */
 export const IDENTITY = 14
 
-/** Writes the values that identify a row: the same row has them in every part. */
+/** Writes the values that identify a row; they are the same in every part. */
 export function writeIdentity(row: FlowRow, identity: Int32Array): void {
   identity[0] = row.src
   identity[1] = row.dst

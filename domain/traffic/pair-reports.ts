@@ -7,8 +7,8 @@ import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
 
 /**
- * How far apart the times of two reports of one conversation may be, in seconds. VENs report every ten minutes, and their clocks
- * differ.
+ * Maximum number of seconds between the times of two reports of one conversation. VENs report every ten minutes, and
+ * their clocks differ.
  */
 const MOST_APART = 600
 
@@ -16,9 +16,9 @@ const MOST_APART = 600
 const [SOURCE, DESTINATION] = [0, 1] as const
 
 /**
- * The reports of both ends for many things that are identified by tuples: the sum of their connections, the first and the
- * last time in seconds. It uses typed arrays, because a divided query may have a million conversations: 16 bytes for each
- * report beside the tuple, and none for an end that reports nothing.
+ * Creates a store for the reports of both ends about many things, each identified by a tuple: the sum of connections,
+ * and the first and the last time in seconds. It uses typed arrays, because a divided query may have a million
+ * conversations: a report takes 16 bytes beside the tuple, and an end that reports nothing takes none.
  */
 function createReports(width: number) {
   const table = createTupleTable(width)
@@ -38,7 +38,7 @@ function createReports(width: number) {
     },
     greater: (slot: number) => Math.max(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
     lesser: (slot: number) => Math.min(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
-    /** True if both ends reported it, and at about the same time as far as they gave times. */
+    /** Returns true if both ends reported the thing, and at about the same time as far as they gave times. */
     isPair(slot: number): boolean {
       if (!has(slot, SOURCE) || !has(slot, DESTINATION)) return false
       const isAfter = (one: number, other: number) => ends[one]!.first(slot) - ends[other]!.last(slot) > MOST_APART
@@ -47,10 +47,10 @@ function createReports(width: number) {
   }
 }
 
-/** What one end reported, by slot. */
+/** Creates a store for what one end reported, by slot. */
 function createSums() {
   const blocks = growingBlocks((places) => ({
-    // NaN where it reported nothing.
+    // The value is NaN if the end reported nothing.
     connections: new Float64Array(places).fill(NaN),
     firsts: new Int32Array(places),
     lasts: new Int32Array(places),
@@ -66,7 +66,7 @@ function createSums() {
       const place = placeInBlock(slot)
       const isNew = Number.isNaN(connections[place])
       connections[place] = (isNew ? 0 : connections[place]!) + row.connections
-      // A missing time rules nothing out.
+      // A missing time does not exclude any pair.
       const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
       const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
       if (isNew || first < firsts[place]!) firsts[place] = first
@@ -75,14 +75,15 @@ function createSums() {
   }
 }
 
-/** The smallest and the greatest time that is stored, in seconds since the epoch. */
+/** The smallest and the greatest time that can be stored, in seconds since the epoch. */
 const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
 
 /**
  * Creates the function that writes into `tuple` what two reports of one conversation have in common: ends, port,
  * protocol and everything in `variant`. Their directions are opposite. The program, the user and the rules of a row
- * belong to the end that reported it, so they differ. The function returns the end that reported the row, or null where
- * no pair is possible: the row does not say who reported it, or an end is an address alone, which reports nothing.
+ * belong to the end that reported it, so they differ. The function returns the end that reported the row, or null if no
+ * pair is possible, because the row does not say who reported it or because an end is only an address, which reports
+ * nothing.
  */
 function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
   const { direction } = encoder.dictionaries
@@ -106,13 +107,13 @@ function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
 /** Receives the rows of a query, possibly in several parts. */
 export interface ReportSink {
   add(row: FlowRow): void
-  /** Must be called after the last row. */
+  /** Completes the counts. It must be called after the last row. */
   finish(): Steps<void>
-  /** The number of connections that are in the rows of the PCE twice, once for each end. */
+  /** Returns the number of connections that occur twice in the rows of the PCE, once for each end. */
   repeated(): number
 }
 
-/** Passes on every row as it is, and only counts what both ends reported. */
+/** Creates a sink that passes on every row as it is and only counts what both ends reported. */
 export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
   const tuple = new Int32Array(5)
   const identify = createIdentifier(encoder, tuple)
@@ -134,33 +135,34 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   }
 }
 
-/** What is passed on of the rows of a cell. */
+/** The part of a cell's rows that is passed on. */
 interface Share {
-  /** The end whose rows are passed on; null for none. */
+  /** The end whose rows are passed on; null if none are. */
   end: number | null
-  /** The number of their connections that still count. */
+  /** Number of connections of these rows that still count. */
   left: number
-  /** The number of connections that the other end saw beyond those; the first row gets them. */
+  /** Number of connections that the other end saw beyond these; the first row gets them. */
   surplus: number
 }
 
 /**
- * Passes on every conversation once, with the greater number of connections of its two reports. Of decisions that both
- * ends report, the stricter ones count first. Where the ends agree about no decision, the report of the stricter end
- * counts. Rows are held until the last one, because only then it is known what both ends reported (D223).
+ * Creates a sink that passes on every conversation once, with the greater number of connections of its two reports. Of
+ * the decisions that both ends report, the stricter ones count first. If the ends agree about no decision, the report
+ * of the stricter end counts. Rows are held until the last one, because only then it is known what both ends reported
+ * (D223).
  */
 export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
   const tuple = new Int32Array(5)
   const identify = createIdentifier(encoder, tuple)
   const strictnessOf = createStrictness(encoder)
-  // A cell is what a conversation has with one decision of the active and one of the draft policy.
+  // A cell is the part of a conversation that has one decision of the active policy and one of the draft policy.
   const cellTuple = new Int32Array(3)
   const held = holdRows()
   const conversations = createReports(tuple.length)
   const cells = createReports(cellTuple.length)
   /** The cell and the reporting end of each held row, in one number. */
   const places: number[] = []
-  /** How many rows of the PCE each conversation has; a row in several parts counts once. */
+  /** Number of PCE rows of each conversation; a row that occurs in several parts counts once. */
   const rows: number[] = []
   const identity = new Int32Array(IDENTITY)
   const identities = createTupleTable(IDENTITY)
@@ -168,7 +170,9 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   const placeOf: number[] = []
   let repeated = 0
 
-  /** Says what counts of each cell, and by whose report. Cells of no pair are left out. */
+  /**
+   * Determines which connections of each cell count, and by whose report. Cells that belong to no pair are left out.
+   */
   function* share(): Steps<Map<number, Share>> {
     const shares = new Map<number, Share>()
     const ofPairs = new Map<number, number[]>()
@@ -247,7 +251,10 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   }
 }
 
-/** Creates the function that tells how strict a decision of the active policy is and, among equals, one of the draft. */
+/**
+ * Creates a function that returns how strict a decision of the active policy is and, if it is equal, a decision of the
+ * draft policy.
+ */
 function createStrictness({ dictionaries: { decision, draftDecision } }: FlowEncoder) {
   const rankOf = (word: string | null) => {
     const read = readDecision(word)

@@ -16,8 +16,8 @@ export interface BothWays {
 }
 
 /**
- * Reads all traffic into and out of everything with these labels, in two queries, and passes every row on once: rows
- * within the application occur in both answers.
+ * Reads all traffic into and out of everything with these labels, in two queries. Every row is passed on once, although
+ * rows within the application occur in both answers.
  * @throws whatever the reader throws.
  */
 export async function readBothWays(
@@ -27,7 +27,7 @@ export async function readBothWays(
   request: Pick<FlowRequest, 'name' | 'window' | 'draftDecisions'>,
   take: (row: FlowRow, path: FlowPath) => void,
 ): Promise<BothWays> {
-  // Code 0 stands for null, here an end that is not part of the application.
+  // Code 0 stands for null, which here means an end that is not part of the application.
   const own = endColumns(encoder, (end) => (hasLabels(end, labels) ? 'own' : null))
   // An end may belong to the application without having its labels, such as a virtual service. Only the query reveals
   // that, so the destinations it returned are remembered.
@@ -44,8 +44,8 @@ export async function readBothWays(
     { ...request, filters: { sources: withLabels(labels), destinations: anything() } },
     (row) => {
       if (destinations.has(row.dst)) repeated += row.reports
-      // The flow stays within the application, but the first answer had no row with this destination: it was cut off,
-      // or the flow is new.
+      // This flow stays within the application, but the first answer had no row with this destination, because the
+      // answer was cut off or the flow is new.
       else take(row, own.dst.code(row) === 0 ? 'outbound' : 'intra')
     },
   )

@@ -20,17 +20,18 @@ export interface FlowRequest {
   /** The name under which the PCE lists the query. */
   name: string
   window: TrafficWindow
-  /** The default is all traffic. */
+  /** The filters; if absent, all traffic is read. */
   filters?: Pick<TrafficFilters, 'sources' | 'destinations'> & Partial<TrafficFilters>
   services?: TrafficQuery['services']
-  /** The default, and the meaning of an empty list, is every decision. */
+  /** The decisions; if absent or empty, every decision is read. */
   decisions?: readonly PolicyDecision[] | undefined
   /** Whether filters by IP list leave out the addresses of workloads; the default is true. */
   excludeWorkloadsFromIpListQuery?: boolean | undefined
-  /** The most rows the PCE may return; the default and the maximum is 200,000. */
+  /** Maximum number of rows that the PCE may return; 200,000 is both the default and the upper limit. */
   maxResults?: number | undefined
   /**
-   * Also ask for the decisions of the draft policy (`draftDecision` and `rules` of rows). It takes about 10 s longer.
+   * If true, the decisions of the draft policy are also requested (`draftDecision` and `rules` of rows). This takes
+   * about 10 s longer.
    */
   draftDecisions?: boolean
 }
@@ -47,11 +48,13 @@ export interface FlowsRead {
   parts: number | null
   /** Whether queries that reached the row limit were divided. */
   divides: boolean
-  /** The number of rows that two of the queries may have counted (P85). */
+  /** Number of rows that two of the queries may have counted (P85). */
   overlapping: number
-  /** The rows the PCE returned, including unreadable ones. A row that occurred in several parts counts once. */
+  /**
+   * Number of rows that the PCE returned, including unreadable ones. A row that occurred in several parts counts once.
+   */
   pceFlows: number
-  /** The rows that were analysed: readable, and accepted by the filters that this server applies. */
+  /** Number of rows that were analysed: readable, and accepted by the filters that this server applies. */
   rows: number
   unparseable: number
   /**
@@ -59,7 +62,7 @@ export interface FlowsRead {
    * more rows than it sent.
    */
   truncated: boolean
-  /** The number of queries that reached the row limit and were not divided further. */
+  /** Number of queries that reached the row limit and were not divided further. */
   full: number
   /** The regions of a supercluster that did not answer, by the FQDN of their PCE. */
   silentRegions: readonly string[]
@@ -70,9 +73,9 @@ export interface FlowsRead {
   announced: number | null
   /** The number of raw observations that the PCE aggregated into rows; null if it did not say. */
   rawObservations: number | null
-  /** Whether rows are passed on as they are, or each conversation once. */
+  /** Whether rows are passed on as they are (`reports`), or each conversation once (`conversations`). */
   counts: 'reports' | 'conversations'
-  /** The connections that are in the rows twice, because both ends of a conversation reported them. */
+  /** Number of connections that are in the rows twice, because both ends of a conversation reported them. */
   repeatedConnections: number
   /** The totals of all analysed rows. */
   totals: Measures
@@ -95,11 +98,11 @@ export interface FlowReader {
 
 /**
  * Creates the reader for the queries of one call, for answers that show what the PCE recorded: a conversation that both
- * ends reported is passed on as two rows, and the reader counts what is in them twice. Progress is reported at the start
- * and after every poll and batch, and rises by one each time across all queries, because nobody knows how long the PCE
- * will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws whatever the client's
- * streamTrafficFlows throws.
- * @param complete divide a query that reaches its row limit until every part is complete (D136).
+ * ends reported is passed on as two rows, and the reader counts the connections that occur twice. Progress is reported
+ * at the start and after every poll and batch, and rises by one each time across all queries, because nobody knows how
+ * long the PCE will take. Cancelling the call stops reading and deletes the query on the PCE. The reader throws
+ * whatever the client's streamTrafficFlows throws.
+ * @param complete if true, a query that reaches its row limit is divided until every part is complete (D136).
  */
 export const createFlowReader = (ctx: AskContext, encoder: FlowEncoder, complete = false): FlowReader =>
   createReader(ctx, encoder, complete, 'reports')
@@ -140,7 +143,7 @@ function createReader(
         : readWhole(await ask(asked, count))
     const { parts, full, repeated, overlapping, ...read } = await readAtMost(LONGEST_QUERY_DAYS).catch(
       async (error: unknown) => {
-        // A PCE that takes only shorter windows refuses before it sends a row.
+        // A PCE that accepts only shorter windows refuses the query before it sends a row.
         if (!(error instanceof PceApiError) || error.status !== 406 || rows > 0) throw error
         const days = await readLongestDays(ctx)
         if (days === null || days >= LONGEST_QUERY_DAYS || !isLonger(asked.query, days)) throw error
@@ -173,7 +176,10 @@ function createReader(
   }
 }
 
-/** Returns the most days of one traffic query, as the settings of this PCE say (P25); null if they do not say. */
+/**
+ * Returns the maximum number of days of one traffic query according to the settings of this PCE (P25); null if they do
+ * not say.
+ */
 async function readLongestDays({ pce, signal }: AskContext): Promise<number | null> {
   const settings = await pce.orgSettings.get('draft', null, { signal }).catch((error: unknown) => {
     if (!(error instanceof PceError) || signal.aborted) throw error
@@ -253,7 +259,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
   }
 }
 
-/** Describes in sentences what the counts leave out; empty if they leave out nothing. */
+/** Describes in sentences what the counts leave out; returns an empty text if they leave out nothing. */
 export function coverageNote(read: FlowsRead): string {
   const { unparseable, appliedToRows, silentRegions, announced, seenFromOutside } = read
   return [
@@ -284,7 +290,10 @@ function describeOutside({ rows, unread }: SeenFromOutside): string {
     : `${those}: addresses there may be those of managed workloads, which could not be read: ${unread}`
 }
 
-/** Says whether sums of connections contain both reports of conversations; empty if no two reports were found. */
+/**
+ * Says whether sums of connections contain both reports of conversations; returns an empty text if no two reports were
+ * found.
+ */
 function describeRepetition({ counts, repeatedConnections: repeated }: FlowsRead): string {
   if (repeated === 0) return ''
   return counts === 'reports'

@@ -10,14 +10,17 @@ import { sampleTraffic } from './split-query.js'
 
 /** The units by which windows are cut, largest first. It starts with days, because PCEs store traffic by day. */
 const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
-/** How full a part should get (AIM), and how many times longer than the previous part it may be (LONGER). */
+/**
+ * How full a part should become (AIM, a share of the row limit), and how many times longer than the previous part it
+ * may be (LONGER).
+ */
 const AIM = 0.85
 const LONGER = 8
-/** The size of the sample that shows how a query is best divided. */
+/** Number of rows in the sample that shows how a query is best divided. */
 const SAMPLE_ROWS = 10_000
-/** The longest time, in days, that a PCE with default settings answers for in one query (P25). */
+/** Maximum number of days for which a PCE with default settings answers in one query (P25). */
 export const LONGEST_QUERY_DAYS = 97
-/** The most such times that one call reads, which is more than 16 years. */
+/** Maximum number of such periods that one call reads, which together are more than 16 years. */
 const MOST_PIECES = 64
 
 /** A part of the query that has not been read yet: a window in milliseconds, both ends included. */
@@ -27,20 +30,23 @@ interface Slice {
   end: number
   /** The index in UNITS of the unit by which the window is cut. */
   unit: number
-  /** The length in milliseconds of the piece at the end of the window to ask for next; null for the whole window. */
+  /** The length in milliseconds of the piece, at the end of the window, to ask for next; null for the whole window. */
   length: number | null
-  /** True if the query should be divided by filters rather than by time, which would need more parts than are left. */
+  /**
+   * True if the query should be divided by filters rather than by time, because time would need more parts than are
+   * left.
+   */
   byFilters: boolean
 }
 
 export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
   /** The number of queries whose rows make up the answer. */
   parts: number
-  /** How many of these queries have more rows than the PCE returned. */
+  /** Number of these queries that have more rows than the PCE returned. */
   full: number
-  /** The number of rows that occurred in more than one of these queries. */
+  /** Number of rows that occurred in more than one of these queries. */
   repeated: number
-  /** The number of rows that reach over a time at which the window had to be cut, so that both sides may count them. */
+  /** Number of rows that extend over a time at which the window had to be cut, so that both queries may count them. */
   overlapping: number
 }
 
@@ -73,10 +79,11 @@ function cutToQueries(start: number, end: number, longest: number): { start: num
 }
 
 /**
- * Reads a query that may be for a longer time, or have more rows, than the PCE answers at once. A window that is too long
- * (`longestDays`) is always cut. With `divides`, the query is divided further until every part is complete (D136), by time first, then by what the PCE can filter by. The latest traffic is read first, and the rows of a part
- * are passed on once the part is known to be complete. A row that occurs in several parts is passed on with each of
- * them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
+ * Reads a query that may cover a longer time, or have more rows, than the PCE answers at once. A window that is too
+ * long (`longestDays`) is always cut. With `divides`, the query is divided further until every part is complete (D136):
+ * by time first, then by what the PCE can filter by. The latest traffic is read first, and the rows of a part are
+ * passed on once the part is known to be complete. A row that occurs in several parts is passed on with each of them,
+ * with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
  * @throws whatever `ask` throws.
  */
 export async function readInParts(
@@ -94,7 +101,7 @@ export async function readInParts(
   const result = { parts: 0, full: 0, repeated: 0, overlapping: 0, pceFlows: 0, unparseable: 0 }
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
-  /** The most rows one query can return, as far as the answers have shown. */
+  /** Maximum number of rows that one query can return, as far as the answers have shown. */
   let capacity = whole.max_results
   /** True while this PCE has returned only rows that lie in the requested window. */
   let isCutExact = true
@@ -161,7 +168,7 @@ export async function readInParts(
     ctx.signal.throwIfAborted()
     const { query, start, end, length } = slice
     const size = UNITS[slice.unit]!
-    // How many parts this slice may become, if every other remaining slice needs at least one.
+    // The number of parts that this slice may become if every other remaining slice needs at least one.
     const room = divides ? most - result.parts - left.length : 0
     const mayCut = room > 1 && isCutExact && length !== null
     const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start
@@ -187,7 +194,7 @@ export async function readInParts(
     draftUnavailable ??= asked.draftUnavailable
     rawObservations =
       rawObservations === null || asked.rawObservations === null ? null : rawObservations + asked.rawObservations
-    // The rows of the only part cannot repeat those of another, so they are not remembered.
+    // The rows of the only part cannot repeat rows of another part, so they are not remembered.
     const isAlone = result.parts === 1 && left.length === 0 && from === start
     const handOver = (row: FlowRow, isWanted: boolean) => {
       if (!isAlone) seen.mark(row, result.parts)

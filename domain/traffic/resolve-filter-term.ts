@@ -38,7 +38,7 @@ const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 
 type SelectableKind = keyof typeof SELECTOR
 
 /**
- * Resolves a filter reference to a condition, or explains why it is none. A reference is a label in any form;
+ * Resolves a filter reference to a condition, or explains why it is not one. A reference is a label in any form;
  * `iplist:`, `labelgroup:` or `workload:` with an exact name; the href of one of these; an address; a network in CIDR
  * form; `ams` (include only); or an FQDN (destinations only, because the PCE does not record FQDNs of sources).
  */
@@ -94,7 +94,7 @@ async function find(
     const group = kind === 'label_groups' && key !== undefined ? `label ${key}` : kind
     return { ref, group, selector: { [SELECTOR[kind]]: { href: toActiveHref(found.href) } } }
   } catch (error) {
-    // Which of several is meant is not for this server to guess, and the error has what tells them apart.
+    // This server must not guess which of several objects is meant, and the error contains what distinguishes them.
     if (!(error instanceof ToolError) || error.code === 'ambiguous_name') throw error
     const near = error.details['near_names']
     const suggestions =

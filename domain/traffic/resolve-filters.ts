@@ -33,19 +33,19 @@ export interface TrafficFilters {
   sources: TrafficQuery['sources']
   destinations: TrafficQuery['destinations']
   /**
-   * Tests a row against filters that the PCE cannot apply: addresses in CIDR form, and what reported the row. Undefined
-   * if there are none.
+   * Tests a row against filters that the PCE cannot apply: addresses in CIDR form, and the network and kind of the
+   * agent that reported the row. Undefined if there are no such filters.
    */
   keeps?: (flow: TrafficFlow) => boolean
-  /** The filters that `keeps` applies, for messages: `include_sources 10.0.0.0/8`. */
+  /** The filters that `keeps` applies, for messages, such as `include_sources 10.0.0.0/8`. */
   appliedToRows: string[]
 }
 
-/** The most alternatives a query may have; more would be unreasonable for any PCE. */
+/** Maximum number of alternatives in a query; more would be unreasonable for any PCE. */
 const MAX_BLOCKS = 1_000
-/** The most conditions in one block. */
+/** Maximum number of conditions in one block. */
 const MAX_CONDITIONS = 50
-/** The most values suggested for each reference that was not found. */
+/** Maximum number of values suggested for each reference that was not found. */
 const MAX_VALID_VALUES = 25
 
 /**
@@ -109,7 +109,10 @@ async function build(
   }
 }
 
-/** Returns the tests for what reported a row: its network, by name or href, and its kind. Case does not matter. */
+/**
+ * Returns the tests for the agent that reported a row: for its network, by name or href, and for its kind. Case does
+ * not matter.
+ */
 function reporterTests({
   network = [],
   client_type: type = [],
@@ -180,7 +183,8 @@ interface SidePlan {
 
 /**
  * Separates the filters that the PCE can apply from those that must be tested on each row. If a list includes a
- * network, all of its addresses are tested here: the PCE would return only the flows of those it was sent.
+ * network, all of its addresses are tested here, because the PCE would return only the flows of the addresses that it
+ * was sent.
  * @throws {ToolError} invalid_argument if the network is in one of several blocks (`nested`), because a row does not
  * tell which block it matched.
  */

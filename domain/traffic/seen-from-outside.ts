@@ -12,15 +12,18 @@ import type { AskContext } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { holdRows } from './hold-rows.js'
 
-/** What is known about addresses that rows name from off the corporate network (P107). */
+/** What is known about addresses in rows that come from off the corporate network (P107). */
 export interface SeenFromOutside {
-  /** The rows to or from an address of a managed workload; where workloads could not be read, to or from any address. */
+  /**
+   * Number of rows to or from such an address of a managed workload; if workloads could not be read, to or from any
+   * such address.
+   */
   rows: number
-  /** Why the workloads could not be read; null if they were, or did not need to be. */
+  /** The reason why the workloads could not be read; null if they were read or did not need to be. */
   unread: string | null
 }
 
-/** How many addresses are looked up one by one; for more, all workloads are read. */
+/** Maximum number of addresses that are looked up one by one; for more, all workloads are read. */
 const MOST_LOOKED_UP = 5
 
 /**
@@ -62,7 +65,7 @@ export function takeFromOutside(
 
 const spell = (address: string): string => (isAddress(address) ? ipaddr.process(address).toString() : address)
 
-/** Returns the names of the managed workloads that have these addresses, or why they could not be read. */
+/** Returns the names of the managed workloads that have these addresses, or the reason why they could not be read. */
 async function readBearers(
   { pce, signal }: Pick<AskContext, 'pce' | 'signal'>,
   addresses: ReadonlySet<string>,

@@ -18,13 +18,13 @@ export interface TrafficSample {
   divide(query: TrafficQuery, most: number): TrafficQuery[] | null
 }
 
-/** The most alternatives on one side, and the most service filters, that a query may have. */
+/** Maximum number of alternatives on one side of a query, and of its service filters. */
 const MOST_ALTERNATIVES = 1000
-/** A division is useless if one query keeps more than this share of the rows. */
+/** Maximum share of the rows that one query may keep; a division that leaves more is useless. */
 const LARGEST_SHARE = 0.9
 /**
- * How many queries one division creates. Too many would use up the allowed parts; too few would have to be divided
- * again.
+ * Number of queries that one division creates. Too many would use up the allowed parts; too few would have to be
+ * divided again.
  */
 const AT_ONCE = 4
 
@@ -39,7 +39,7 @@ interface Division {
 export function sampleTraffic(): TrafficSample {
   let size = 0
   const decisions = new Map<string, number>()
-  /** Row counts by protocol and port, as one number (see PORTS). */
+  /** Row counts by protocol and port, which are combined in one number (see PORTS). */
   const services = new Map<number, number>()
   /** Row counts by side, label key and label href. */
   const labels = {
@@ -76,7 +76,7 @@ export function sampleTraffic(): TrafficSample {
           [...labels[side].values()].map((weights) => byLabel(query, side, weights, size, pieces)),
         ),
       ].filter((one) => one !== null && one.queries.length > 1 && one.largest <= LARGEST_SHARE) as Division[]
-      // Of equally good divisions the first is used; they are listed in the order of their cost for the PCE.
+      // Of equally good divisions, the first is used, because they are listed in the order of their cost for the PCE.
       return divisions.toSorted((a, b) => a.largest - b.largest)[0]?.queries ?? null
     },
   }

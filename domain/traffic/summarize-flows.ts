@@ -41,7 +41,7 @@ export const SECTION_NAMES = [
 
 export interface FlowSummary {
   distinctProcesses: number
-  /** The rows of each section with the most connections, up to the limit of the call. */
+  /** The rows with the most connections in each section, up to the limit of the call. */
   sections: Sections
   /** The total number of rows in each section. */
   sectionTotals: Record<SectionName, number>
@@ -116,7 +116,7 @@ interface ProcessDestination extends FlowService {
 interface ProcessSummary extends Measures {
   process: string
   destination_count: number
-  /** The number of destinations without the limit on `destinations`. */
+  /** Number of all destinations, including those beyond the limit on `destinations`. */
   destinations_total: number
   destinations: ProcessDestination[]
   user_count: number

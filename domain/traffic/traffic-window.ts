@@ -111,7 +111,7 @@ export const windowInput = (days: number) => ({
   end_date: Type.Optional(Type.String({ description: 'To' })),
 })
 
-/** What a caller of such a tool gave. */
+/** The window arguments that a caller gave. */
 export interface WindowChoice {
   lookback_days?: number
   start_date?: string
@@ -127,9 +127,9 @@ export interface ChosenWindow {
 }
 
 /**
- * Returns the window of a tool that takes dates or a number of days. It starts at `start_date`, or `lookback_days`
- * (`days` without them) before now, and ends at `end_date`, or at the end of today. Days always count back from now,
- * whatever the end is (D4).
+ * Returns the window of a tool that takes dates or a number of days. It starts at `start_date`, or else `lookback_days`
+ * before now (`days` if that is missing), and ends at `end_date`, or else at the end of today. Days always count back
+ * from now, whatever the end is (D4).
  * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that the days
  * give.
  */

@@ -36,8 +36,8 @@ export function indexProviders(table: readonly ProviderRanges[]): (ip: string) =
 }
 
 /**
- * Returns the prefix that contains only this address, or null if the text is not one; the library would read it as
- * zeros.
+ * Returns the prefix that contains only this address, or null if the text is not an address, because the library would
+ * read such a text as zeros.
  */
 function hostRoute(ip: string): string | null {
   const version = isIP(ip)
