@@ -3,7 +3,7 @@ import type { PolicyVersionSelector } from '../../schemas/common.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { PolicyChange } from '../../schemas/policy-changes.js'
-import { scanEvery } from './fetch-every.js'
+import { IncompleteListError, scanEvery } from './fetch-every.js'
 import type { NamedObject } from './find-object.js'
 import { nameCoverage } from './name-ports.js'
 import { loadLabels, type ReadContext } from './labels.js'
@@ -63,7 +63,7 @@ export async function loadReferenceNames(
   const ports = new Map<string, string>()
   for (const { href, name } of known) if (typeof name === 'string') names.set(toDraftHref(href), { name })
   if (known.length > 0) leaveOutNamed(missing, names)
-  const labels = missing.has('labels') ? await loadLabels(pce, context) : null
+  const labels = missing.has('labels') ? await orNothing(loadLabels(pce, context)) : undefined
 
   const kinds = [...missing.keys()].filter((kind) => kind in LISTED)
   await mapBounded(kinds, IN_FLIGHT, async (kind) => {
@@ -152,10 +152,12 @@ function collect(
   for (const inner of Object.values(value)) collect(inner, names, missing, withPorts)
 }
 
+/** Returns undefined where the PCE refuses what was asked for, or sends only part of it. */
 async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked
   } catch (error) {
+    if (error instanceof IncompleteListError) return undefined
     if (error instanceof PceApiError && error.status >= 400 && error.status < 500 && error.status !== 429)
       return undefined
     throw error

@@ -212,3 +212,32 @@ t.test('a login and a change of a list through a PCE of the recorded forms', asy
     ],
   )
 })
+
+t.test('user groups of a rule that changed are named, or are hrefs where they cannot be read', async (t) => {
+  const from = 'app=pay'
+  const estate = handMade({
+    hosts: { pay: { ip: '10.0.0.1', labels: from } },
+    ruleSets: [{ name: 'pay', scope: '', allow: [{ from, to: from }] }],
+  })
+  const { ok, pce, simulator } = await startBench(t, { estate })
+  const GROUPS = '/orgs/1/security_principals'
+  const [finance, audit] = ['S-1-5-21', 'S-1-5-22']
+  await pce.securityPrincipals.bulkCreate([
+    { sid: finance, name: 'Finance' },
+    { sid: audit, name: 'Audit' },
+  ])
+  const [rule] = (await pce.ruleSets.getAll()).flatMap(({ rules }) => rules ?? [])
+  await pce.rules.update(rule!.href, { consuming_security_principals: [{ href: `${GROUPS}/${finance}` }] })
+  await pce.rules.update(rule!.href, { consuming_security_principals: [{ href: `${GROUPS}/${audit}` }] })
+  simulator.faults.add({ kind: 'status', path: new RegExp(`/security_principals/${audit}$`), status: 403, times: 9 })
+  const { changes, notes } = await ok('who-changed', { kind: 'rule_set', name: 'pay' })
+  const named = { href: `${GROUPS}/${finance}`, name: 'Finance' }
+  t.same(
+    changes.flatMap(({ parts }: Json) => parts[0].fields),
+    [
+      { field: 'consuming_security_principals', removed: [named], added: [{ href: `${GROUPS}/${audit}` }] },
+      { field: 'consuming_security_principals', added: [named] },
+    ],
+  )
+  t.equal(notes[0], 'User groups that could not be read are hrefs (security_principals).')
+})

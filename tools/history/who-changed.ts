@@ -20,6 +20,7 @@ import {
   searchEvents,
   searchVersions,
 } from '../../domain/history/search-history.js'
+import { parseHref } from '../../domain/inventory/parse-href.js'
 import { loadAuthorNames, loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { showNamesInside } from '../../domain/policy/describe-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
@@ -166,10 +167,12 @@ export default defineTool({
       slice.items.map(({ parts }) => parts.map((part) => part.fields)),
       ctx,
     )
-    const shown = slice.items.map((entry) => select(fitRow(withNames(entry, names), ctx.limits)))
-    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { ...facts, changes: [] })
+    const named = slice.items.map((entry) => withNames(entry, names))
+    const notes = [...(named.some(hasUnnamedGroup) ? [UNNAMED_GROUPS] : []), ...facts.notes]
+    const shown = named.map((entry) => select(fitRow(entry, ctx.limits)))
+    const { rows, paging } = await answerPage(NAME, filters, slice, shown, ctx, { ...facts, notes, changes: [] })
     const { pce_total: _all, ...page } = paging
-    const { what, summary, ...rest } = facts
+    const { what, summary, ...rest } = { ...facts, notes }
     return { what, summary, changes: rows, ...rest, ...page }
   },
 })
@@ -178,6 +181,16 @@ const withNames = (entry: HistoryEntry, names: ReferenceNames): HistoryEntry => 
   ...entry,
   parts: entry.parts.map((part) => ({ ...part, fields: showNamesInside(part.fields, names) })),
 })
+
+const UNNAMED_GROUPS = 'User groups that could not be read are hrefs (security_principals).'
+
+/** Returns true if an entry shows a user group by its href alone. */
+function hasUnnamedGroup(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  const { href, name } = value as { href?: unknown; name?: unknown }
+  if (typeof href === 'string' && name === undefined && parseHref(href)?.kind === 'security_principals') return true
+  return Object.values(value).some(hasUnnamedGroup)
+}
 
 /** Sorts entries, newest first. If times are equal, a provisioning comes before the edits that it made active. */
 function newestFirst(entries: readonly HistoryEntry[]): HistoryEntry[] {
