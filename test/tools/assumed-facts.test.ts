@@ -207,3 +207,18 @@ t.test('what a change of the policy does', async (t) => {
     await pce.bulkDeletePolicyObjects([sets[name]!.href])
   }
 })
+
+t.test('a rule that another one covers only if an exclusion takes nothing from all workloads', async (t) => {
+  const web = [{ from: 'app=api', to: 'app=sql', services: on(443) }]
+  const estate = handMade({ hosts: HOSTS, ruleSets: [{ name: 'all', scope: '', allow: [...web, ...web] }] })
+  const bench = await startBench(t, { estate })
+  const [older, newer] = (await bench.pce.ruleSets.getAll()).flatMap(({ rules }) => rules ?? [])
+  const ask = async (consumers: Json[]) => {
+    await bench.pce.rules.update(older!.href, { consumers })
+    const { undecided, assumes, findings } = await bench.ok('find-redundant-rules')
+    return [undecided?.examples.map(({ href }: Json) => href), assumes, findings.length]
+  }
+  const [api] = newer!.consumers
+  t.same(await ask([AMS, { ...api, exclusion: true }]), [[newer!.href], ['P65'], 0])
+  t.same(await ask([AMS]), [undefined, undefined, 1], 'what is certain assumes nothing')
+})
