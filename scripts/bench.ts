@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they mean the same on any
- * machine. Needs a build (`npm run bench` makes one). Sends traffic to loopback only, for some minutes. `npm run bench --
- * calls start` measures these parts alone; `--help` lists them.
+ * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they are comparable
+ * between machines. It needs a build, which `npm run bench` makes, and sends traffic to loopback only, for some
+ * minutes. `npm run bench -- calls start` measures only these two parts; `--help` lists them.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -21,13 +21,13 @@ import { describeWatched } from './bench/measure-watched.js'
 import { median } from './bench/statistics.js'
 
 interface Part {
-  /** Measures, and answers the lines of the report. */
+  /** Measures the part, and returns the lines of the report. */
   measure(): Promise<string[]>
-  /** The programs of others that it starts. */
+  /** The third-party programs that the measurement starts. */
   needs?: readonly (keyof typeof INSTALLED)[]
 }
 
-/** Whether a program of others is there; .ci/install-packages installs both. */
+/** Tells for each third-party program whether it is installed; .ci/install-packages installs both. */
 const INSTALLED = {
   nginx: () => {
     const env = { PATH: `${process.env.PATH}:/usr/sbin` }

@@ -1,8 +1,8 @@
 /**
  * `npm run build` compiles everything that is shipped into a new folder below dist/, named after a hash of its sources.
- * The files that package.json names are then replaced one by one, each atomically, to refer to that folder. So dist/ is
- * complete at every moment, an interrupted build changes nothing, and a running program keeps the parts that it loads
- * later (D106). If dist/ is current, nothing happens, and `--quiet` omits the message about that. Messages go to
+ * The files that package.json names are then replaced one by one, each atomically, to refer to that folder. Thus dist/
+ * is complete at every moment, an interrupted build changes nothing, and a running program keeps the parts that it
+ * loads later (D106). If dist/ is current, nothing happens, and `--quiet` omits the message about it. Messages go to
  * standard error, because `npm pack --json` promises JSON on standard output.
  */
 import './ensure-install.mjs'
@@ -27,21 +27,21 @@ import { fileURLToPath } from 'node:url'
 import { bundlePictures } from './bundle-pictures.mjs'
 
 const NOT_SHIPPED = new Set(['deploy', 'dist', 'docs', 'data', 'node_modules', 'scripts', 'test', 'test-artifacts'])
-/** Data that the programs read when they first need it. */
+/** The data files that the programs read when they first need them. */
 const DATA_FILES = [
   'domain/traffic/providers/provider-ranges.json',
   'pictures/generated/app.js',
   'pictures/generated/page.js',
 ]
-/** Rooms whose Markdown in subfolders is data too, unlike a README beside the code. */
+/** The rooms whose Markdown in subfolders is also data, unlike a README beside the code. */
 const TEXT_ROOMS = ['knowledge']
-/** How the types of the PCE client are written. */
+/** The TypeScript configuration for the types of the PCE client. */
 const DECLARATIONS = 'pce-client/tsconfig.build.json'
-/** Files that determine a build in addition to the sources and the data. */
+/** The files that determine a build in addition to the sources and the data. */
 const RECIPE = ['package.json', 'package-lock.json', 'tsconfig.json', DECLARATIONS, 'scripts/build.mjs']
-// Each program is bundled into one file and the parts that it loads later; code that several programs need is in shared
-// parts. Without bundling, every start of a client would wait for some 600 small modules to be found and read; without
-// sharing, the package would contain the same code twice.
+// Each program is bundled into one file, and further parts that it loads later; code that several programs need is in
+// shared parts. Without bundling, every start of a client would have to wait until some 600 small modules are found and
+// read; without sharing, the package would contain the same code twice.
 const PROGRAMS = {
   stdio: 'programs/stdio.ts',
   http: 'programs/http.ts',
@@ -70,9 +70,12 @@ const BUNDLED = [
   'pino',
   'semver',
 ]
-// Only `svc-mcp demo` is an MCP client.
+// The client part of the SDK, which only `svc-mcp demo` uses.
 const CLIENT_OF_DEMO = '@modelcontextprotocol/sdk/client/*'
-/** How long a replaced build is kept, because programs that run from it load parts of it later. */
+/**
+ * The time in milliseconds for which a replaced build is kept, because programs that run from it load parts of it
+ * later.
+ */
 const KEPT_MS = 7 * 24 * 60 * 60 * 1000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -98,7 +101,7 @@ if (existsSync(home) && [...doors].every(([path, text]) => readIfThere(join(root
 }
 sweep()
 
-/** Compiles everything beside `folder`, and renames it to `folder` when it is complete. */
+/** Compiles everything into a folder beside `folder`, which is renamed to `folder` when it is complete. */
 async function compileInto(folder) {
   const scratch = join(dist, `.unfinished-${process.pid}`)
   rmSync(scratch, { recursive: true, force: true })
@@ -133,7 +136,7 @@ async function compileInto(folder) {
   try {
     renameSync(scratch, folder)
   } catch (error) {
-    // Another build of the same sources has finished first.
+    // Another build of the same sources has finished in the meantime.
     if (!existsSync(folder)) throw error
     rmSync(scratch, { recursive: true, force: true })
   }
@@ -142,14 +145,14 @@ async function compileInto(folder) {
 /** Emits the types of the PCE client, which other programs import. Ends this process if type checking fails. */
 async function emitDeclarations(folder) {
   const tsc = ['node_modules/typescript/bin/tsc', '-p', DECLARATIONS, '--outDir', folder]
-  // tsc reports on standard output, which is redirected to our standard error.
+  // tsc reports on standard output, which is redirected to the standard error of this process.
   const [status] = await once(spawn(process.execPath, tsc, { cwd: root, stdio: ['ignore', 2, 2] }), 'exit')
   if (status === 0) return
   rmSync(folder, { recursive: true, force: true })
   process.exit(status ?? 1)
 }
 
-/** The entry files that package.json names, by path, with a text that re-exports the build `target`. */
+/** Returns the entry files that package.json names, by path, with a text that re-exports the build `target`. */
 function doorsTo(target) {
   const leadIn = (path) => {
     const there = posix.relative(posix.dirname(path), posix.join('dist', target, posix.relative('dist', path)))
@@ -168,7 +171,7 @@ function doorsTo(target) {
 function openDoors() {
   const before = new Set([...doors.keys()].map(buildBehind).filter((name) => name !== undefined && name !== id))
   for (const name of before) if (existsSync(join(dist, name))) utimesSync(join(dist, name), new Date(), new Date())
-  // npm would pack the whole of dist/, so only this build is included.
+  // npm would pack all of dist/, so everything except this build is excluded.
   const packed = [`dist/${id}/**`, ...doors.keys()].map((path) => `!${path.slice('dist'.length)}`)
   replaceFile('dist/.npmignore', ['*', '!*/', ...packed, ''].join('\n'))
   for (const [path, text] of doors) replaceFile(path, text, Object.values(bin).includes(path) ? 0o755 : 0o644)
@@ -182,14 +185,14 @@ function replaceFile(path, text, mode = 0o644) {
   renameSync(fresh, join(root, path))
 }
 
-/** The name of the build to which an entry file refers. */
+/** Returns the name of the build to which an entry file refers. */
 function buildBehind(path) {
   return /'(?:\.{1,2}\/)+([\da-f]{12})\//.exec(readIfThere(join(root, path)) ?? '')?.[1]
 }
 
 /**
- * Removes what aborted builds have left, and builds from which no program can still be running, including those of an
- * older layout.
+ * Removes what aborted builds have left, and replaced builds from which no program can still be running, including
+ * those of an older layout.
  */
 function sweep() {
   const paths = [...doors.keys()]

@@ -1,8 +1,8 @@
 /**
- * `npm run check` runs types, lint, format, walls and generated files as named steps. As many steps run at the same
- * time as there are processors, the longest first. All of them run, so that one round shows everything; the output of
- * failed steps is shown. Caches of the tools are kept in node_modules/.cache. `npm run check -- lint types` runs only
- * these steps. The last line is `N passed, N failed`.
+ * `npm run check` runs types, lint, format, walls and generated files as named steps. The number of simultaneous steps
+ * is the number of processors, and the longest steps start first. All steps run even if one fails, so that one run
+ * shows everything; the output of failed steps is shown. Caches of the tools are kept in node_modules/.cache. `npm run
+ * check -- lint types` runs only these steps. The last line is `N passed, N failed`.
  */
 import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
@@ -12,9 +12,9 @@ import { summaryLine } from './summary-line.js'
 
 interface Step {
   name: string
-  /** The arguments of Node.js. */
+  /** The script and its arguments, which Node.js runs. */
   program: readonly string[]
-  /** What to do about a failure. */
+  /** What a person should do about a failure. */
   remedy: string
 }
 
@@ -32,7 +32,7 @@ const walls = (name: string, entry: string) => [
 ]
 const cached = (name: string) => ['--cache', '--cache-strategy', 'content', '--cache-location', `${CACHE}/${name}`]
 
-/** The steps, with the longest first, because the round ends when the last step does. */
+/** The steps, with the longest first, because a run ends when its last step does. */
 const STEPS: readonly Step[] = [
   {
     name: 'lint',

@@ -1,8 +1,8 @@
 /**
  * `npm run conformance` runs the official conformance suite of MCP against the built server, once for each revision of
- * MCP that the server speaks. scripts/conformance.yaml lists the checks that cannot pass here, with the reason. Any
- * other failing check is a failure, and so is a listed one that passes. The last line is `N passed, N failed`. The
- * suite is fetched from the registry and needs Node.js 22.
+ * MCP that the server speaks. scripts/conformance.yaml lists the checks that cannot pass here, with the reason. A
+ * failing check that is not listed is a failure, and so is a listed check that passes. The last line is `N passed, N
+ * failed`. The suite is fetched from the registry and needs Node.js 22.
  */
 import { spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -50,7 +50,7 @@ const totals = await inScratch(async (scratch) => {
 console.log(summaryLine(totals))
 process.exitCode = totals.failed === 0 ? 0 : 1
 
-/** Lists everything that cannot pass, as `scenario check`. */
+/** Lists all checks that cannot pass, as `scenario check`. */
 function expectedFailures(revision: Revision): Set<string> {
   const scenarios = exceptions.flatMap(({ checks }) => Object.entries(checks[revision] ?? {}))
   return new Set(scenarios.flatMap(([scenario, checks]) => checks.map((check) => `${scenario} ${check}`)))

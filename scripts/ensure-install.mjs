@@ -10,7 +10,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = fileURLToPath(new URL('..', import.meta.url))
-/** If another program imports this module, the arguments belong to that program. */
+/** Whether this module is the program itself. If another program imports it, the arguments belong to that program. */
 const isProgram = process.argv[1] === fileURLToPath(import.meta.url)
 const named = isProgram ? process.argv.slice(2).filter((argument) => !argument.startsWith('--')) : []
 const say = process.argv.includes('--quiet') ? () => undefined : (line) => process.stderr.write(`${line}\n`)
@@ -24,7 +24,10 @@ for (const folder of named.length === 0 ? ['.'] : named) {
   say(`Installed in ${Math.round((Date.now() - started) / 1000)} s.`)
 }
 
-/** Whether the tree that npm last installed contains every package of the lock file with the locked content. */
+/**
+ * Whether the tree that npm last installed contains every package of the lock file, with the content that the file
+ * states.
+ */
 function isInstalled(folder) {
   const wanted = packagesOf(folder, 'package-lock.json')
   const present = packagesOf(folder, 'node_modules/.package-lock.json') ?? {}
@@ -32,13 +35,13 @@ function isInstalled(folder) {
   return Object.entries(wanted).every(([path, { version, integrity, optional, devOptional }]) => {
     if (path === '') return true
     const found = present[path]
-    // Optional packages for other platforms are locked but never installed here.
+    // Optional packages for other platforms are in the lock file but are never installed here.
     if (found === undefined) return optional === true || devOptional === true
     return found.version === version && found.integrity === integrity
   })
 }
 
-/** The `packages` table of a lock file; undefined if the file does not exist or cannot be read. */
+/** Returns the `packages` table of a lock file, or undefined if the file does not exist or cannot be read. */
 function packagesOf(folder, lockFile) {
   try {
     return JSON.parse(readFileSync(join(root, folder, lockFile), 'utf8')).packages
@@ -48,7 +51,7 @@ function packagesOf(folder, lockFile) {
 }
 
 function install(folder, args) {
-  // This is the npm that started the script. On Windows it cannot be started by its plain name.
+  // The npm that started the script is used, because npm cannot be started by its plain name on Windows.
   const npm = process.env.npm_execpath
   const [command, prefix] = npm?.endsWith('npm-cli.js') === true ? [process.execPath, [npm]] : ['npm', []]
   const { status, error } = spawnSync(command, [...prefix, ...args], {

@@ -28,7 +28,7 @@ try {
   const table = buildTable(CATALOG, claims)
   const changes = describeUpdate(readTable(target), table)
   if (changes.length > 0) {
-    // The file is renamed into place, so that no reader ever sees half of it.
+    // The file is written under another name and then renamed, so that no reader ever sees half of it.
     writeFileSync(`${target}.new`, await format(JSON.stringify(table), { parser: 'json', printWidth: 120 }))
     renameSync(`${target}.new`, target)
   }
@@ -41,13 +41,13 @@ try {
   process.exit(1)
 }
 
-/** Reads the table in a file; empty if the file does not exist. */
+/** Reads the table in a file. Returns an empty table if the file does not exist. */
 function readTable(file: string): readonly ProviderRanges[] {
   return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ProviderRanges[]) : []
 }
 
 /**
- * Describes what an update changes, one line for each affected provider: `zoom: 2 ranges added, 1 removed; as of
+ * Describes the changes of an update, one line for each affected provider: `zoom: 2 ranges added, 1 removed; as of
  * 2026-08-30`.
  */
 function describeUpdate(before: readonly ProviderRanges[], after: readonly ProviderRanges[]): string[] {

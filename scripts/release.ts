@@ -1,7 +1,7 @@
 /**
- * `npm run release` makes everything that a release consists of from a tag: the package, the bundle for Claude Desktop,
- * the build context of the image, the SBOM, server.json, the notes, and checksums, all in one folder. It does not
- * publish anything; docs/releasing.md describes how to do that.
+ * `npm run release` makes all files of a release from a tag: the package, the bundle for Claude Desktop, the build
+ * context of the image, the SBOM, server.json, the notes, and checksums, all in one folder. It does not publish
+ * anything; docs/releasing.md describes how to do that.
  */
 import {
   existsSync,
@@ -127,12 +127,12 @@ function makeContext(path: string): void {
 
 /**
  * Makes a CycloneDX SBOM of everything that the package needs to run. It is generated from a project without
- * development dependencies, because in ours `npm sbom --omit dev` omits packages that development needs as well, such
- * as the MCP SDK.
+ * development dependencies, because in this project, `npm sbom --omit dev` would omit packages that development needs
+ * as well, such as the MCP SDK.
  */
 function makeSbom(): string {
   const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-sbom-'))
-  // npm names a project after its folder.
+  // npm names a project after its folder, so the folder has the name of the package.
   const folder = join(scratch, name)
   try {
     mkdirSync(folder, { recursive: true })

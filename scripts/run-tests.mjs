@@ -1,7 +1,8 @@
 /**
- * `npm test`: every `*.test.ts` below `test/`, or what is named, on the Node.js that runs this script. A tap program: it starts programs
- * of test files side by side, shows what failed, and ends with the line `N passed, N failed`. `--help` lists options and suites. On a fresh
- * clone it installs the packages first, so what uses them is imported after that.
+ * This is `npm test`: it runs every `*.test.ts` below `test/`, or the named tests, on the Node.js that runs this
+ * script. It is a tap program, which starts test processes side by side, shows the failures and ends with the line `N
+ * passed, N failed`. `--help` lists options and suites. In a fresh clone it installs the packages first, so modules
+ * that use them are imported after that.
  */
 import './ensure-install.mjs'
 import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs'
@@ -12,7 +13,7 @@ import { bundlePictures } from './bundle-pictures.mjs'
 import { SUITES } from './suite/suites.mjs'
 
 const environment = { ...process.env }
-// Where CI is set, the reporter writes the failures after the line that ends a run.
+// If CI is set, the reporter writes the failures after the line with which a run ends.
 process.env.CI = 'false'
 const { report } = await import('@tapjs/reporter')
 const { default: t } = await import('tap')
@@ -25,13 +26,15 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 
   Suites: ${Object.keys(SUITES).join(', ')} (scripts/suite/suites.mjs says what they are for)
 `
-/** After a file's own limit, tap has this long to end a file that only waits and to say where. */
+/** The time that tap has, after a file's own limit, to end a file that only waits and to say where it waits. */
 const GRACE_SECONDS = 5
-/** The limit of a process with several files, whatever their own limits add up to. */
+/** The time limit of a process with several files, however large the sum of their own limits is. */
 const LONGEST_PROCESS_SECONDS = 3600
-/** A quick file that mostly waits, for the traffic queries of two servers with real clocks, and therefore starts first. */
+/**
+ * A quick file that mostly waits for the traffic queries of two servers with real clocks, and therefore starts first.
+ */
 const WAITING = 'test/acceptance/both-transports.test.ts'
-/** Characters of one detail of a failure that are shown. */
+/** Maximum number of characters of one detail of a failure that are shown. */
 const LONGEST_DETAIL = 10_000
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -63,9 +66,9 @@ await report('min', t)
 await runAll([...new Set(files)])
 
 /**
- * Runs a slow file in a process of its own. Quick files share a few processes, because loading tap, the packages and
- * the sources takes longer than most files. Each of these takes the next file when it has ended one, the large ones
- * first, so that they all end at about the same time.
+ * Runs all files. Each slow file runs in a process of its own. Quick files share a few processes, because loading tap,
+ * the packages and the sources takes longer than most files. Each of these takes the next file when it has finished
+ * one, the largest files first, so that all processes end at about the same time.
  */
 async function runAll(names) {
   const order = names
@@ -76,7 +79,7 @@ async function runAll(names) {
   const left = new Set(names)
   const runs = largestFirst.filter((name) => !isQuick(name)).map((name) => runFiles(name, [name], left))
   const jobs = Math.min(quick.length, t.jobs)
-  // The delays of a shaken run are repeated for the same files in the same processes only.
+  // A shaken run can be repeated only if the same files run in the same processes.
   const isFixed = process.env.SHAKE_SEED !== undefined
   const shared = Array.from({ length: jobs }, (_, index) =>
     runFiles(`process ${index + 1}`, isFixed ? quick.filter((_, at) => at % jobs === index) : quick, left),
@@ -93,21 +96,23 @@ function processSeconds(files) {
   return Math.min(files * seconds, Math.max(seconds, LONGEST_PROCESS_SECONDS))
 }
 
-/** Starts a process for these files, unless others take them, and reports each one when it ends. */
+/** Starts a process that runs these files, except those that others take, and reports each file when it ends. */
 async function runFiles(title, names, left) {
   const run = t.spawn(
     'env',
     [
-      // tap adds a preload to child processes. Processes that tests start must run as they would without it.
+      // tap adds a preload to child processes. Processes that tests start must run as they would without the preload.
       `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
       process.execPath,
-      // Tests produce so much garbage that with Node.js's default size (in MB) the collector would run all the time.
+      // Tests produce so much garbage that with Node.js's default size of the young generation, the collector would run
+      // all the time. The option is in MB.
       ...['--enable-source-maps', '--max-semi-space-size=64', '--single-threaded-gc'],
-      // A quick file runs most of its code a few times. V8 optimises a function after fifteen times as many bytes of
-      // bytecode as by default, which saves a fifth of the processor. Later versions have no such option.
+      // A quick file runs most of its code a few times. With this option, V8 optimises a function only after fifteen
+      // times as much executed bytecode as by default, which saves a fifth of the processor time. Later versions of
+      // Node.js do not have the option.
       ...(names.every(isQuick) && process.version.startsWith('v20.') ? ['--interrupt-budget=1000000'] : []),
       suite.compiled(join(root, 'scripts/suite/run-files.ts')),
-      // tap names the folders of fixtures after the arguments.
+      // tap names the folders of fixtures after these arguments.
       title,
     ],
     {
@@ -141,7 +146,10 @@ async function runFiles(title, names, left) {
   if (signal) console.log(`        ${signal} ended ${title}`)
 }
 
-/** The reporter takes hours to lay out the difference of two pages of a megabyte. */
+/**
+ * Shortens the differences of failures, because the reporter takes hours to lay out the difference of two pages of a
+ * megabyte.
+ */
 function shortenDiffs(parser) {
   parser.on('child', shortenDiffs)
   parser.on('assert', ({ diag }) => {
@@ -176,7 +184,10 @@ function readArguments() {
   }
 }
 
-/** The files that an argument names, relative to the root: those of a suite, a file whatever its kind, or the tests of a folder. */
+/**
+ * Lists the files that an argument names, relative to the root: the files of a suite, a single file of any kind, or the
+ * tests of a folder.
+ */
 function findTests(argument) {
   if (argument in SUITES) {
     const { matching, paths = [] } = SUITES[argument]

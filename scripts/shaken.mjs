@@ -1,6 +1,7 @@
 /**
- * `npm run test:shaken`: the tests, or what is named, with random delays on sockets, files and timers in every process that they start.
- * `-- --seed=N` repeats the delays of a run, `--loops=N` keeps N processes busy beside it; all else is as for `npm test`.
+ * This is `npm run test:shaken`: it runs the tests, or the named ones, with random delays on sockets, files and timers
+ * in every process that they start. `-- --seed=N` repeats the delays of a run, and `--loops=N` keeps N processes busy
+ * beside it; all other arguments are as for `npm test`.
  */
 import { spawn } from 'node:child_process'
 import { randomInt } from 'node:crypto'

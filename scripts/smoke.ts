@@ -79,7 +79,7 @@ await step('the package holds what it should and nothing else, and its pages lin
   const surplus = paths.filter((path) => NEVER_SHIPPED.test(path))
   if (missing.length + surplus.length > 0)
     throw new Error(`missing: ${missing.join(', ')}; surplus: ${surplus.join(', ')}`)
-  // Markdown files of a build are for assistants, who do not follow links to files.
+  // Markdown files of a build are for assistants, which do not follow links to files.
   const isPage = (path: string) => path.endsWith('.md') && !path.startsWith('dist/')
   const pages = new Map(paths.filter(isPage).map((path) => [path, readFileSync(join(root, path), 'utf8')]))
   // Pages also name tests, sources and pictures, which are only in the repository.

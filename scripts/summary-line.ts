@@ -1,3 +1,3 @@
-/** The last line of every suite, without colours. `.ci/run` adds these up. */
+/** Returns the last line of every suite, without colours. `.ci/run` adds up the numbers in these lines. */
 export const summaryLine = ({ passed, failed }: { passed: number; failed: number }) =>
   `${passed} passed, ${failed} failed`

@@ -1,11 +1,11 @@
 /**
  * `node scripts/undo-fixes.mjs [--at REV] [COMMIT …]` tests whether the suite still notices bugs that were fixed. For
  * each commit (by default the thirty of FIXES), in a copy of the project at REV (default HEAD), it runs the test files
- * that the commit changed, as they are at REV, undoes the commit's changes to shipped code, and runs these files again
- * until one fails. Where a file no longer exists, its slow successor of the same name is run, or else the folder that it
- * was in. It prints one line for each commit: `caught` with the file or folder that failed, `MISSED`, `red` if it failed
- * before anything was undone, `gone` if the code has changed so much that the commit cannot be undone any more, or
- * `no tests` if there is nothing to run. Exits with 1 unless all of them are caught or gone.
+ * that the commit changed, as they are at REV, undoes the commit's changes to shipped code, and runs the same files
+ * again until one fails. If a file no longer exists, its slow successor of the same name is run, or else the folder
+ * that it was in. It prints one line for each commit: `caught` with the file or folder that failed, `MISSED`, `red` if
+ * it failed before anything was undone, `gone` if the code has changed so much that the commit cannot be undone any
+ * more, or `no tests` if there is nothing to run. The exit code is 1 unless all commits are `caught` or `gone`.
  */
 import { spawnSync } from 'node:child_process'
 import { chmodSync, existsSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs'
@@ -14,49 +14,52 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 
-/** Thirty fixes of shipped code, spread over the rooms and the bounds. */
+/** Thirty fixes of shipped code from all rooms. */
 const FIXES = [
   'acd2d2d', // audit: pipes, forced exits
-  '5015282', // http: Connection: close while closing
-  'd4d0341', // postgres: a crowd is no outage
-  '5d8ab95', // enforcement: what reads back in the mode is changed
-  '7b90146', // pictures: 1 MiB of a page
-  '637f4ab', // history: what stayed pending was not discarded
-  'cf2ad5c', // hygiene: blank first line of a CSV text
-  '86ae83b', // tools: a part of a list is not the whole
+  '5015282', // http: the header Connection: close while the server is closing
+  'd4d0341', // postgres: waiting for a connection is no outage
+  '5d8ab95', // enforcement: a workload that reads back in the new mode counts as changed
+  '7b90146', // pictures: a page is at most 1 MiB
+  '637f4ab', // history: changes that stayed pending are not reported as discarded
+  'cf2ad5c', // hygiene: a blank first line of a CSV text
+  '86ae83b', // tools: a part of a list is not taken for the whole list
   '024d897', // state: no transaction is left open
-  'f0f41f4', // auth: 503 where keys are an hour old
-  'e789fd9', // explain: an IP list without an address
-  '53b1e6b', // suggest-rule: by_workload
-  '7854719', // suggest-rule: an address counts once
+  'f0f41f4', // auth: status 503 if the keys are an hour old
+  'e789fd9', // explain: an IP list without an address is said to have none
+  '53b1e6b', // suggest-rule: by_workload suggests a rule between two workloads or none
+  '7854719', // suggest-rule: an address is not counted twice
   '3df3565', // config: blank fields of a form
-  'ecfac2a', // dispatcher: bounds are told beside alternatives
-  'e98e147', // history: one neutral change
-  '724732d', // approval: an exclusion that is none
-  'b4e281e', // pages: a session is of its server
-  '4a3ca30', // mcp: headers against an older request
-  '9b28999', // state: move-state holds the lock
-  'd8021de', // answers: hrefs where the contract names them
+  'ecfac2a', // dispatcher: bounds of a number are named beside other alternatives
+  'e98e147', // history: a single neutral change permits nothing
+  '724732d', // approval: an exclusion that excludes nothing is not shown as a change
+  'b4e281e', // pages: a session belongs to the server at which it began
+  '4a3ca30', // mcp: new headers are compared with an older request too
+  '9b28999', // state: move-state holds the lock of the file
+  'd8021de', // answers: hrefs are kept where the contract names them
   'b60d99b', // get-rulesets: a shared name is shown with its href
   'f5ec97d', // traffic: rows that a network filter leaves out
-  '3b97c83', // heavy: a redeemed token is never busy
-  '455292c', // traffic: an empty window has no time of 1970
+  '3b97c83', // heavy: a call with a redeemed token is never refused as busy
+  '455292c', // traffic: an empty window shows no time of 1970
   '4d12aa3', // pce-client: a result without a flow is invalid
-  '2598db6', // ringfence: bound to every rule
-  '0196e0c', // suggest-rule: a lower bound is said to be one
-  '25b6b28', // hygiene: strong evidence first
-  'c4e8121', // config: an unescaped @ in a password
+  '2598db6', // ringfence: a confirmation is bound to every rule
+  '0196e0c', // suggest-rule: a lower bound is called a lower bound
+  '25b6b28', // hygiene: strong evidence comes first
+  'c4e8121', // config: an unescaped @ in a password of a URL
 ]
-/** Where the tests are of fixes that touched none, or whose tests have moved. */
+/** The tests of fixes that touched no tests, or whose tests have moved. */
 const TESTS = {
   '024d897': ['test/state/state-file.test.ts'],
   5015282: ['test/contract/tool-calls.test.ts'],
   d4d0341: ['test/postgres/database.edge.ts'],
   f5ec97d: ['test/tools/complete-answers.long.ts'],
 }
-/** Everything that is not shipped stays as it is, so that today's tests decide. */
+/** The paths that are not undone, because they are not shipped, so that the current tests decide. */
 const KEPT = ['test', 'docs', 'scripts', 'deploy', 'skills', '.ci', 'package.json', 'package-lock.json']
-/** Packages that the copy takes from here; `.ci/install-packages` installs those of the tests on PostgreSQL. */
+/**
+ * The folders of packages that the copy uses from this project; `.ci/install-packages` installs those of the tests on
+ * PostgreSQL.
+ */
 const PACKAGES = ['node_modules', 'test/postgres/node_modules']
 const TEST = /\.(test|long|edge)\.ts$/
 
@@ -66,7 +69,7 @@ const { values, positionals } = parseArgs({
   allowPositionals: true,
 })
 const folder = mkdtempSync(join(tmpdir(), 'svc-mcp-undo-'))
-// Some tests start programs as another user, who must be able to read them.
+// Some tests start programs as another user, who must be able to read the program files.
 chmodSync(folder, 0o755)
 const copy = join(folder, 'project')
 git(root, 'worktree', 'add', '--quiet', '--detach', copy, values.at)
@@ -90,8 +93,8 @@ process.exit(failures === 0 ? 0 : 1)
 
 /**
  * Undoes the commit's changes to shipped code in the copy, and returns whether that was possible. git follows files
- * that have since been moved. Where lines beside a change are no longer the same, such as a comment, those from before
- * the commit are taken; the result counts if it still compiles.
+ * that have since been moved. If lines next to a change have since changed, such as a comment, the lines from before
+ * the commit are used; the result is accepted if it still compiles.
  */
 function undo(commit) {
   run('git', copy, 'revert', '--no-commit', '--strategy-option=theirs', commit)
@@ -120,7 +123,9 @@ function judge(commit) {
   return red === undefined ? ['MISSED', `\n          ${tests.join(' ')}`] : ['caught', `\n          ${red}`]
 }
 
-/** Returns the test files to run for a commit, and a folder in place of each that is gone or that only helps tests. */
+/**
+ * Returns the test files to run for a commit, and, for a file that no longer exists or only helps tests, its folder.
+ */
 function testsOf(commit) {
   const touched = git(root, 'show', '--name-only', '--format=', commit).split('\n')
   const tests = touched

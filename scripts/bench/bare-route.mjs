@@ -1,4 +1,4 @@
-// The lower bound: a Fastify route that answers the same tool result without MCP. Argument: the result as JSON.
+// This is the lower bound: a Fastify route that answers the same tool result without MCP. Argument: the result as JSON.
 import fastify from 'fastify'
 
 const result = JSON.parse(process.argv[2])

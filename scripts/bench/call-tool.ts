@@ -1,8 +1,8 @@
 /**
  * Calls one tool once, as a transport would: through the dispatcher, with the arguments and the answer checked.
  * Arguments: the tool's name, its arguments as JSON, and the port of serve-flows.ts. Prints the time, the processor
- * time, what the answer says about its rows, the longest delay of the event loop, and the memory of the process:
- * resident when idle, and the kernel's peak (maxRSS).
+ * time, the numbers that the answer gives of its rows, the longest delay of the event loop, and the memory of the
+ * process: resident when idle, and the kernel's peak (maxRSS).
  */
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -17,7 +17,7 @@ const RESOLUTION_MS = 2
 
 const [name = '', args = '{}', port = ''] = process.argv.slice(2)
 
-/** Waiting only paces the polling, so waits end at once here. */
+/** The timers for polling. Waiting would only slow the measurement down, so waits end at once. */
 const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
 const pce = createPceClient({ url: 'http://127.0.0.1', port: Number(port), timers })
 pce.setCredentials('api_bench', 'bench')
@@ -51,7 +51,7 @@ interface Answer {
   analysed?: { pce_flows?: number }
 }
 
-// A first call loads everything that later calls share, as in a server that has already answered.
+// A first call loads everything that later calls also need, as in a server that has already answered calls.
 await call('get-labels', { max_results: 20 })
 const delay = monitorEventLoopDelay({ resolution: RESOLUTION_MS })
 delay.enable()

@@ -12,7 +12,7 @@ export interface Poster {
   close(): void
 }
 
-/** Creates a poster. `ca` is needed for a TLS server whose certificate is its own authority. */
+/** Creates a poster. `ca` is needed for a TLS server with a self-signed certificate. */
 export function createPoster(origin: string, accessToken: string, { ca }: { ca?: string } = {}): Poster {
   const isSecure = origin.startsWith('https:')
   const options = { keepAlive: true, maxSockets: 1 }
@@ -86,8 +86,8 @@ export interface LoadRun {
 }
 
 /**
- * Runs all callers concurrently, each with one piece of work after the other, until `isOver` returns true. It receives
- * the milliseconds since the start.
+ * Runs all callers concurrently, each with one piece of work after the other, until `isOver` returns true. `isOver`
+ * receives the milliseconds since the start.
  */
 export async function load<T>(
   callers: readonly T[],

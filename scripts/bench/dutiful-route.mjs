@@ -1,6 +1,6 @@
-// What this server must do for every call, without any MCP: a Fastify route that looks up an access token, sets our
-// headers, and writes two audit entries and two log lines, with the same answer. Everything else that a call needs is
-// overhead on top. Arguments: the result as JSON, and the folder of both logs.
+// This route does what the server must do for every call, but without MCP: it looks up an access token, sets the
+// server's headers, writes two audit entries and two log lines, and sends the same answer. Everything else that a call
+// costs is overhead. Arguments: the result as JSON, and the folder of both logs.
 import { createHash, randomUUID } from 'node:crypto'
 import fs from 'node:fs'
 import { join } from 'node:path'
@@ -21,7 +21,7 @@ const HEADERS = {
   'content-security-policy': "default-src 'none'; frame-ancestors 'none'",
 }
 
-// The lines of one turn of the event loop are written together, as in our logger.
+// The lines of one turn of the event loop are written together, as in the server's logger.
 let lines = ''
 const flush = () => {
   fs.writeSync(logFile, lines)

@@ -3,12 +3,14 @@ import type { FlowNode, TrafficFlow } from '../../schemas/pce/traffic.js'
 import { PROCESSES, type Process } from '../../pce-simulator/estate/data/processes.js'
 import { createRandom } from '../../pce-simulator/estate/random.js'
 
-/** The estate that the server promises to support. An application is an app label with an env label. */
+/** The size of the estate that the server promises to support. An application is an app label with an env label. */
 const APPLICATIONS = 5000
 const WORKLOADS = 50_000
-/** How many applications each one talks to. Of these edges, 200,000 rows show some 50,000. */
+/** The number of applications that each application talks to. 200,000 rows contain about 50,000 of these edges. */
 const PEERS = 12
-/** The first applications are infrastructure that all others use: directory, names, logs, backups. */
+/**
+ * The number of infrastructure applications, which all others use: directory, names, logs, backups. They come first.
+ */
 const INFRASTRUCTURE = 100
 const NAMES_OUTSIDE = 4000
 const IP_LISTS = 200
@@ -46,7 +48,7 @@ const workloads: FlowNode[] = Array.from({ length: WORKLOADS }, (_, at) => shape
 /**
  * Generates rows as a PCE aggregates them, all different: between applications and within one, to and from the outside,
  * and of hosts without labels. They are the same in every run, and the first ones do not depend on `count`. The first
- * rows include all applications.
+ * rows together include all applications.
  */
 export function* generateFlows(count: number): Generator<TrafficFlow> {
   for (let row = 0; row < count; row++) {
@@ -63,8 +65,8 @@ export function* generateFlows(count: number): Generator<TrafficFlow> {
 }
 
 /**
- * Picks a host of an application: those whose number is congruent to the application's, modulo the number of
- * applications.
+ * Picks a host of an application. Its hosts are those whose number, modulo the number of applications, is the
+ * application's number.
  */
 const hostOf = (application: number): FlowNode =>
   workloads[application + APPLICATIONS * random.integer(0, WORKLOADS / APPLICATIONS - 1)]!
@@ -72,8 +74,8 @@ const hostOf = (application: number): FlowNode =>
 function shapeWorkload(at: number): FlowNode {
   const application = at % APPLICATIONS
   const [app, env] = [apps[application >> 2]!, envs[application & 3]!]
-  // The first host of every application has all its labels. Of the others, some have none or only a part, as in any
-  // estate.
+  // The first host of every application has all its labels. Some of the other hosts have no labels or only a part of
+  // them, as in any estate.
   const labels =
     at < APPLICATIONS || random.chance(0.93) ? [app, env, locs[at % locs.length]!] : random.pick([[], [app], [env]])
   const name = `${app.value}-${env.value}-${String(at).padStart(5, '0')}`
@@ -99,7 +101,10 @@ function drawOutside(): FlowNode {
   return { ip, ...(fqdn !== null && { fqdn }), ip_lists: ipLists }
 }
 
-/** Builds a flow. -1 stands for an end outside the estate. The end that reports the flow names its process. */
+/**
+ * Builds a flow. For `from` and `to`, -1 stands for an end outside the estate. The end that reports the flow names its
+ * process.
+ */
 function shapeFlow(src: FlowNode, dst: FlowNode, from: number, to: number): TrafficFlow {
   const isInbound = from === -1 || (to !== -1 && random.chance(0.5))
   const app = apps[(isInbound ? to : from) >> 2]!.value

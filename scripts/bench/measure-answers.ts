@@ -19,7 +19,7 @@ const WORKLOAD = { name: 'legacy-db-01', ip_addresses: ['10.200.0.15'], labels: 
 
 type Arguments = Record<string, unknown>
 
-/** The parts of first answers from which the arguments of further calls are taken. */
+/** The parts of earlier answers from which the arguments of further calls are taken. */
 interface Answer {
   rule: { href: string }
   profiles: { href: string }[]
@@ -105,9 +105,9 @@ const CALLS: Record<string, Call> = {
 
 export interface AnswerFigures {
   tool: string
-  /** The size of the answer's JSON. */
+  /** The size of the answer's JSON in bytes. */
   bytes: number
-  /** The number of requests to the PCE, by a server that has only made the calls this one depends on. */
+  /** The number of requests to the PCE, from a server that has made no calls except those that this call depends on. */
   requests: number
 }
 

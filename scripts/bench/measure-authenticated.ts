@@ -22,24 +22,25 @@ const CALL = JSON.stringify({
 export interface AuthenticatedRates {
   /** Requests per second, as the median of the rounds. */
   bareRoute: number
-  /** The rate of a route that answers the same and only does what every call requires (dutiful-route.mjs). */
+  /** The rate of a route that gives the same answer and does only what every call requires (dutiful-route.mjs). */
   dutifulRoute: number
   insecure: number
   authenticated: number
   /** The 99th percentile in milliseconds, as the median of the rounds. */
   insecureP99: number
   authenticatedP99: number
-  /** The authenticated rate divided by the insecure one of the same round, as the median of the rounds. */
+  /** The authenticated rate divided by the insecure rate of the same round, as the median of the rounds. */
   ratio: number
   /**
    * The authenticated rate divided by that of a bare Fastify route with the same answer in the same round, as the
    * median of the rounds.
    */
   toBareRoute: number
-  /** The same ratio, to the route that performs our duties. */
+  /** The same ratio, but to the route that does what every call requires. */
   toDutifulRoute: number
   /**
-   * How many milliseconds authentication adds to the 99th percentile, as the median of the differences within a round.
+   * The number of milliseconds that authentication adds to the 99th percentile, as the median of the differences within
+   * a round.
    */
   p99More: number
   failures: number
@@ -47,8 +48,8 @@ export interface AuthenticatedRates {
 
 /**
  * Measures the same tools/call with and without authentication: signature, claims, role, the code path of the caller's
- * limits (the limits themselves are off), caller context and audit, for twenty callers. Both servers run at the same
- * time and are measured alternately.
+ * limits (the limits themselves are off), caller context and audit, all with twenty callers. Both servers run at the
+ * same time and are measured alternately.
  */
 export async function measureAuthenticated(): Promise<AuthenticatedRates> {
   const provider = await startProvider(GROUP)
@@ -93,7 +94,7 @@ async function measureBoth(scratch: Scratch, provider: Provider): Promise<Authen
 
 type Provider = Awaited<ReturnType<typeof startProvider>>
 
-/** Starts an authenticated server without limits, with these additional variables. */
+/** Starts an authenticated server without limits, with the additional variables `more`. */
 export const startAuthenticated = (
   scratch: Scratch,
   provider: Provider,
@@ -114,7 +115,7 @@ export const startAuthenticated = (
     ...more,
   }))
 
-/** Access tokens for twenty callers. */
+/** Creates access tokens for twenty callers. */
 export const tokensOf = (provider: Provider) =>
   Promise.all(Array.from({ length: CALLERS }, (_, index) => provider.tokenFor(`caller-${index}`)))
 

@@ -6,7 +6,10 @@ import { startServer } from './start-server.js'
 import { median } from './statistics.js'
 
 const CONNECTIONS = 20
-/** After this many requests, the server ends a connection and announces it in a header that autocannon ignores. */
+/**
+ * The number of requests after which the server ends a connection. It announces this in a header that autocannon
+ * ignores.
+ */
 export const REQUESTS_PER_CONNECTION = 1000
 const ROUNDS = 9
 const SECONDS = 2
@@ -25,8 +28,8 @@ export interface CallRates {
   bareSdk: number
   ours: number
   /**
-   * Our rate divided by a baseline's in the same round, as the median of the rounds. Other load on the machine hardly
-   * affects this ratio.
+   * The server's rate divided by a baseline's in the same round, as the median of the rounds. Other load on the machine
+   * hardly affects this ratio.
    */
   toBareRoute: number
   toBareSdk: number
@@ -36,7 +39,7 @@ export interface CallRates {
 /**
  * Measures tools/call through this server (with logging to a file and audit) and through the two baselines. Each is a
  * separate process, and all are measured in turn within every round, so that a slow minute of the machine affects all
- * three.
+ * three equally.
  */
 export function measureCalls(): Promise<CallRates> {
   return inScratch(async (scratch) => {
@@ -83,7 +86,7 @@ export async function startBare(file: string, result: unknown, { end, directory 
   throw new Error(`${file} ended without listening`)
 }
 
-/** Fetches our server's answer, so that the baselines send the same number of bytes. */
+/** Fetches the server's answer, so that the baselines send the same number of bytes. */
 export async function resultOf(url: string): Promise<unknown> {
   const response = await fetch(`${url}/mcp`, { method: 'POST', headers: HEADERS, body: JSON.stringify(CALL) })
   const answer = (await response.json()) as { result?: { isError?: boolean } }

@@ -14,17 +14,20 @@ const WINDOW = { start_date: '2026-06-08', end_date: '2026-06-14' }
 /** The interval between two probes of the server, in milliseconds. */
 const HEALTH_EVERY_MS = 20
 const LABELS_EVERY_MS = 50
-/** The maximum duration of the whole. A PCE that answers byte by byte is given up after two minutes. */
+/**
+ * The maximum duration of the measurement in milliseconds. A PCE that answers byte by byte is given up after two
+ * minutes.
+ */
 const PATIENCE_MS = 240_000
 
-/** Which calls are made at the same time. Each is made by a caller of its own. */
+/** The calls that are made at the same time, each by a caller of its own. */
 const CROWD: readonly { who: string; many: number; calls: readonly { name: string; args: object }[] }[] = [
   { who: '200,000 flows', many: 5, calls: [{ name: 'get-traffic-flows-summary', args: WINDOW }] },
   { who: 'infrastructure', many: 5, calls: [{ name: 'identify-infrastructure-services', args: { lookback_days: 7 } }] },
   {
     who: 'hostile PCE',
     many: 1,
-    // The last collection is answered byte by byte. One caller may have 32 requests in flight.
+    // The last collection is answered byte by byte. A single caller may have 32 requests in flight.
     calls: ['get-workloads', 'get-iplists', 'get-services', 'get-events'].flatMap((name) =>
       Array.from({ length: name === 'get-events' ? 1 : 10 }, () => ({ name, args: {} })),
     ),
@@ -61,7 +64,7 @@ export interface CrowdFigures {
   lost: number
 }
 
-/** Measures how expensive calls affect cheap ones on one server that everybody shares. */
+/** Measures how expensive calls affect cheap calls on one server that everybody shares. */
 export async function measureCrowd(): Promise<CrowdFigures> {
   const provider = await startProvider(GROUP)
   const pce = await startPce('serve-flows.ts', [String(ROWS)])
@@ -97,7 +100,7 @@ async function watchCrowd(url: string, pid: number, tokenFor: (sub: string) => P
     ),
   )
   const onlooker = await tokenFor('onlooker')
-  // A first call loads everything that later calls share.
+  // A first call loads everything that later calls also need.
   await callTool(url, onlooker, 'get-labels', { key: 'env' })
 
   const started = performance.now()

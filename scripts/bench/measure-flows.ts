@@ -10,8 +10,8 @@ const MIB = 1024 * 1024
 export const SUMMARY = 'get-traffic-flows-summary'
 
 /**
- * The tools that read the whole estate, from the simplest to the most complex. A row appears in the report once its
- * tool exists.
+ * The tools that read the whole estate, from the simplest to the most complex. A tool that does not exist yet is left
+ * out of the report.
  */
 const CALLS: Readonly<Record<string, object>> = {
   [SUMMARY]: { start_date: '2026-06-08', end_date: '2026-06-14' },
@@ -36,7 +36,7 @@ export interface SizeFigures {
   /** The medians of the rounds: seconds until the answer, and processor time of all threads. */
   seconds: number
   cpuSeconds: number
-  /** The process's peak (the kernel's maxRSS) above its idle memory in MiB, in the worst round. */
+  /** The peak of the process's memory (the kernel's maxRSS) above its idle memory in MiB, in the worst round. */
   memory: number
 }
 
@@ -44,20 +44,20 @@ export interface ToolFigures {
   name: string
   sizes: (SizeFigures & {
     /**
-     * Seconds, and processor seconds, divided by those of the lower bound in the same round, as the median of the
-     * rounds.
+     * The seconds and the processor seconds, each divided by those of the lower bound in the same round, as the median
+     * of the rounds.
      */
     ratio: number
     cpuRatio: number
     /** The longest delay of the event loop in milliseconds, as the median of the rounds. */
     longestBlockMs: number
   })[]
-  /** Seconds for 200,000 rows divided by those for 50,000 in the same round, as the median of the rounds. */
+  /** The seconds for 200,000 rows divided by those for 50,000 in the same round, as the median of the rounds. */
   growth: number
 }
 
 export interface FlowFigures {
-  /** The lower bound: bare got and one JSON.parse of the same download. */
+  /** The lower bound: reading the same download with bare got and one JSON.parse. */
   floors: SizeFigures[]
   tools: ToolFigures[]
 }
@@ -65,7 +65,7 @@ export interface FlowFigures {
 /**
  * Measures tools over generated estates of several sizes, each compared with reading and parsing the same download
  * once. Every reading is made in a new process, and all sizes and tools take turns within every round, so that a slow
- * minute of the machine affects all.
+ * minute of the machine affects all of them equally.
  */
 export async function measureFlows(): Promise<FlowFigures> {
   const names = Object.keys(CALLS).filter((name) => tools.some((tool) => tool.name === name))
@@ -114,7 +114,7 @@ async function readOnce(names: readonly string[], rows: number, port: string) {
   return { floor, calls }
 }
 
-/** Throws for a reading of too few rows, which would be fast but worthless. */
+/** Returns the reading. Throws for a reading of too few rows, which would be fast but worthless. */
 function checked<R extends Reading>(reading: R, rows: number, connections = reading.connections): R {
   if (reading.rows !== rows) throw new Error(`${reading.rows} rows were read instead of ${rows}`)
   if (reading.connections !== undefined && reading.connections !== connections)

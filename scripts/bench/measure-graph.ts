@@ -8,7 +8,7 @@ import { workInTurns } from '../../domain/text/pace-work.js'
 export interface GraphFigures {
   nodes: number
   edges: number
-  /** The whole ranking: milliseconds until the answer, and of processor time. */
+  /** The times of the whole ranking in milliseconds: until the answer, and of the processor. */
   rankingMs: number
   cpuMs: number
   /** The longest delay of the event loop during betweenness, the longest part of the ranking, in milliseconds. */
@@ -64,7 +64,7 @@ async function time<T>(run: () => Promise<T>): Promise<[T, number]> {
   return [result, performance.now() - start]
 }
 
-/** Measures the longest gap between two turns of the event loop, in milliseconds. */
+/** Watches the event loop. `stop` resolves with the longest gap between two of its turns, in milliseconds. */
 function watchEventLoop(): { stop(): Promise<number> } {
   let widest = 0
   let running = true

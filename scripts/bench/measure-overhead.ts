@@ -6,7 +6,7 @@ export interface Overhead {
   /** Milliseconds for a GET including parsing its JSON, as the median of the rounds. */
   bare: number
   ours: number
-  /** Our time divided by bare got's in the same round, as the median of the rounds. */
+  /** The client's time divided by that of bare got in the same round, as the median of the rounds. */
   ratio: number
 }
 

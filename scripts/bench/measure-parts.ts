@@ -4,7 +4,7 @@ import { startPce } from './start-pce.js'
 import { median } from './statistics.js'
 
 const ROUNDS = 3
-/** So many rows a day that two days do not fit into one query. */
+/** The number of rows of a day, so large that two days do not fit into one query. */
 const ROWS_OF_A_DAY = 170_000
 const DAYS = 12
 const LAST = '2026-06-14'
@@ -20,25 +20,25 @@ interface Reading {
 }
 
 export interface PartsFigures {
-  /** Rows per second of one query, and of all days in parts, as medians of the rounds. */
+  /** The rows per second of one query, and of all days in parts, as medians of the rounds. */
   single: number
   divided: number
   /** The rate in parts divided by that of one query in the same round, as the median of the rounds. */
   ratio: number
-  /** How many MiB more the parts take than one query, in the worst round. */
+  /** The additional memory of the parts compared with one query in MiB, in the worst round. */
   memory: number
 }
 
 /**
- * Measures the summary of one day, which is a single query, and with `complete: true` that of twelve days, which needs
- * a part for each, with over two million rows together. Every reading is made in a new process, and both take turns
- * within every round.
+ * Measures the summary of one day, which is a single query, and, with `complete: true`, the summary of twelve days,
+ * which needs a part for each day and reads over two million rows in total. Every reading is made in a new process, and
+ * both take turns within every round.
  */
 export async function measureParts(): Promise<PartsFigures> {
   const { port, stop } = await startPce('serve-flows.ts', [String(ROWS_OF_A_DAY), 'daily'])
   const read = async (args: object, parts: number | undefined) => {
     const reading = await callTool<Reading>(SUMMARY, args, port)
-    // Each day has the same rows, which count only once.
+    // All days have the same rows, which are counted only once.
     if (reading.rows !== ROWS_OF_A_DAY || reading.parts !== parts)
       throw new Error(`${reading.rows} rows in ${reading.parts} parts instead of ${ROWS_OF_A_DAY} in ${parts}`)
     return { speed: ((parts ?? 1) * ROWS_OF_A_DAY) / (reading.ms / 1000), memory: (reading.peak - reading.idle) / MIB }

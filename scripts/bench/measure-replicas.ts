@@ -17,8 +17,8 @@ const ROUNDS = 3
 const CROWD_MS = 800
 const ALONE_MS = 400
 /**
- * Compiled code is several times faster than code in a new process, so each process is warmed up, but on a slow machine
- * for no longer than this.
+ * The calls and the time with which each process is warmed up, whichever ends first. Code that V8 has compiled is
+ * several times faster than in a new process.
  */
 const WARM_CALLS = 1500
 const LONGEST_WARM_MS = 2000
@@ -38,7 +38,7 @@ const CALL_NAMES = Object.keys(CALLS) as Call[]
 /** The cheapest confirmed call: a single request to a PCE on which nothing is pending. */
 const CONFIRMED = { tool: 'provision-policy', args: {} }
 
-/** Where the state is, and where the limits are counted. */
+/** The places of the state and of the counted limits. */
 const ENGINES = ['file', 'shared', 'replica'] as const
 type Engine = (typeof ENGINES)[number]
 const ENGINE_NAMES: Record<Engine, string> = {
@@ -51,13 +51,13 @@ const ENGINE_NAMES: Record<Engine, string> = {
 export interface Cost {
   /** The median of the rounds. */
   perSecond: number
-  /** Milliseconds. */
+  /** The mean and the 99th percentile in milliseconds. */
   mean: number
   p99: number
-  /** Seconds of processor time for 1,000 of them, of the servers and of the database. */
+  /** The processor time of the servers and of the database in seconds, for 1,000 pieces of work. */
   serverCpu: number
   databaseCpu: number
-  /** The write transactions and the bytes of write-ahead log for one of them. */
+  /** The write transactions, and the bytes of the write-ahead log, for one piece of work. */
   writes: number
   logBytes: number
   failures: number
@@ -84,10 +84,10 @@ interface Run extends LoadRun {
 }
 
 /**
- * Measures authenticated calls of twenty callers, each with a PCE key in the keystore: with 1 and 3 replicas behind
- * nginx on one PostgreSQL with a synchronous disk, and what that costs compared with a file. Everything runs at the
- * same time on this machine and is measured in turn. Needs a build, nginx and Linux; takes a minute, and more on a busy
- * machine.
+ * Measures authenticated calls of twenty callers, each with a PCE key in the keystore. The servers are 1 and 3 replicas
+ * behind nginx on one PostgreSQL with synchronous writes, compared with a server whose state is in a file. All run at
+ * the same time on this machine and are measured in turn. This needs a build, nginx and Linux, and takes a minute, or
+ * longer on a busy machine.
  */
 export async function measureReplicas(): Promise<ReplicaFigures> {
   const ends: (() => unknown)[] = []
@@ -95,7 +95,7 @@ export async function measureReplicas(): Promise<ReplicaFigures> {
   const suiteFolder = process.env[SUITE_FOLDER]
   try {
     return await inScratch(async (scratch) => {
-      // The rig keeps the cluster that it copies in this folder.
+      // The test rig keeps the database cluster that it copies in this folder.
       process.env[SUITE_FOLDER] = scratch.directory
       const certificate = makeCertificate(test)
       const postgres = await startPostgres(test, { isDurable: true })
@@ -187,7 +187,7 @@ async function measureAll(rig: Rig): Promise<ReplicaFigures> {
   for (const engine of ['file', 'shared'] as const) await Promise.all(callersAt[engine].map(register))
 
   const runs = new Map<string, Run[]>()
-  /** Measures one round of a kind of work and stores it under its name, for a single caller if `isAlone`. */
+  /** Measures one round of a kind of work and stores it under its name. If `isAlone`, there is only one caller. */
   async function measure<T>(
     name: string,
     servers: readonly StartedServer[],

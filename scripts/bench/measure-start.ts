@@ -5,7 +5,7 @@ import { median } from './statistics.js'
 const RUNS = 15
 
 export interface StartTimes {
-  /** Milliseconds from spawn to the answer of the first tools/list, as the median of the runs. */
+  /** The milliseconds from spawn to the answer of the first tools/list, as the median of the runs. */
   empty: number
   ours: number
 }

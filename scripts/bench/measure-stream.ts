@@ -15,12 +15,15 @@ interface Reading {
 }
 
 export interface StreamFigures {
-  /** Milliseconds from the query to the last row, as the median of the rounds. */
+  /** The milliseconds from the query to the last row, as the median of the rounds. */
   bare: number
   ours: number
-  /** Our time divided by bare got's in the same round, as the median of the rounds. */
+  /** The client's time divided by that of bare got in the same round, as the median of the rounds. */
   ratio: number
-  /** The process's peak (the kernel's maxRSS) above its idle memory in MiB: the median, and our worst round. */
+  /**
+   * The peak of the process's memory (the kernel's maxRSS) above its idle memory in MiB: the medians, and the client's
+   * worst round.
+   */
   bareMemory: number
   memory: number
   worstMemory: number

@@ -21,11 +21,13 @@ async function startSink() {
   return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close: () => server.close() }
 }
 
-/** The unit of processor time in Linux's /proc, whatever the kernel's own ticks are. */
+/**
+ * The number of units of processor time in a second. Linux's /proc uses this unit whatever the kernel's own ticks are.
+ */
 const TICKS_PER_SECOND = 100
 
 /**
- * Measures the server's processor time for each call in microseconds. Unlike rates, it hardly depends on other load.
+ * Measures the server's processor time for each call in microseconds. Unlike a rate, this hardly depends on other load.
  */
 async function costOf({ url, pid }: StartedServer, tokens: readonly string[]): Promise<number> {
   const ticks = () => {
@@ -38,8 +40,8 @@ async function costOf({ url, pid }: StartedServer, tokens: readonly string[]): P
 }
 
 /**
- * Measures what metrics, and traces of every call, add to an authenticated tools/call. All three servers run at the
- * same time and are measured in turn; ratios compare the same round.
+ * Measures how much metrics, and then traces of every call, add to an authenticated tools/call. All three servers run
+ * at the same time and are measured in turn; ratios compare servers in the same round.
  */
 export async function describeWatched(): Promise<string[]> {
   const provider = await startProvider(GROUP)

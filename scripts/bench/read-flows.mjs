@@ -1,6 +1,6 @@
-// Reads all rows of serve-pce.mjs or serve-flows.ts once, without keeping them. Arguments: `client` or `bare` (got and
-// one JSON.parse), the client's module, and the server's port. Prints the time, the processor time, the number of rows,
-// and the memory of the process: resident when idle, and the kernel's peak (maxRSS).
+// This program reads all rows of serve-pce.mjs or serve-flows.ts once, without keeping them. Arguments: `client` or
+// `bare` (got and one JSON.parse), the client's module, and the server's port. Prints the time, the processor time, the
+// number of rows, and the memory of the process: resident when idle, and the kernel's peak (maxRSS).
 import http from 'node:http'
 import { performance } from 'node:perf_hooks'
 import { pathToFileURL } from 'node:url'
@@ -9,7 +9,7 @@ import got from 'got'
 const [, , reader, module, port] = process.argv
 const { createPceClient } = await import(pathToFileURL(module).href)
 
-/** Waiting only paces the polling, so waits end at once here. */
+/** The timers for polling. Waiting would only slow the measurement down, so waits end at once. */
 const timers = { now: () => Date.now(), random: Math.random, sleep: () => Promise.resolve() }
 const client = createPceClient({ url: 'http://127.0.0.1', port, timers })
 const agent = new http.Agent({ keepAlive: true, maxSockets: 16 })

@@ -1,9 +1,9 @@
 /**
  * The server for the flow benchmarks, in a separate process: the labels of an estate, and a traffic query that is done
  * at once with the requested number of rows, which were generated and written as JSON in advance. Other collections are
- * empty, except those with answers that no sane PCE would give. Arguments: the number of rows, and optionally `daily`,
- * with which each day of a longer window has that many rows, up to the limit of the query. They are the same rows for
- * each day, so they are written only once.
+ * empty, except for a few with answers that no real PCE would give. Arguments: the number of rows, and optionally
+ * `daily`, which gives each day of a longer window that many rows, up to the limit of the query. All days have the same
+ * rows, so they are written only once.
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { Readable } from 'node:stream'
@@ -17,8 +17,8 @@ const QUERIES = '/orgs/1/traffic_flows/async_queries'
 const DAY_MS = 86_400_000
 
 /**
- * The times of rows that occur on every day. They are within one day, so no earlier day's part extends beyond its own
- * beginning.
+ * The times of rows that occur on every day. They are within one day, so that the part of an earlier day does not
+ * extend beyond the beginning of that day.
  */
 const LAST_DAY = { first_detected: '2026-06-14T08:00:00Z', last_detected: '2026-06-14T20:00:00Z' }
 
@@ -26,7 +26,7 @@ const rows = Number(process.argv[2])
 const isDaily = process.argv[3] === 'daily'
 const download = writeDownload()
 const length = download.reduce((sum, block) => sum + block.length, 0)
-/** The href of a query contains the number of its rows, which is all that must be known about it. */
+/** Describes a query. Its href contains the number of its rows, so nothing else about it has to be stored. */
 const query = (count: number) => {
   const href = `${QUERIES}/${count}`
   return { href, status: 'completed', result: `${href}/download`, matches_count: count, flows_count: count }
@@ -78,14 +78,14 @@ function bomb(head: string, piece: string, bytes: number, tail: string): Buffer 
   return gzipSync(head + piece.repeat(Math.floor(bytes / piece.length)) + tail, { level: 9 })
 }
 
-/** Sends a byte every five seconds. */
+/** Sends one byte every five seconds. */
 function drip(response: ServerResponse): void {
   response.write('[')
   const timer = setInterval(() => response.write(' '), 5000)
   response.on('close', () => clearInterval(timer))
 }
 
-/** Writes the download in pieces, because a single string of it would be too long. */
+/** Writes the download in pieces, because it would be too long for a single string. */
 function writeDownload(): Buffer[] {
   const blocks: Buffer[] = []
   let block: string[] = []

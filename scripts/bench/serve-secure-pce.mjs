@@ -1,5 +1,5 @@
 // A PCE over https, in a separate process: 20 labels, and an empty object for every other request. Arguments: the paths
-// of its certificate and of the key.
+// of its certificate and its key.
 import { readFileSync } from 'node:fs'
 import { createServer } from 'node:https'
 

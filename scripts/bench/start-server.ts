@@ -7,8 +7,8 @@ import type { Scratch } from './in-scratch.js'
 
 const BETWEEN_LOOKS_MS = 50
 /**
- * How often readiness is polled: for half a minute, since a server that migrates a database on a busy machine takes
- * seconds.
+ * How many times readiness is polled: over half a minute, since a server that migrates a database on a busy machine
+ * takes seconds.
  */
 const ATTEMPTS = 600
 

@@ -1,4 +1,4 @@
-/** The middle value, or the mean of the two middle ones. Throws RangeError for an empty list. */
+/** Returns the middle value, or the mean of the two middle values. Throws RangeError for an empty list. */
 export function median(values: readonly number[]): number {
   if (values.length === 0) throw new RangeError('median of nothing')
   const sorted = [...values].sort((a, b) => a - b)
@@ -6,7 +6,9 @@ export function median(values: readonly number[]): number {
   return sorted.length % 2 === 1 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
 }
 
-/** The smallest value that the given percentage of the values does not exceed; NaN for an empty list. */
+/**
+ * Returns the smallest value that at least the given percentage of the values do not exceed, or NaN for an empty list.
+ */
 export function percentile(values: readonly number[], percent: number): number {
   const sorted = values.toSorted((a, b) => a - b)
   return sorted[Math.max(0, Math.ceil((sorted.length * percent) / 100) - 1)] ?? NaN

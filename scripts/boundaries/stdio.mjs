@@ -1,6 +1,6 @@
 /**
- * What the stdio program loads when it runs, so without types: nothing that only HTTP needs, because a person waits for it at every
- * start of their client. `npm run check -- stdio` checks it beside the walls.
+ * The rule about what the stdio program may load at run time, for which imports of types do not count: nothing that
+ * only HTTP needs, because a person waits for every start of their client. `npm run check -- stdio` checks it.
  */
 import walls from './walls.mjs'
 

@@ -1,22 +1,27 @@
 /**
- * The walls of the house (docs/architecture.md), as `npm run check -- boundaries` checks them: `schemas ← pce-client ← domain ← tools ←
- * pictures | knowledge ← plugins ← programs`, where `programs/` has floors of its own (`process ← composition ← app ← http`), the floors of `domain/`, who may use which library, and no import circle, types
- * included. Paths are regular expressions; `$1` is what the first group of `from` matched.
+ * The walls of the house (docs/architecture.md), which are rules about imports, as `npm run check -- boundaries` checks
+ * them. They concern the order of the rooms, `schemas ← pce-client ← domain ← tools ← pictures | knowledge ← plugins ←
+ * programs`; the floors of `programs/` (`process ← composition ← app ← http`) and of `domain/`; the use of libraries;
+ * and import circles. Imports of types count too. Paths are regular expressions; `$1` stands for the match of the first
+ * group of `from`.
  */
 import { fileURLToPath } from 'node:url'
 
-/** Types and errors alone: eslint.config.js says which names. */
+/** The entry file of the client, of which only types and errors may be imported. eslint.config.js lists their names. */
 const CLIENT_TYPES = '^pce-client/index\\.ts$'
 const CALL = '^domain/call\\.ts$'
 const TOOL = '^tools/define\\.ts$'
 const SCHEMAS = '^schemas/'
 const KNOWLEDGE = '^knowledge/index\\.ts$'
-/** Reads the scripts that run in browsers; the rest of the room runs there too. */
+/** The file that reads the scripts for browsers. The rest of its room also runs in browsers. */
 const PICTURE_SCRIPTS = '^pictures/read-script\\.ts$'
-/** Reads a file that ships with the code; no caller has a say in which. */
+/** The file that reads data shipped with the code. Its callers cannot choose which file it reads. */
 const DATA_READER = '^domain/traffic/providers/read-ranges\\.ts$'
 
-/** What each floor of domain/ stands on; it may also use itself, the ports of a call, schemas/ and the client's types. */
+/**
+ * For each floor of domain/, the floors that it may import, besides itself, the ports of a call, schemas/ and the
+ * client's types.
+ */
 const FLOORS = {
   text: [],
   inventory: ['text'],
@@ -36,8 +41,9 @@ const FLOORS = {
 }
 
 /**
- * The rooms of what is shipped. `files`: who lives there. `may`: the files of ours they may import, and nothing else of ours.
- * `not`: those of `files` who live elsewhere. `types`: files of which they may import types. `node`: Node's modules they may import; absent means all of them.
+ * The rooms of the shipped code. `files`: the files of the room. `not`: exceptions from `files`, which belong to
+ * another room. `may`: the project's own files that they may import, and no others. `types`: files of which they may
+ * import types. `node`: the modules of Node.js that they may import; all if absent.
  */
 const ROOMS = [
   {
@@ -262,11 +268,16 @@ const ROOMS = [
   },
 ]
 
-/** Rooms that are not part of the server: programs around it. Nothing above names them, so nothing above may import them. */
+/**
+ * The rooms that are not part of the server, but programs around it. No rule above names them, so no room above may
+ * import them.
+ */
 const WORKSHOPS = '^(scripts|test|deploy)/|^eslint\\.config\\.js$'
 const SIMULATOR = '^pce-simulator/'
 
-/** Who may import each library, beside the workshops. What is not named here is not used in what is shipped. */
+/**
+ * Who may import each library, in addition to the workshops. A library that is not listed is not used in shipped code.
+ */
 const DOORS = '^plugins/[^/]+/index\\.ts$'
 const PART_DOORS = '^plugins/[^/]+/[^/]+/index\\.ts$'
 const LIBRARIES = {
@@ -323,7 +334,7 @@ const packagePath = (name) => `(^|/node_modules/|^node_modules/)${name.replaceAl
 const EVERY_ROOM = [...ROOMS.map(({ files }) => files), SIMULATOR, WORKSHOPS]
 const NOT_LOCAL = ['core', 'npm', 'npm-dev', 'npm-optional', 'npm-peer', 'npm-no-pkg', 'npm-unknown', 'unknown']
 
-/** A room, as one rule for files of ours and one for Node's modules. */
+/** Creates the rules of a room: one for imports of the project's own files and one for modules of Node.js. */
 function roomRules({ name, files, not, may, types = [], node, why }) {
   const from = { path: files, ...(not !== undefined && { pathNot: not }) }
   return [

@@ -18,7 +18,7 @@ export function definedNumbers(pages: readonly string[]): Set<string> {
 }
 
 /**
- * Finds cited numbers that no page defines, as `path:line: number`. In code only comments are searched, in Markdown
+ * Finds cited numbers that no page defines, as `path:line: number`. In code, only comments are searched; in Markdown,
  * every line.
  *
  * @param files texts by path.

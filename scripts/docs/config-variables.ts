@@ -2,18 +2,18 @@
 export interface ConfigVariable {
   name: string
   appliesTo: 'stdio, HTTP' | 'stdio' | 'HTTP' | 'authenticated HTTP' | 'per_user' | 'shared'
-  /** One line without a full stop. */
+  /** The meaning, on one line without a full stop. */
   meaning: string
   default?: string
-  /** True for a secret. NAME_FILE can name a file that contains it. */
+  /** True for a secret. NAME_FILE can then name a file that contains the value. */
   secret?: true
-  /** True for a variable that is not secret but belongs to credentials, so that NAME_FILE works too. */
+  /** True for a variable that is not secret itself but belongs to credentials, so that NAME_FILE works for it too. */
   mayBeInFile?: true
-  /** The mode in which the program does not start without it. */
+  /** The mode in which the program does not start without the variable. */
   required?: string
 }
 
-/** All variables that are read, in the order in which people need them. */
+/** All variables that the programs read, in the order in which people need them. */
 export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
   {
     name: 'PCE_HOST',

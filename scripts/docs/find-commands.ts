@@ -1,17 +1,20 @@
 /** A fenced block of shell commands on a page. */
 export interface CommandBlock {
-  /** The page and the heading above the block, as in `README.md#try-it`. A second block there ends in `:2`. */
+  /**
+   * The page and the heading above the block, as in `README.md#try-it`. The key of a second block under the same
+   * heading ends in `:2`.
+   */
   key: string
-  /** The text between the fences, as a reader pastes it. */
+  /** The text between the fences, in the form in which a reader pastes it. */
   text: string
-  /** The reason why no test runs it, from the comment above it. */
+  /** The reason why no test runs the block, from the comment above it. */
   notRun?: string
 }
 
 const SHELLS = new Set(['sh', 'bash', 'shell', 'console', 'zsh'])
 const NPM_SCRIPT = /`npm (?:run (?:--silent )?([\w:-]+)|(test)\b)/g
 
-/** Lists the shell blocks of a page in order. A comment `<!-- not run: reason -->` may be directly above one. */
+/** Lists the shell blocks of a page in order. A comment `<!-- not run: reason -->` may be directly above a block. */
 export function findCommands(path: string, page: string): CommandBlock[] {
   const found: CommandBlock[] = []
   const times = new Map<string, number>()
@@ -79,7 +82,7 @@ export function findUntestedCommands(files: ReadonlyMap<string, string>, scripts
   ]
 }
 
-/** The anchor that GitHub generates for a heading. */
+/** Returns the anchor that GitHub generates for a heading. */
 export function anchorOf(title: string): string {
   const plain = title.replaceAll(/[`*]|\[|\]\([^)]*\)/g, '')
   return plain

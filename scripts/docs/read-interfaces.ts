@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 
-/** A property of an interface, as in its source. */
+/** A property of an interface, with its name and type as in the source. */
 export interface PropertyDoc {
   name: string
   type: string
@@ -15,7 +15,7 @@ export interface MethodDoc {
   parameters: { name: string; type: string; optional: boolean }[]
   /** The result type without `Promise<>`. */
   result: string
-  /** The first sentence of its docstring, or an empty text. */
+  /** The first sentence of the method's docstring, or an empty text. */
   summary: string
   deprecated: boolean
 }
@@ -139,7 +139,7 @@ function readSlot(name: ts.Node, type: ts.Node | undefined, questionToken: ts.No
   }
 }
 
-/** The text of a docstring, including that of its deprecation tag. */
+/** Returns the text of a docstring, including that of its deprecation tag. */
 function textOf(node: ts.Node): string {
   const [doc] = ts.getJSDocCommentsAndTags(node).filter(ts.isJSDoc)
   const deprecated = ts.getJSDocDeprecatedTag(node)

@@ -1,11 +1,11 @@
 /**
- * The command that clients are told to start: the program of the installed package. A package name that is not
- * registered could be taken by anyone, so it must not be fetched by name.
+ * The command that clients are told to start: the program of the installed package. The package must not be fetched by
+ * its name, because the name is not registered, and anyone could take it.
  */
 const COMMAND = 'svc-mcp'
 const NAME = 'svc-mcp'
 
-/** The inputs for which VS Code asks when the server first starts, and which it stores. */
+/** The inputs that VS Code asks for when the server first starts, and then stores. */
 const QUESTIONS = [
   { variable: 'PCE_HOST', id: 'pce_host', description: 'Address of the PCE, such as pce.example.com:8443' },
   { variable: 'PCE_ORG_ID', id: 'pce_org_id', description: 'Organisation of the PCE', default: '1' },
@@ -14,8 +14,8 @@ const QUESTIONS = [
 ]
 
 /**
- * Cursor asks for nothing, so its user must replace these placeholders. Until then, the server refuses to start and
- * names them.
+ * The placeholders for Cursor. It does not ask for inputs, so its user must replace them. Until then, the server
+ * refuses to start and names them.
  */
 const PLACEHOLDERS = {
   PCE_HOST: '<address of the PCE>',
@@ -24,7 +24,7 @@ const PLACEHOLDERS = {
   API_SECRET: '<API secret>',
 }
 
-/** Renders links with which VS Code and Cursor offer to add the server, as at most four lines of Markdown. */
+/** Renders links through which VS Code and Cursor offer to add the server, as at most four lines of Markdown. */
 export function renderInstallButtons(): string {
   return [
     `[**Add to VS Code**](${vscodeLink()}) · [**Add to Cursor**](${cursorLink()})`,
@@ -34,8 +34,8 @@ export function renderInstallButtons(): string {
 }
 
 /**
- * The link uses https, because repository pages remove links with other schemes. VS Code opens it as
- * `vscode:mcp/install`.
+ * Creates the link for VS Code. It uses https, because repository pages remove links with other schemes. VS Code opens
+ * it as `vscode:mcp/install`.
  */
 function vscodeLink(): string {
   const inputs = QUESTIONS.map(({ variable: _, ...question }) => ({ type: 'promptString', ...question }))
@@ -50,7 +50,9 @@ function cursorLink(): string {
   return `https://cursor.com/en/install-mcp?${asQuery({ name: NAME, config: Buffer.from(config).toString('base64') })}`
 }
 
-/** Encodes a query including parentheses, which encodeURIComponent leaves but which would end a Markdown link. */
+/**
+ * Encodes a query. Parentheses are encoded too, because they would end a Markdown link; encodeURIComponent keeps them.
+ */
 const asQuery = (values: Record<string, string>) =>
   Object.entries(values)
     .map(

@@ -10,7 +10,7 @@ import {
   type PropertyDoc,
 } from './read-interfaces.js'
 
-/** Methods in addition to the specification (S9), which names all others in snake case. */
+/** The methods in addition to the specification (S9), which names all others in snake case. */
 const ADDITIONS = new Set(['close', 'getPage', 'scan', 'streamTrafficFlows'])
 
 /** The last argument of every call, which is explained once above the tables. */
@@ -53,7 +53,7 @@ export function renderOperations(groups: readonly InterfaceDoc[]): string {
   return groups.map((group) => `### ${titleOf(group)}\n\n${renderMethods(group.methods)}`).join('\n\n')
 }
 
-/** Renders the methods. Throws Error for one without a docstring, since the page has no other text for it. */
+/** Renders the methods. Throws Error for a method without a docstring, since the page has no other text for it. */
 export function renderMethods(methods: readonly MethodDoc[]): string {
   const rows = methods.map((method) => {
     if (method.summary === '') throw new Error(`${method.name} has no docstring`)
@@ -68,7 +68,7 @@ export function renderMethods(methods: readonly MethodDoc[]): string {
   return renderTable(['Method', 'Specification', 'Arguments', 'Result', 'What it does'], rows)
 }
 
-/** Renders the options. Throws Error for one without a docstring. */
+/** Renders the options. Throws Error for an option without a docstring. */
 function renderOptions(options: readonly PropertyDoc[]): string {
   const rows = options.map(({ name, type, optional, text }) => {
     if (text === '') throw new Error(`the option ${name} has no docstring`)
@@ -109,7 +109,7 @@ function nameSearchOf({ name, parent }: Kind): string {
   return name === 'filter' ? 'yes, narrowed by the PCE' : 'yes, from the whole list'
 }
 
-/** The heading of an interface: `VenReleaseOperations` becomes "VEN release operations". */
+/** Returns the heading of an interface: `VenReleaseOperations` becomes "VEN release operations". */
 function titleOf({ name }: InterfaceDoc): string {
   const words = name.replaceAll(/(?<=[a-z])(?=[A-Z][a-z])/g, ' ').toLowerCase()
   return (words.charAt(0).toUpperCase() + words.slice(1)).replace(/^(?:Ven|Api)\b/, (word) => word.toUpperCase())

@@ -22,7 +22,7 @@ const HEADING = /^### (D\d+)\. (.+)$/gm
  * Renders the index by subject of docs/decisions.md: one line for each subject, with a link to each entry. Throws Error
  * if an entry is in no subject or in two, is not on the page, or is out of order.
  *
- * @param page text of the page.
+ * @param page the text of the page.
  */
 export function renderDecisionIndex(page: string): string {
   const titles = new Map([...page.matchAll(HEADING)].map(([, number, title]) => [number!, title!]))

@@ -9,8 +9,8 @@ const TURNS: Readonly<Record<Turn, string>> = {
 }
 
 /**
- * What the operator can do, or ask the PCE's administrator to do, for every code where that is possible. What the
- * caller can do is in the hint of the error.
+ * The remedies by error code: what the operator can do, or ask the PCE's administrator to do. Codes for which there is
+ * no such remedy are missing. What the caller can do is in the hint of the error.
  */
 export const REMEDIES: Readonly<Record<string, string>> = {
   analysis_failed:
@@ -66,8 +66,9 @@ export const REMEDIES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Renders two tables of the codes: first those where the operator or the PCE's administrator may have to act, then
- * those that only concern the caller. Throws Error if a code of the first has no remedy, or a remedy has no code.
+ * Renders two tables of error codes: first the codes for which the operator or the PCE's administrator may have to act,
+ * then those that only concern the caller. Throws Error if a code of the first table has no remedy, or a remedy has no
+ * code.
  */
 export function renderErrorTables(
   table: Readonly<Record<string, ErrorRow>>,

@@ -10,8 +10,8 @@ const SOURCE = '<!-- Generated from knowledge/ and tools/ by `npm run generate`.
 const URI = /`?(illumio:\/\/[\w/-]+)`?/g
 
 /**
- * The path of a reference below the folder of its skill. References are in one flat folder, since agents follow only
- * one step.
+ * Returns the path of a reference below the folder of its skill. All references are in one flat folder, since agents
+ * follow links only one level deep.
  */
 const referenceOf = ({ uri }: Pick<Document, 'uri'>) => `${uri.split('/').at(-1)}.md`
 const jobOf = ({ name }: Pick<Prompt, 'name'>) => `job-${name}.md`
@@ -77,7 +77,7 @@ function renderReferences(): string {
   return ['Jobs, step by step:', '', ...jobs, '', 'Background:', '', ...documents].join('\n')
 }
 
-/** A placeholder in capitals for an argument that the reader must supply. */
+/** Returns a placeholder in capitals for an argument that the reader must supply. */
 const placeholderOf = (name: string) =>
   name.replace('application_environment', 'environment').replace('_name', '').toUpperCase()
 

@@ -17,8 +17,8 @@ function renderToolTable(tools: readonly AnyTool[]): string {
 }
 
 /**
- * Renders the toolsets with their read-only and their changing tools in separate columns. MCP_READ_ONLY leaves only the
- * former.
+ * Renders the toolsets with their read-only and their changing tools in separate columns. With MCP_READ_ONLY, only the
+ * read-only tools are offered.
  */
 export function renderToolsetTable(tools: readonly AnyTool[]): string {
   const rows = Object.entries(TOOLSETS).map(([name, purpose]) => {
@@ -31,7 +31,7 @@ export function renderToolsetTable(tools: readonly AnyTool[]): string {
   return renderTable(['Toolset', 'To', 'Tools that read', 'Tools that change something'], rows)
 }
 
-/** Renders the page of all tools: a table, then the arguments, an example and the answer of each. */
+/** Renders the page of all tools: a table, then the arguments, an example and the answer of each tool. */
 export function renderToolPage(tools: readonly AnyTool[]): string {
   const source = '<!-- Generated from tools/index.ts by `npm run generate`. -->'
   return `${['# Tools', source, renderToolTable(tools), LIMITS, ...tools.map(renderTool)].join('\n\n')}\n`
@@ -100,8 +100,8 @@ interface PropertyRow {
 }
 
 /**
- * Lists the properties of an object schema. With `nested`, those inside its arrays, unions and objects follow their
- * parent.
+ * Lists the properties of an object schema. If `nested` is true, the properties inside its arrays, unions and objects
+ * follow their parent.
  */
 function describeProperties(schema: TSchema, nested: boolean, prefix = ''): PropertyRow[] {
   const required = new Set(listOf<string>(schema.required))
@@ -139,7 +139,8 @@ function typeOf(schema: TSchema): string {
 }
 
 /**
- * Describes the limits in the schema of an argument. Limits that apply to all arguments are described elsewhere, once.
+ * Describes the limits in the schema of an argument. Limits that apply to all arguments are described once at the top
+ * of the page.
  */
 function limitsOf(schema: TSchema): string {
   if (schema.type === 'string') return range(undefined, schema.maxLength, ' characters')

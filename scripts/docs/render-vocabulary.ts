@@ -7,7 +7,9 @@ import { FIELD_SYNONYMS, VALUE_SYNONYMS } from '../../schemas/synonyms.js'
 import type { AnyTool } from '../../tools/define.js'
 import { renderTable } from './markdown.js'
 
-/** Fields of answers that are easily confused, by subject. Their meanings are taken from the schemas of the tools. */
+/**
+ * The fields of answers that are easily confused, by subject. Their meanings are taken from the schemas of the tools.
+ */
 const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   'How much there is': (
     'total_count pce_total pce_truncated returned truncated next_cursor section_totals truncated_sections ' +
@@ -25,7 +27,7 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   Provisioning: 'impact workloads_affected total_pending_changes total_unfiltered update_type object_counts'.split(' '),
 }
 
-/** Renders the page of terms in arguments and answers, from the places where each is defined. */
+/** Renders the page of terms in arguments and answers, from the place where each term is defined. */
 export function renderVocabulary(tools: readonly AnyTool[]): string {
   const dimensions = Object.entries(DIMENSIONS).map(([name, { columns, meaning, synonyms }]) => [
     code(name),
@@ -89,7 +91,7 @@ interface Field {
   tool: string
 }
 
-/** Renders a row for each meaning of a field. Throws if no tool describes it. */
+/** Renders a row for each meaning of a field. Throws if no tool describes the field. */
 function renderField(name: string, fields: readonly Field[]): string[][] {
   const found = fields.filter((field) => field.name === name)
   if (found.length === 0) throw new Error(`no tool answers ${name}, or none says what it is`)

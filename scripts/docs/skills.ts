@@ -1,6 +1,6 @@
 /** A skill for agents. Its text is in `skills/<name>.md`. */
 export interface Skill {
-  /** The name, also of its folder: lower-case letters, digits and single hyphens. */
+  /** The name of the skill and of its folder: lower-case letters, digits and single hyphens. */
   name: string
   /** What the skill does and when to use it, for the agent that chooses. At most 1,024 characters. */
   description: string
@@ -22,5 +22,5 @@ export const SKILLS: readonly Skill[] = [
   },
 ]
 
-/** The path of a skill's text below knowledge/. */
+/** Returns the path of a skill's text below knowledge/. */
 export const fileOf = ({ name }: Pick<Skill, 'name'>): string => `skills/${name}.md`

@@ -4,7 +4,7 @@ import type { Json } from '../../test/tools/harness.js'
 const WEEK = { start_date: '2026-06-08', end_date: '2026-06-14' }
 const app = (app_name: string, env_name: string) => ({ app_name, env_name })
 
-/** Converts a table with columns and data into objects. */
+/** Converts a table with `columns` and `data` into objects. */
 const rowsOf = ({ columns, data }: Json): Json[] =>
   data.map((row: Json[]) => Object.fromEntries(row.map((value, at) => [columns[at], value])))
 const list = (values: readonly Json[]): string => [...new Set(values)].join(', ')

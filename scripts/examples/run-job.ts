@@ -16,9 +16,9 @@ export interface Job {
   steps: readonly Step[]
   /** Extracts the values on which the answer is based, each with a short name. */
   facts: (answers: readonly Json[]) => Record<string, Json>
-  /** Writes the answer to the operator. */
+  /** Formulates the answer to the operator. */
   answer: (facts: Record<string, Json>) => string
-  /** The cost of the same job at commit e91f273, before the tools had everything that its calls use now. */
+  /** The cost of the same job at commit e91f273, before the tools had all the features that its calls use now. */
   before: { calls: number; bytes: number }
 }
 

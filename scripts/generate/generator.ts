@@ -1,9 +1,9 @@
-/** One part of what `npm run generate` generates. */
+/** One part of the files that `npm run generate` writes. */
 export interface Generator {
   /** Returns the text of each generated file by its path below the root. Throws if the sources have faults. */
   files(this: void): ReadonlyMap<string, string> | Promise<ReadonlyMap<string, string>>
-  /** Folders that contain only generated files. */
+  /** The folders that contain only generated files. */
   folders?: readonly string[]
-  /** Finds problems in related texts, after the files have been written. */
+  /** Finds problems in related texts. It is called after the files have been written. */
   problems?(this: void): readonly string[]
 }

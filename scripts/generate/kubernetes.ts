@@ -1,7 +1,7 @@
 import { buildRenderer, kubernetesText } from '../chart/render-chart.js'
 import type { Generator } from './generator.js'
 
-/** Generates deploy/kubernetes/svc-mcp.yaml from the chart. Needs Go (.ci/install-packages). */
+/** Generates deploy/kubernetes/svc-mcp.yaml from the chart. This needs Go (.ci/install-packages). */
 export const kubernetes: Generator = {
   files() {
     const renderer = buildRenderer()

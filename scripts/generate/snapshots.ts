@@ -7,7 +7,7 @@ const FOLDER = 'test/snapshots'
 
 /**
  * Generates test/snapshots: one file with the public surface of each tool, so that changes to it are visible in
- * reviews, and one with the shapes that several tools answer.
+ * reviews, and one file with the object shapes that several tools share.
  */
 export const snapshots: Generator = {
   folders: [FOLDER],
@@ -37,8 +37,8 @@ interface Schema {
 }
 
 /**
- * Renders the whole surface of a tool, with one property per line. Of its gates and annotations, it names those that
- * hold.
+ * Renders the whole surface of a tool, with one property per line. Only those gates and annotations are named that
+ * apply to the tool.
  */
 export function renderSnapshot(tool: AnyTool): string {
   const { name, title, description, annotations, inputSchema, outputSchema, roles, ...gates } = surfaceIn(tool)
@@ -64,7 +64,7 @@ const surfaceIn = (tool: AnyTool) =>
     typeof surfaceOf
   >
 
-/** Writes an object with any names as a pattern of names, which is what it is shown as. */
+/** Turns an object that may have any property names into one with a name pattern, the form in which it is shown. */
 function withPattern(value: unknown): unknown {
   const { additionalProperties: values, ...rest } = (value ?? {}) as Schema
   return typeof values === 'object' && rest.type === 'object'
@@ -77,17 +77,17 @@ const holding = (facts: object) =>
     .flatMap(([key, value]) => (value === true ? key : value === false ? [] : `${key} ${JSON.stringify(value)}`))
     .join(', ')
 
-/** The fewest properties of a shape that has a name of its own. */
+/** The minimum number of properties of a shape that gets a name of its own. */
 const LEAST_SHARED = 3
 
-/** Names each such shape after the property that most often has it. */
+/** Names each shape that several tools share after the property that most often has it. */
 function nameShapes(): ReadonlyMap<string, string> {
   const roots = tools.map((tool) => [surfaceIn(tool).inputSchema, surfaceIn(tool).outputSchema] as Schema[])
   const users = new Map<string, number>()
   for (const root of roots)
     for (const key of new Set(root.flatMap((schema) => shapesIn(schema)).map(([key]) => key)))
       users.set(key, (users.get(key) ?? 0) + 1)
-  // A shape that occurs only as part of one other shape stays part of it.
+  // A shape that occurs only as a part of one other shape is not named separately.
   const names = new Map<string, string[]>()
   const isLeft = (key: string, name: string) => {
     const known = names.get(key)
@@ -114,7 +114,8 @@ function mostFrequent(names: readonly string[]): string {
 }
 
 /**
- * Lists the shapes in a schema, each with the name of its property. Parts of a shape are listed if `goesOn` says so.
+ * Lists the shapes in a schema, each with the name of its property. The parts of a shape are listed too if `goesOn`
+ * returns true for it.
  */
 function shapesIn(
   schema: Schema,
@@ -135,7 +136,10 @@ function shapesIn(
   ]
 }
 
-/** Returns true for an object that takes lines of its own and refers to nothing else in its tool. */
+/**
+ * Whether a schema is an object that takes several lines and contains no references to other parts of its tool's
+ * schema.
+ */
 const isShape = (schema: Schema): boolean =>
   Object.keys(schema.properties ?? {}).length >= LEAST_SHARED &&
   inlined(schema) === undefined &&
@@ -167,10 +171,10 @@ function said(schema: Schema): string {
   return `: ${typeOf(schema)}${description === undefined ? '' : ` — ${description}`}`
 }
 
-/** The maximum length of an object that is shown on the line of its property. */
+/** The maximum number of characters of an object that is shown on the line of its property. */
 const LONGEST_INLINE = 120
 
-/** Renders an object with few simple properties on one line; undefined for any other object. */
+/** Renders an object with few simple properties on one line; returns undefined for any other object. */
 function inlined(schema: Schema): string | undefined {
   const { properties, patternProperties = {}, additionalProperties } = schema
   const all = Object.values({ ...properties, ...patternProperties })
@@ -182,14 +186,14 @@ function inlined(schema: Schema): string | undefined {
   return text.length <= LONGEST_INLINE ? text : undefined
 }
 
-/** Returns true if a schema cannot be shown on the line of its property alone. */
+/** Whether a schema needs more lines than the line of its property. */
 function takesLines(schema: Schema): boolean {
   const { items, anyOf = [] } = schema
   if (ownOf(schema).length > 0 && inlined(schema) === undefined) return true
   return (items !== undefined && takesLines(items)) || anyOf.some(takesLines)
 }
 
-/** Renders the type with everything in the schema except descriptions, properties and which of them are required. */
+/** Renders the type with all keywords of the schema except descriptions, properties and the list of required ones. */
 function typeOf(schema: Schema): string {
   const { type, enum: values, const: only, default: usual, items, anyOf, $ref: reference, ...rest } = schema
   const { description: _said, properties: _own, required: _required, patternProperties: _any, ...others } = rest
@@ -252,5 +256,5 @@ function ownLines(schema: Schema, indent: string): string[] {
   return own.flatMap(([name, one]) => [`${indent}${name}${said(one)}`, ...inside(one, `${indent}  `)])
 }
 
-/** The names of the shapes that several tools take or answer, by their schema. */
+/** The names of the shapes that several tools share, by their schema. */
 const shapes = nameShapes()

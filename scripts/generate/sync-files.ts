@@ -3,18 +3,19 @@ import { dirname, join } from 'node:path'
 
 export interface SyncOptions {
   root: string
-  /** True if files must not be changed, only reported. */
+  /** If true, files are not changed, but only reported. */
   check: boolean
-  /** The command that updates the files, for the message. */
+  /** The command that updates the files, which the message names. */
   command: string
-  /** Files that exist but are no longer generated. */
+  /** The files that exist but are no longer generated. */
   surplus?: readonly string[]
   say?: (line: string) => void
 }
 
 /**
- * Updates generated files (or, with `check`, only compares them) and reports which were outdated and where they first
- * differ. `wanted` maps paths below `root` to texts. True if nothing was outdated or everything has been written.
+ * Updates generated files (or, with `check`, only compares them) and reports which files were outdated and where they
+ * first differ. `wanted` maps paths below `root` to texts. Returns true if nothing was outdated or everything has been
+ * written.
  */
 export function syncFiles(
   wanted: ReadonlyMap<string, string>,

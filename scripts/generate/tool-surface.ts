@@ -2,7 +2,8 @@ import { listTool } from '../../plugins/mcp/list-tools.js'
 import type { AnyTool } from '../../tools/define.js'
 
 /**
- * Collects everything about a tool that outsiders may rely on: its entry in tools/list, who may call it, and its gates.
+ * Collects everything about a tool that clients and operators may rely on: its entry in tools/list, who may call it,
+ * and its gates.
  */
 export function surfaceOf(tool: AnyTool) {
   return {

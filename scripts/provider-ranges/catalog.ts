@@ -3,10 +3,10 @@ import type { ProviderRanges } from '../../domain/traffic/providers/read-ranges.
 export type CatalogEntry = Pick<ProviderRanges, 'provider' | 'confidence' | 'complete'>
 
 /**
- * The providers of T14, from the most specific name to the least specific: a block that two of them publish belongs to
- * the first. `complete` says whether the sources list every address of the provider. It is false if
+ * The providers of T14, from the most specific name to the least specific: a block that two providers publish belongs
+ * to the first. `complete` says whether the sources list every address of the provider. It is false if
  *
- * - the vendor publishes none, and only the announcements of its own networks are known (box, dropbox, workday);
+ * - the vendor publishes no addresses, and only the announcements of its own networks are known (box, dropbox, workday);
  * - some services are published elsewhere, only by name, or not at all (atlassian, salesforce, microsoft365…);
  * - only whole blocks are included (azure-hosted).
  */

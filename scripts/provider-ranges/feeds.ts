@@ -13,11 +13,11 @@ import {
 } from './parse-feeds.js'
 
 export interface Feed {
-  /** The file name in a directory of feeds. */
+  /** The name of the feed's file in a directory of feeds. */
   file: string
   /** The publisher's URL, which the table names as the source. */
   url: string
-  /** The query to append, if `url` alone is not enough. */
+  /** Returns the query to append if `url` alone is not enough. */
   query?: () => string
   parse: (text: string) => FeedFacts
 }
@@ -71,7 +71,7 @@ export const FEEDS: readonly Feed[] = [
   },
   {
     // This is Microsoft's own address space rather than the service tags of Azure: a few hundred whole blocks instead
-    // of thousands of fragments, at a stable address (that of the tags changes every week).
+    // of thousands of fragments, at a stable address (the address of the tags changes every week).
     file: 'msft-public-ips.csv',
     url: 'https://download.microsoft.com/download/B/2/A/B2AB28E1-DAE1-44E8-A867-4987FE089EBE/msft-public-ips.csv',
     parse: parseMicrosoftCsv('azure-hosted'),

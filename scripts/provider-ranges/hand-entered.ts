@@ -1,8 +1,8 @@
 import type { Claim } from './build-table.js'
 
 /**
- * Facts that no feed contains: pages written for people, and vendors that publish no addresses, for which the
- * announcements of their own networks are used. Update `asOf` together with the ranges.
+ * The facts that no feed contains. They come from pages written for people or, for vendors that publish no addresses,
+ * from the announcements of their own networks. Update `asOf` together with the ranges.
  */
 export const HAND_ENTERED: readonly Claim[] = [
   {
@@ -12,7 +12,7 @@ export const HAND_ENTERED: readonly Claim[] = [
     ranges: blocks('160.79.104.0/21 2607:6bc0::/48'),
   },
   {
-    // These are the blocks of AzureCloud and the other service tags that are /17 or larger and that were missing in
+    // These are all blocks of /17 or larger in AzureCloud and the other service tags that were missing in
     // msft-public-ips.csv, which Microsoft rarely updates.
     provider: 'azure-hosted',
     url: 'https://www.microsoft.com/en-us/download/details.aspx?id=56519',
@@ -46,7 +46,7 @@ export const HAND_ENTERED: readonly Claim[] = [
     `),
   },
   {
-    // These are the vendor's own data centres. Services on Hyperforce are in its feed.
+    // These are the vendor's own data centres. The services on Hyperforce are in the vendor's feed.
     provider: 'salesforce',
     url: 'https://help.salesforce.com/s/articleView?id=000384438&type=1',
     note: 'those that AS14340 (Salesforce) announces',

@@ -1,6 +1,6 @@
 /**
- * One parser for each feed format. It returns CIDRs by provider, or throws an error that says where the text deviates
- * from the format.
+ * There is one parser for each feed format. It returns CIDRs by provider, or throws an error that says where the text
+ * deviates from the format.
  */
 import { Type, type Static, type TSchema } from '@sinclair/typebox'
 import { Value } from '@sinclair/typebox/value'
@@ -8,15 +8,15 @@ import { Value } from '@sinclair/typebox/value'
 export interface FeedFacts {
   /** The date (YYYY-MM-DD) that the feed states, if any. */
   asOf?: string
-  /** The CIDRs by provider, as in the feed. */
+  /** The CIDRs by provider, as they are written in the feed. */
   ranges: Record<string, string[]>
 }
 
-/** Dates in feeds begin with YYYY-MM-DD. */
+/** The schema of a date in a feed, which begins with YYYY-MM-DD. */
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}' })
 const Texts = Type.Array(Type.String())
 
-/** Parses ip-ranges.json of AWS: the services named in `services`, each for its provider. */
+/** Parses ip-ranges.json of AWS: the ranges of the services named in `services`, each for its provider. */
 export const parseAws = (services: Readonly<Record<string, string>>) => (text: string) => {
   const feed = readJson(
     Type.Object({
@@ -44,7 +44,7 @@ export const parseGoogle = (provider: string) => (text: string) => {
   return facts({ [provider]: ranges }, feed.creationTime)
 }
 
-/** Parses lines of CIDRs, as Cloudflare and Zoom publish them. */
+/** Parses lists with one CIDR on each line, as Cloudflare and Zoom publish them. */
 export const parseLines = (provider: string) => (text: string) => facts({ [provider]: filledLines(text) })
 
 /** Parses public-ip-list of Fastly. */
@@ -54,8 +54,8 @@ export const parseFastly = (provider: string) => (text: string) => {
 }
 
 /**
- * Parses /meta of GitHub, as far as clients connect to it. Runners (`actions`) are left out, because they belong to
- * Azure and only make outbound connections.
+ * Parses /meta of GitHub, but only the addresses that clients connect to. Runners (`actions`) are left out, because
+ * they belong to Azure and only make outbound connections.
  */
 export const parseGitHub = (provider: string) => (text: string) => {
   const feed = readJson(Type.Object({ web: Texts, api: Texts, git: Texts, packages: Texts, pages: Texts }), text)
@@ -63,8 +63,8 @@ export const parseGitHub = (provider: string) => (text: string) => {
 }
 
 /**
- * Parses ip-ranges.atlassian.com, as far as clients connect to it. Addresses that only make outbound connections often
- * belong to other providers.
+ * Parses ip-ranges.atlassian.com, but only the addresses that clients connect to. Addresses that only make outbound
+ * connections often belong to other providers.
  */
 export const parseAtlassian = (provider: string) => (text: string) => {
   const Item = Type.Object({ cidr: Type.String(), direction: Texts })
@@ -73,7 +73,7 @@ export const parseAtlassian = (provider: string) => (text: string) => {
   return facts({ [provider]: inbound.map(({ cidr }) => cidr) }, feed.creationDate)
 }
 
-/** Parses ip-ranges.json of Salesforce, in which each entry has a list. */
+/** Parses ip-ranges.json of Salesforce, in which each entry has a list of CIDRs. */
 export const parseSalesforce = (provider: string) => (text: string) => {
   const feed = readJson(
     Type.Object({

@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { checkRanges, type Claim } from './build-table.js'
 import type { Feed } from './feeds.js'
 
-/** The text of a feed, and its date (YYYY-MM-DD) in case the text does not state one. */
+/** The text of a feed, and the date (YYYY-MM-DD) that is used if the text does not state one. */
 interface FeedText {
   text: string
   asOf: string
@@ -13,7 +13,7 @@ export type FeedReader = (feed: Feed) => Promise<FeedText>
 
 const TIMEOUT_MS = 30_000
 
-/** Reads feeds from files in a directory. A feed without a date gets that of its file. */
+/** Reads feeds from files in a directory. A feed without a date gets the date of its file. */
 export const fromDirectory =
   (directory: string): FeedReader =>
   async ({ file }) => {
@@ -21,7 +21,7 @@ export const fromDirectory =
     return { text: await readFile(path, 'utf8'), asOf: dayOf((await stat(path)).mtime) }
   }
 
-/** Reads feeds from their publishers. A feed without a date gets today's. */
+/** Reads feeds from their publishers. A feed without a date gets today's date. */
 export const fromPublishers =
   (today: Date): FeedReader =>
   async ({ url, query }) => {
@@ -31,8 +31,8 @@ export const fromPublishers =
   }
 
 /**
- * Reads the claims of all feeds. Throws one error that names every feed that could not be fetched, read or trusted,
- * with the reason.
+ * Reads the claims of all feeds. Throws one error that lists every feed that could not be fetched or read or is
+ * implausible, with the reason.
  */
 export async function readClaims(feeds: readonly Feed[], read: FeedReader): Promise<Claim[]> {
   const outcomes = await Promise.allSettled(feeds.map((feed) => claimsOf(feed, read)))
@@ -58,7 +58,7 @@ function dayOf(date: Date): string {
   return date.toISOString().slice(0, 10)
 }
 
-/** The message of an error and of its cause, because fetch itself only says "fetch failed". */
+/** Returns the message of an error and of its cause, because fetch itself only says "fetch failed". */
 function reasonOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason)
   return reason.cause instanceof Error ? `${reason.message} (${reason.cause.message})` : reason.message

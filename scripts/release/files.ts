@@ -7,7 +7,7 @@ export function fileNameOf({ name, version }: { name: string; version: string },
   return `${name.replace(/^@/, '').replace('/', '-')}-${version}${suffix}`
 }
 
-/** The SHA-256 of a file in hexadecimal. */
+/** Returns the SHA-256 of a file in hexadecimal. */
 export function hashOf(path: string): string {
   return createHash('sha256').update(readFileSync(path)).digest('hex')
 }

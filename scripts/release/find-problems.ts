@@ -6,21 +6,21 @@ export interface ReleaseFacts {
   tag: string | null
   /** The commits of the tag and of HEAD; null if the tag does not exist. */
   commits: { tag: string | null; head: string }
-  /** The lines of `git status --porcelain`. */
+  /** The lines of `git status --porcelain`, one for each uncommitted change. */
   changes: readonly string[]
-  /** The versions by the file that states them. */
+  /** The versions by the name of the file that states them. */
   versions: Readonly<Record<string, string>>
   /** The text of CHANGELOG.md. */
   changelog: string
 }
 
-/** The maximum number of lines that are shown of a list. */
+/** Maximum number of uncommitted changes that the message lists. */
 const MOST_SHOWN = 5
 
 /**
  * Finds everything that prevents a release, as one line each.
  *
- * @param isDry allows uncommitted changes and a missing tag, for a release that is made as a test. Contradictions are
+ * @param isDry if true, uncommitted changes and a missing tag are allowed, for a release that is made as a test. Contradictions are
  * still refused.
  */
 export function findProblems({ tag, commits, changes, versions, changelog }: ReleaseFacts, isDry: boolean): string[] {
@@ -43,7 +43,7 @@ export function findProblems({ tag, commits, changes, versions, changelog }: Rel
   ]
 }
 
-/** The changelog's section on a version, without its heading; null if there is none. */
+/** Returns the changelog's section on a version, without its heading, or null if there is none. */
 export function readNotes(changelog: string, version: string): string | null {
   const heading = `## [${version}] - `
   const section = changelog.split(/^(?=## \[)/m).find((text) => text.startsWith(heading))
@@ -53,8 +53,8 @@ export function readNotes(changelog: string, version: string): string | null {
 }
 
 /**
- * Finds facts that registries require but the project does not know yet, as one line each. Until then, only dry runs
- * are possible.
+ * Finds facts that registries require but the project does not know yet, as one line each. While there are any, only
+ * dry runs are possible.
  */
 export function findOpen({ mcpName, repository }: Pick<ProjectFacts, 'mcpName' | 'repository'>): string[] {
   return [

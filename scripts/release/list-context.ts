@@ -1,7 +1,7 @@
 /**
- * Lists the files of the repository that `.dockerignore` leaves in the context of an image. It supports what our file
- * uses: names of files and folders, `*` within a name, and `!` for exceptions; the last matching line decides. Throws
- * Error for anything else.
+ * Lists the files of the repository that `.dockerignore` leaves in the context of an image. It supports the syntax that
+ * the project's file uses: names of files and folders, `*` within a name, and `!` for exceptions; the last matching
+ * line decides. Throws Error for anything else.
  */
 export function listContext(files: readonly string[], dockerignore: string): string[] {
   const rules = dockerignore

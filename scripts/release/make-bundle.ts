@@ -8,20 +8,18 @@ import { run } from '../run-command.js'
 
 /** The entry files of a stdio server, including the worker threads of heavy tools. */
 const ENTRIES = ['dist/stdio.js', 'worker.js']
-/** A package that only `svc-mcp demo` needs, which is not in the bundle. */
+/** A package that is not in the bundle, because only `svc-mcp demo` needs it. */
 const NOT_NEEDED = '@modelcontextprotocol/sdk'
-/** Matches files that are read when they are first needed. */
+/** Matches the files that are read when they are first needed. */
 const DATA = /\.(json|md)$|\/generated\/.*\.js$/
 const BESIDE = ['CHANGELOG.md', 'LICENSE']
 
 /**
  * Makes the bundle that Claude Desktop installs, from a tarball of the package: the parts that the stdio program can
- * reach, and of its dependencies what those load, in the versions of package-lock.json. Rejects if there is a native
- * module among them, since the manifest promises that the bundle works on every platform.
+ * reach, and the dependencies that these load, in the versions of package-lock.json. Rejects if one of the dependencies
+ * is a native module, since the manifest promises that the bundle works on every platform.
  *
- * @param root root folder of the project.
- * @param manifest text of manifest.json.
- * @param output path of the bundle.
+ * @param root the root folder of the project. @param manifest the text of manifest.json. @param output the path of the bundle.
  */
 export async function makeBundle(root: string, tarball: string, manifest: string, output: string): Promise<void> {
   const scratch = mkdtempSync(join(tmpdir(), 'svc-mcp-bundle-'))
@@ -44,7 +42,7 @@ export async function makeBundle(root: string, tarball: string, manifest: string
 }
 
 /**
- * Finds the files that the programs reach, relative to the package and including data, and the packages that they
+ * Finds the files that the entry files reach, relative to the package and including data, and the packages that they
  * import.
  */
 async function findNeeded(folder: string): Promise<{ files: string[]; packages: string[] }> {
@@ -101,7 +99,7 @@ function installInto(folder: string, { root, packages }: { root: string; package
   checkLocked(folder, read('package-lock.json') as { packages: Record<string, { version: string }> })
 }
 
-/** Throws if npm installed another version than the lock file states. */
+/** Throws if npm installed a version other than the one in the lock file. */
 function checkLocked(folder: string, lock: { packages: Record<string, { version: string }> }): void {
   const locked = new Set(
     Object.entries(lock.packages).map(([path, { version }]) => `${path.split('node_modules/').at(-1)}@${version}`),

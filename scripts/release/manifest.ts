@@ -1,13 +1,13 @@
 import { CONFIG_VARIABLES } from '../docs/config-variables.js'
 
-/** The facts from package.json that the manifest of a bundle and server.json contain. */
+/** The facts from package.json for the manifest of a bundle and for server.json. */
 export interface ProjectFacts {
   name: string
   version: string
   description: string
   license: string
   engines: { node: string }
-  /** The name in the MCP registry: a namespace whose ownership can be proven, and our name in it. */
+  /** The name in the MCP registry: a namespace that the project can prove to own, and the server's name in it. */
   mcpName: string
   repository?: { type: string; url: string }
 }
@@ -26,8 +26,8 @@ export interface Field {
 }
 
 /**
- * The settings for which people are asked, here and in server.json, by name and in the order of the form. All others
- * have suitable defaults.
+ * The settings that people are asked for, both here and in server.json, by name and in the order of the form. All
+ * others have suitable defaults.
  */
 export const FIELDS: Readonly<Record<string, Field>> = {
   pce_host: {

@@ -1,11 +1,11 @@
 import { CONFIG_VARIABLES, type ConfigVariable } from '../docs/config-variables.js'
 import { FIELDS, type Field, type ProjectFacts } from './manifest.js'
 
-/** The maximum length of a description in the registry. */
+/** The maximum length of a description in the registry, in characters. */
 const LONGEST_DESCRIPTION = 100
 const SCHEMA = 'https://static.modelcontextprotocol.io/schemas/2025-12-11/server.schema.json'
 
-/** Renders `server.json`, with which a release is registered in the MCP registry (schema of 2025-12-11). */
+/** Renders `server.json`, which registers a release in the MCP registry (schema of 2025-12-11). */
 export function renderServerJson({ name, version, mcpName, repository }: ProjectFacts): string {
   const description =
     'Inventory, traffic and policy of a policy compute engine (PCE): look up, analyse, draft, provision'

@@ -18,7 +18,8 @@ export function checkSums(folder: string): void {
 }
 
 /**
- * Checks that the SBOM lists every package that ours needs to run, and none that is only for development. Throws Error.
+ * Checks that the SBOM lists every package that the project's package needs to run, and none that is only for
+ * development. Throws Error.
  */
 export function checkSbom(root: string, path: string): void {
   const bom = JSON.parse(readFileSync(path, 'utf8')) as {

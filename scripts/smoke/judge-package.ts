@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
 
-/** The maximum size of our package, in bytes. */
+/** The maximum size of the package, in bytes. */
 const LARGEST = 1_500_000
-/** The ways in which a project may look up our types: as Node.js does, and as bundlers do. */
+/** The ways in which a project may look up the package's types: as Node.js does, and as bundlers do. */
 const RESOLUTIONS = { nodenext: { module: 'nodenext' }, bundler: { module: 'esnext', moduleResolution: 'bundler' } }
 /** The source of a project that imports everything that package.json exports, with its types. */
 const consumerOf = (name: string) => `
@@ -42,8 +42,8 @@ export async function judgePackage(root: string, tarball: string): Promise<void>
 }
 
 /**
- * Compiles and runs the consumer in a project with the package. Throws Error with the output of the compiler or the
- * program.
+ * Compiles and runs the consumer in a project that has installed the package. Throws Error with the output of the
+ * compiler or the program.
  */
 export function judgeTypes(root: string, project: string): void {
   const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { name: string; exports: object }

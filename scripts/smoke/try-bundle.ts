@@ -15,8 +15,8 @@ type Answers = Record<string, string | number | boolean>
 
 /**
  * Unpacks the bundle and starts it as Claude Desktop would, with two versions of the form: one with only the required
- * fields, where blank ones are passed on literally, and one with all fields and only read-only tools. Throws Error if
- * it does not work.
+ * fields, in which the placeholders of blank fields are passed on unchanged, and one with all fields and only read-only
+ * tools. Throws Error if it does not work.
  */
 export async function tryBundle(bundle: string, folder: string, { url, key, secret }: KnownPce): Promise<void> {
   if (!(await unpackExtension({ mcpbPath: bundle, outputDir: folder, silent: true })))

@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** Settings of another PCE, which the demonstration must ignore. */
+/** The settings of another PCE, which the demonstration must ignore. */
 const OTHERS = 'PCE_HOST=https://127.0.0.1:1\nMCP_READ_ONLY=1\nMCP_TOOLSETS=vens\n'
-/** The width of the narrowest terminal, in columns. */
+/** The width of the narrowest terminal still in use, in columns. */
 const WIDTH = 80
 
 /**

@@ -1,7 +1,7 @@
 /**
- * A tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with a limit
- * of FILE_LIMIT milliseconds. It leaves out the files that another process of the run has taken, which the folder in
- * TAKEN_FILES tells. A file without an assertion is a failure.
+ * This is a tap program that runs the test files in the variable TEST_FILES one after the other, each as a subtest with
+ * a limit of FILE_LIMIT milliseconds. It leaves out the files that another process of the run has taken, which the
+ * folder in TAKEN_FILES records. A file without an assertion is a failure.
  */
 import './follow-no-promises.js'
 import { mkdirSync } from 'node:fs'
@@ -24,18 +24,18 @@ for (const { name, url } of files) {
   running = t
   if (results?.count === 0) t.fail(`${name} asserts nothing`)
 }
-// Handles that tests leave open must not keep the process alive, but tap must first write what a slow reader has not
-// read yet.
+// Handles that tests leave open must not keep the process alive, but tap must first write all output that its reader
+// has not yet taken.
 t.on('end', () => process.stdout.write('', () => process.exit()))
 t.end()
 
-/** The subtest that is running, which may wait for what will never come now. */
+/** Returns the innermost subtest that is running, which may be waiting for an event that will never come. */
 function innermost(test: TestBase): TestBase {
   const [active] = test.activeSubtests
   return active instanceof TestBase ? innermost(active) : test
 }
 
-/** Takes the file for this process: of all processes that try, one makes the folder. */
+/** Tries to take the file for this process. Of all processes that try, exactly one can create the folder. */
 function isFree(name: string): boolean {
   try {
     mkdirSync(join(process.env.TAKEN_FILES!, encodeURIComponent(name)))

@@ -1,7 +1,7 @@
 /**
- * A preload (`node --import`) that delays what the operating system may delay: writes to sockets, asynchronous file
- * operations, and timers. The delays are derived from SHAKE_SEED and the program's arguments, so a run can be repeated.
- * A test that fails because of them depends on the speed of the machine.
+ * This is a preload (`node --import`) that delays the operations that the operating system may delay: writes to
+ * sockets, asynchronous file operations, and timers. The delays are derived from SHAKE_SEED and the program's
+ * arguments, so a run can be repeated. A test that fails because of the delays depends on the speed of the machine.
  */
 import { createHash } from 'node:crypto'
 import fs from 'node:fs'
@@ -24,8 +24,8 @@ function nextDelay() {
 }
 
 /**
- * Replaces a method by one that starts later. Its callers receive the result by a callback or a promise, so no return
- * value is needed.
+ * Replaces a method by one that starts its work later. Its callers receive the result by a callback or a promise, so no
+ * return value is needed.
  */
 function delayMethod(object, name) {
   const original = object[name]
@@ -38,7 +38,7 @@ function delayMethod(object, name) {
   object[name] = Object.defineProperties(delayed, Object.getOwnPropertyDescriptors(original))
 }
 
-// A stream only writes its next part when the previous one is done, so the order is kept. Delaying writes also delays
+// A stream writes its next part only when the previous one is done, so the order is kept. Delaying writes also delays
 // the reads of the other end.
 for (const name of ['_write', '_writev', '_final'])
   if (net.Socket.prototype[name]) delayMethod(net.Socket.prototype, name)

@@ -1,14 +1,15 @@
 /**
- * The suites of `npm test NAME`, which run instead of the quick files: files that match `matching`, and `paths`, test
- * files and folders that are repeated in another environment. Only tests whose result may differ there are listed.
+ * The suites of `npm test NAME`, which run instead of the quick files. A suite consists of the files that match
+ * `matching`, and of `paths`: test files and folders that are repeated in another environment. Only tests whose result
+ * may differ in that environment are listed.
  */
 export const SUITES = {
-  // Large estates, faults at every step, and processes that are killed.
+  // Tests with large estates, with faults at every step, and with processes that are killed.
   long: { matching: /\.long\.ts$/ },
-  // Third-party programs around the server: a proxy, a browser, log rotation, service managers.
+  // Tests with third-party programs around the server: a proxy, a browser, log rotation, service managers.
   edge: { matching: /\.browser\.ts$|^test\/edge\/.*\.edge\.ts$/ },
-  // State in PostgreSQL instead of a file: tests that write it or observe its condition. Tests that only look up a user
-  // are not repeated.
+  // Tests with the state in PostgreSQL instead of a file: those that write the state or observe its condition. Tests
+  // that only look up a user are not repeated.
   postgres: {
     matching: /^test\/postgres\/.*\.edge\.ts$/,
     paths: [
@@ -24,13 +25,13 @@ export const SUITES = {
     // The database servers need a processor too.
     jobs: 2,
   },
-  // Another version of Node.js, the one that starts the runner. Rules, tools and texts are plain JavaScript and cannot
-  // differ; these tests use its own modules.
+  // Tests on another version of Node.js, the one that starts the runner. Rules, tools and texts are plain JavaScript,
+  // so their results cannot differ; the tests listed here use modules of Node.js.
   lts: {
     paths: [
-      // The whole service as processes, over HTTP and stdio.
+      // These run the whole service as processes, over HTTP and stdio.
       'test/acceptance',
-      // HTTP: bodies, headers, sockets that stay open or are interrupted, cookies and forms.
+      // These are about HTTP: bodies, headers, sockets that stay open or are interrupted, cookies and forms.
       'test/contract/authenticated.test.ts',
       'test/contract/client-address.test.ts',
       'test/contract/http-protocol.test.ts',
@@ -42,22 +43,22 @@ export const SUITES = {
       'test/setup/login.test.ts',
       'test/setup/sessions.test.ts',
       'test/pce-simulator/foreign-clients.test.ts',
-      // Requests to the PCE: TLS, proxies, streams, compression, timers, URLs, numbers in JSON.
+      // These are about requests to the PCE: TLS, proxies, streams, compression, timers, URLs, numbers in JSON.
       'test/pce-client',
       'test/context/pce-hosts.test.ts',
-      // Cryptography, and `fetch` in the OpenID client.
+      // These are about cryptography, and `fetch` in the OpenID client.
       'test/auth',
       'test/approval/request-states.test.ts',
       'test/confirm/forged-challenges.test.ts',
       'test/confirm/tokens.test.ts',
-      // Native modules, locks and processes that die.
+      // These are about native modules, locks and processes that die.
       'test/state',
-      // Files, pipes and standard streams.
+      // These are about files, pipes and standard streams.
       'test/audit',
       'test/config/unanswering-files.test.ts',
       'test/process',
       'test/stdio',
-      // Worker threads, and Node.js's own measurements.
+      // These are about worker threads, and Node.js's own measurements.
       'test/approve/drawing.test.ts',
       'test/metrics/metrics.test.ts',
     ],
