@@ -75,6 +75,7 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
+  isHeavy: true,
   input: Type.Object(
     {
       hrefs: Type.Optional(
