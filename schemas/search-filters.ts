@@ -13,7 +13,10 @@ export const PolicyVersionInput = {
   ),
 }
 
-/** The policy version that an answer is about, as the argument names it; every answer with policy objects has it. */
+/**
+ * The output property with the policy version of an answer, in the form of the argument. Every answer with policy
+ * objects has it.
+ */
 export const PolicyVersionOut = {
   policy_version: Type.String({ description: 'Which was read' }),
 }

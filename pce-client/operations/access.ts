@@ -99,9 +99,9 @@ export interface LoginOperations {
   /**
    * Logs a user in and returns the session, whose `auth_username` and `session_token` can be passed to
    * `setCredentials`. The client's own credentials do not change. Two requests are sent: the first has name and
-   * password in its Authorization header, the second has the token from the first answer. The client keeps none of them. `pce_fqdn`
-   * in `options.params` defaults to the host of this client's address; a one-time password goes into `options.json` as
-   * `one_time_password`.
+   * password in its Authorization header, the second has the token from the first answer. The client keeps none of
+   * them. `pce_fqdn` in `options.params` defaults to the host of this client's address; a one-time password goes into
+   * `options.json` as `one_time_password`.
    */
   loginUser(username: string, password: string, options?: RequestOptions): Promise<LoginSession>
   /** Asks the PCE to test the connection of an LDAP configuration, and returns its answer, or `{}` if that is empty. */

@@ -118,10 +118,10 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 /**
  * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
  * `standard`); `full` shows at most 2,000, or 5,000 if there is only one list (`isAlone`), and never more than it is
- * given. `asked` is the number of rows that the caller wants, which replaces both. What the lists leave of the budget is
- * filled with further rows, one of each list in turn. The caller puts totals into `envelope`, because they count all
- * rows, shown or not. `hint` returns, for the length of the longest list that was cut, how to see the rest; `isFull`
- * tells it that the budget ended that list.
+ * given. `asked` is the number of rows that the caller wants; it replaces these limits. Further rows, one of each list
+ * in turn, fill the part of the budget that the lists leave. The caller puts totals into `envelope`, because they count
+ * all rows, whether shown or not. `hint` returns a sentence about how to see the rest, for the length of the longest
+ * list that was cut; `isFull` is true if a list was cut because of the budget.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -163,7 +163,7 @@ export function showSections<E extends object, S extends Record<string, Section>
   const limit = widestLimit(most, budget, (tried) => jsonBytes(cut(uniform(tried))))
   const answer = cut(uniform(limit))
   if (limit >= most) return answer
-  // The number in the note may get longer.
+  // The number in the note may become longer, so some bytes are spared for it.
   const room = budget - jsonBytes(answer) - SPARE_BYTES
   const filled = cut(
     fillInTurn(
@@ -176,18 +176,18 @@ export function showSections<E extends object, S extends Record<string, Section>
 }
 
 /**
- * Advice on how to see more rows: the higher level of detail, or, where that is in use or the answer has no room left,
- * what narrows the question.
+ * Returns advice on how to see more rows: with the higher level of detail, or with a narrower question if that level is
+ * already in use or the answer has no room left.
  */
 export const adviseOnRows = (detail: 'standard' | 'full', isFull: boolean, narrower: string): string =>
   detail === 'standard' && !isFull ? 'detail_level full shows more.' : narrower
 
-/** Bytes left free for differences in the note. */
+/** Number of bytes that are left free because the note may become longer. */
 const SPARE_BYTES = 100
 
 /**
- * Returns how many rows of each list fit when all have `limit` rows and `room` bytes are left: one more of each list in
- * turn, until the next row of each is too large.
+ * Returns the number of rows of each list that fit. It begins with `limit` rows per list and `room` bytes left, and
+ * adds one row of each list in turn until the next row of every list is too large.
  */
 function fillInTurn(lists: readonly (readonly unknown[])[], limit: number, room: number): number[] {
   const lengths = lists.map((rows) => Math.min(limit, rows.length))

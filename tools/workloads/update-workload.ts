@@ -151,7 +151,7 @@ export default defineTool({
   },
 })
 
-/** Returns the names and addresses that the workload would have and does not have yet. */
+/** Returns the names and addresses that the update would give to the workload and that it does not have yet. */
 function changedIdentity(
   { name, hostname, interfaces }: Workload,
   asked: { new_name?: string; hostname?: string; ip_addresses?: string[] },

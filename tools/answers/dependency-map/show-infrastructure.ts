@@ -43,9 +43,9 @@ export const InfrastructureResult = Type.Object({
 
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
-/** How many neighbours are named where more would take the place of rows. */
+/** Smaller numbers of named neighbours, which are tried if the names leave too little room for rows. */
 const FEWER_NEIGHBOURS = [5, 0]
-/** Rows shown where the caller does not say how many. */
+/** Number of rows that are shown if the caller does not give one. */
 export const DEFAULT_TOP = 20
 
 interface InfrastructureFacts {
@@ -103,7 +103,7 @@ export function showInfrastructure(
       },
     )
   let answer = showWith(detail === 'full' ? Infinity : NEIGHBOURS_SHOWN)
-  // Rows were asked for, and names of neighbours only where detail was.
+  // The caller asked for rows, and for the names of neighbours only with detail `full`; otherwise rows take precedence.
   for (const fewer of detail === 'full' ? [] : FEWER_NEIGHBOURS)
     if (answer.results.length < shown.length) answer = showWith(fewer)
   return { ...answer, truncated: reading.flows_truncated || answer.results.length < rows.length }

@@ -82,7 +82,7 @@ export const MovementLists = {
   path_edges: Type.Optional(Edges('Edges of these paths')),
 }
 
-/** The most rows of each list, by the level of detail. */
+/** Maximum number of rows of each list, by level of detail. */
 const SHOWN = {
   standard: { bridges: 10, nodes: 20, riskyEdges: 20 },
   full: { bridges: 500, nodes: 500, riskyEdges: 500 },
@@ -112,7 +112,7 @@ export function showMovement(
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
-  // Where paths are asked for, the room is theirs.
+  // If paths were requested, the other lists stay short to leave room for them.
   const most = SHOWN[found.paths === null ? detail : 'standard']
   const keys = nodes.map(applicationKey)
   const view = viewOf(found, question)
