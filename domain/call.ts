@@ -28,14 +28,14 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   readonly caller: Caller
   readonly requestId: string
   /**
-   * Aborted when the server stops. For a reading tool it is also aborted when the call is cancelled or its client is
-   * gone.
+   * This signal is aborted when the server stops. For a reading tool it is also aborted when the call is cancelled or
+   * its client is gone.
    */
   readonly signal: AbortSignal
   /**
-   * Aborted together with `signal`; for a mutating tool it is also aborted when the call is cancelled or its client is
-   * gone. Such a tool uses it for the reads before its first write, which may take minutes. Once writing has begun, the
-   * tool ignores it, because a write in progress is always completed.
+   * This signal is aborted together with `signal`; for a mutating tool it is also aborted when the call is cancelled or
+   * its client is gone. Such a tool uses it for the reads before its first write, which may take minutes. Once writing
+   * has begun, the tool ignores it, because a write in progress is always completed.
    */
   readonly beforeWriting: AbortSignal
   readonly log: ToolLog
@@ -68,7 +68,7 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
 export interface Preview {
   /** A summary of one or a few sentences. */
   summary: string
-  /** Shown next to the summary in a confirm_required answer. Keep it to a few kilobytes. */
+  /** The details shown next to the summary in a confirm_required answer. Keep them to a few kilobytes. */
   details?: Record<string, unknown>
   /**
    * Everything the call changes, for the web page on which people approve calls (D146). Without it, the page shows

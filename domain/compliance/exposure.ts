@@ -141,8 +141,8 @@ export const isUnenforced = ({ decision }: Cell): boolean => passesUnenforced(de
 export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
 
 /**
- * Describes in sentences how many of the matching allowed rows may not be allowed by a rule, those that a deny rule is
- * about apart. Empty if rules allow all of them.
+ * Describes in sentences how many of the matching allowed rows are possibly not allowed by a rule; rows that a deny
+ * rule is about are counted separately. Returns an empty text if rules allow all of them.
  */
 export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => boolean): string {
   const isDenied = ({ byRule }: Cell) => isUnknown(byRule) && byRule.unknown.includes('selective_outbound')
@@ -228,7 +228,7 @@ export function createExposureMeter(
   const cells: Cell[] = []
   const answers: Answer[] = []
   const codes = new Map<Answer, number>()
-  /** By the same numbers as the cells; absent where the rules were not asked. */
+  /** The assumed facts by the number of the cell; absent for a cell for which the rules were not consulted. */
   const assumed: (AssumedFacts | undefined)[] = []
   const tuple = new Int32Array(6)
   let current = 0

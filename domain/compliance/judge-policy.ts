@@ -203,7 +203,7 @@ export const leastPrivilege: Evaluator = evaluator(
         answers: [...one.answers, everything],
       }
     })
-    // Every port of a protocol is not literally every service, but as open.
+    // A rule that opens every port of a protocol does not literally open every service, but it is just as open.
     const isWhole = ({ everything, ports }: (typeof judged)[number]) => everything || ports.length > 0
     const isOpen = (one: (typeof judged)[number]) =>
       one.from === 'anybody' || (one.from === 'all workloads' && isWhole(one))
@@ -289,11 +289,11 @@ const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.f
 
 const LAST_PORT = 65_535
 
-/** Returns TCP and UDP as far as the services cover all of their ports. */
+/** Returns TCP and UDP, each only if the services cover all of its ports. */
 const protocolsCovered = (services: readonly IngressService[], policy: PolicySnapshot): number[] =>
   [TCP, UDP].filter((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
-/** Names the protocols that these rules open: `TCP`, `UDP`, or both where one rule or several do. */
+/** Names the protocols that these rules open: `TCP`, `UDP`, or both. */
 const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
   [TCP, UDP]
     .filter((proto) => rules.some(({ ports }) => ports.includes(proto)))

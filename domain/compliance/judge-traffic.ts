@@ -244,7 +244,7 @@ type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
 /**
  * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
  * it a WARNING. Rows that match `note` are only reported. The detail also says how many of the allowed rows that match
- * `byRules` may not be allowed by a rule.
+ * `byRules` are possibly not allowed by a rule.
  */
 export function judgeViolations(
   traffic: TrafficExposure,

@@ -130,8 +130,8 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 
 /**
  * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
- * every policy decision, because flows that no VEN judged pass too. Each row counts once. Where the list of labels
- * cannot be read, the traffic is judged only if its rows name their labels themselves.
+ * every policy decision, because flows that no VEN judged pass too. Each row counts once. If the list of labels cannot
+ * be read, the traffic is judged only if its rows contain the key and value of their labels.
  *
  * @param complete as for createConversationReader
  * @throws what the flow reader throws
@@ -174,7 +174,10 @@ export async function readExposure(
   return finish(describeBothWays(reads))
 }
 
-/** Returns an index of labels and the reason why a label that it was asked for is not known; null if none was. */
+/**
+ * Returns an index of labels, and a function that returns why a label that was looked up is not known; null if all were
+ * known.
+ */
 function watchLabels(source: Source<LabelIndex>): { index: LabelIndex; whyMissed: () => string | null } {
   if ('value' in source) return { index: source.value, whyMissed: () => null }
   let isMissed = false

@@ -86,8 +86,8 @@ export function* findArticulationPoints({ starts, targets }: Adjacency): Steps<U
   /** When each node was entered, counted from 1; 0 if it has not been entered yet. */
   const entered = new Uint32Array(count)
   /**
-   * For every node, the earliest entered node adjacent to it or to one of its descendants. The parent may be included,
-   * because that never hides an articulation point.
+   * For every node, the earliest entered node adjacent to it or to one of its descendants. The parent of the node may
+   * be included, because that never hides an articulation point.
    */
   const earliest = new Uint32Array(count)
   const parent = new Int32Array(count).fill(NONE)

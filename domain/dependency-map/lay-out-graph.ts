@@ -39,7 +39,7 @@ export interface GraphLayout {
   readonly nodes: readonly Application[]
   /** For each node, its index in the caller's list. */
   readonly given: Uint32Array
-  /** For each index in the caller's list, the node. */
+  /** For each index in the caller's list, the node of this layout. */
   readonly placed: Uint32Array
   readonly outgoing: Adjacency
   readonly incoming: Adjacency

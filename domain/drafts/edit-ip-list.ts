@@ -186,7 +186,7 @@ function editEntries<T>(before: readonly T[], add: readonly T[], remove: readonl
 function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: readonly Fqdn[]): void {
   const unknown = [...ranges.map(writeRange), ...names.map(({ fqdn }) => fqdn)]
   if (unknown.length === 0) return
-  // Only the first few are explained, because each one is compared with the whole list.
+  // Only the first few entries are explained, because each of them is compared with the whole list.
   const explained = ranges.slice(0, MOST_NAMED)
   const known = (current.fqdns ?? []).map(({ fqdn }) => fqdn)
   const near = [

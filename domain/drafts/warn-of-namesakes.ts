@@ -6,20 +6,22 @@ import { countOf } from '../text/describe-numbers.js'
 
 /** The names and addresses that a workload is about to have. */
 export interface WantedIdentity {
-  /** Its name, its host name, or both. */
+  /** The workload's name, its host name, or both. */
   names?: readonly (string | undefined)[]
   addresses?: readonly string[]
 }
 
-/** Up to this many IPv4 addresses are looked up one by one; for more, and for IPv6, all workloads are read once. */
+/**
+ * Maximum number of IPv4 addresses that are looked up one by one; for more, and for IPv6, all workloads are read once.
+ */
 const ASKED_ONE_BY_ONE = 5
-/** The most workloads that a warning names. */
+/** Maximum number of workloads named in a warning. */
 const MOST_NAMED = 5
 
 /**
- * Warns of other workloads that have one of these names, as their own or as that of their host, or one of these
- * addresses. The PCE allows both (P16), but then a name means neither workload, and one machine has the policy of two.
- * `own` is the href of the workload that changes.
+ * Warns of other workloads that have one of these addresses, or one of these names as their own name or their host
+ * name. The PCE allows both (P16), but then a name does not identify a workload, or one machine has the policy of two
+ * workloads. `own` is the href of the workload that changes.
  */
 export async function warnOfNamesakes(
   pce: Pick<PceClient, 'workloads'>,

@@ -8,12 +8,12 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Entries = Pick<IpList, 'ip_ranges' | 'fqdns'>
 
-/** The most lists that a warning names. */
+/** Maximum number of lists named in a warning. */
 const MOST_NAMED = 5
 
 /**
- * Warns of IP lists of the draft that have the same addresses and domain names, however they are written, because one
- * of the two will be forgotten when the other changes. `own` is the href of the list that changes.
+ * Warns of draft IP lists that have the same addresses and domain names, however they are written, because such a list
+ * is easily forgotten when the other one changes. `own` is the href of the list that changes.
  */
 export async function warnOfTwinList(
   pce: PceClient,
@@ -51,7 +51,7 @@ function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]>
   return found
 }
 
-/** Writes what a list has in one way, whatever the order and the form of its entries. */
+/** Returns a text for the content of a list. The text does not depend on the order or the form of the entries. */
 function contentOf({ ip_ranges: ranges, fqdns }: Entries): string {
   const held = (['ipv4', 'ipv6'] as const).map((family) =>
     holdAddresses({ ip_ranges: ranges }, family).held.map(({ from, to }) => `${from}-${to}`),

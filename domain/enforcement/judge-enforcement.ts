@@ -54,7 +54,7 @@ export interface EnforcementTraffic {
   undecided: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
-  /** Connections that the PCE recorded otherwise. */
+  /** Number of connections for which the PCE recorded another decision than the rules give. */
   recorded: RecordedOtherwise
 }
 

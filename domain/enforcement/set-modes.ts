@@ -20,7 +20,7 @@ export interface WorkloadOutcome {
   outcome: ModeOutcome
   /** The mode that was read back afterwards; missing if the workload could not be read. */
   now?: EnforcementMode | null
-  /** Why the workload is not in the new mode, or what the PCE said about it. */
+  /** The reason why the workload is not in the new mode, or what the PCE said about it. */
   note?: string
 }
 

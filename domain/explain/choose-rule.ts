@@ -54,7 +54,7 @@ export interface SuggestedRule {
   held: HeldRule
 }
 
-/** The label keys that identify an application. Scopes consist of these. */
+/** The label keys that identify an application. Scopes consist of labels with these keys. */
 const SCOPE_KEYS = ['app', 'env']
 /** Maximum number of addresses in a list that is suggested for one of them. A larger list would not select anything. */
 const MOST_ADDRESSES = { ipv4: 2n ** 16n, ipv6: 2n ** 64n }

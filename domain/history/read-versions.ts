@@ -6,7 +6,7 @@ import type { PolicyVersion } from '../../schemas/pce/policy.js'
 
 /** The versions of the policy that a PCE lists. */
 export interface VersionList {
-  /** Newest first; the first one is active. */
+  /** The versions, newest first; the first one is active. */
   versions: PolicyVersion[]
   /** Number of versions that exist. It exceeds the length of `versions` if the PCE truncated its answer. */
   total: number

@@ -22,7 +22,7 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now' | 'progress'>
 
 /** The events that were found, and how far the search reached. */
 export interface EventSearch {
-  /** Newest events first. */
+  /** The events that were found, newest first. */
   events: PceEvent[]
   /** Number of events that were examined. */
   searched: number
@@ -108,14 +108,14 @@ async function readRetention(pce: PceClient, signal: AbortSignal): Promise<numbe
 /** A version, the version before it, and what the version changed. */
 export interface VersionStep {
   version: PolicyVersion
-  /** Null for the first version. */
+  /** The version before it; null for the first version. */
   previous: PolicyVersion | null
   modified: ModifiedPolicyObject[]
 }
 
 /** The versions that were examined, and how far the search reached. */
 export interface VersionSearch {
-  /** Newest versions first. */
+  /** The versions that were examined, newest first. */
   steps: VersionStep[]
   /** Number of versions in the span; `total` is the number of all versions. */
   inSpan: number

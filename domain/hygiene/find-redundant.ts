@@ -51,7 +51,7 @@ const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.in
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
-/** Maximum number of rules among which a minimal proof is searched. */
+/** Maximum number of rules in which a minimal proof is searched for. */
 const MOST_IN_PROOF = 40
 
 /**

@@ -183,7 +183,10 @@ export function countWishes(relabellings: readonly Relabelling[]): Record<'set' 
 const textOf = ({ key, value, href }: LabelRef): string =>
   key === undefined || value === undefined ? href : writeLabel({ key, value })
 
-/** Describes the labels that differ, before and after, as in `role=db, env=-`; `-` marks a missing key; and those that stay. */
+/**
+ * Describes the labels that differ, before and after the change, in the form `role=db, env=-` (`-` marks a missing
+ * key), and the labels that stay.
+ */
 export function describeRelabelling({ before, after }: Relabelling): { before: string; after: string; keeps: string } {
   const texts = (labels: readonly LabelRef[]) =>
     new Map(labels.map((label) => [label.key ?? label.href, label.value ?? label.href]))

@@ -30,7 +30,7 @@ const DELIMITERS = [',', ';', '\t'] as const
 /** Maximum number of problems named in an error. */
 const MOST_NAMED = 20
 const LONGEST_CELL = 1024
-/** Maximum number of columns: a PCE has far fewer kinds of labels, and every unknown column is compared with them. */
+/** Maximum number of columns. A PCE has far fewer label keys, and every unknown column is compared with all of them. */
 const MOST_COLUMNS = 100
 
 /**
@@ -104,7 +104,7 @@ function readHeader({ cells, line }: { cells: string[]; line: number }, keys: re
   if (cells.length > MOST_COLUMNS)
     refuseProblems([{ line, problem: `the header has ${cells.length} columns, at most ${MOST_COLUMNS} are read` }])
   const columns = cells.map((cell) => (isIdentity(cell.toLowerCase()) ? cell.toLowerCase() : cell))
-  // Without a column that names workloads, the first one that is no label key is most likely meant to.
+  // If no column names the workloads, the first column that is not a label key is most likely meant to do this.
   const nameless = columns.some(isIdentity) ? -1 : columns.findIndex((column) => !keys.includes(column))
   const problems = columns.flatMap((column, at): CsvProblem[] => {
     if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]

@@ -48,7 +48,7 @@ export class IncompleteListError extends ToolError {
   }
 }
 
-/** Returns true if the error says that the PCE did not give something, or not the whole of it. */
+/** Returns true if the error says that the PCE did not send something, or sent only part of it. */
 export const isUnread = (error: unknown): error is PceError | IncompleteListError =>
   error instanceof PceError || error instanceof IncompleteListError
 

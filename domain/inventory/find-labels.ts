@@ -69,7 +69,8 @@ type ApplicationArguments = Partial<Record<keyof typeof KEYS, string | undefined
  * skipped. Each argument is a bare value, `app=VALUE` or a label href.
  * @throws {ToolError} not_found with similar values, because ignoring an unknown name would widen the answer to
  * everything.
- * @throws {IncompleteListError} if the PCE sends only part of the list of labels and does not find these by themselves.
+ * @throws {IncompleteListError} if the PCE sends only part of the list of labels and these labels cannot be found
+ * individually.
  */
 export async function resolveApplication(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -108,7 +109,7 @@ export async function resolveApplication(
   )
 }
 
-/** Reads the labels that the arguments name, without the list of all labels. An href finds nothing here. */
+/** Reads the labels that the arguments name without reading the list of all labels. It does not find labels by href. */
 async function readByName(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: readonly { key: string; text: string }[],

@@ -50,7 +50,7 @@ export interface ObjectReference {
   name?: string
 }
 
-/** What to do about a Kubernetes workload that was named as a workload. */
+/** A hint about what to do if a Kubernetes workload was named as a workload. */
 const PROFILE_HINT = 'update-container-workload-profile changes the profile of a namespace.'
 
 export function isNamedKind(kind: string): kind is NamedKind {
@@ -213,7 +213,7 @@ export async function findByHref<K extends NamedKind>(
     new ToolError('not_found', `No ${nounOf(kind)} has the href ${href}.`, { kind, href }, { cause })
   try {
     const found = await apiOf(pce, kind).getByReference(toVersionHref(href, version), { signal })
-    // A deleted workload still answers at its href, marked as deleted (P16).
+    // A deleted workload can still be read at its href; it is marked as deleted (P16).
     if ((found as { deleted?: boolean }).deleted === true) throw missing()
     return found
   } catch (error) {

@@ -60,7 +60,9 @@ export async function readKubernetesWorkloads<R>(
   }
 }
 
-/** Returns the error if the PCE refuses the list to this account or does not know it; any other is thrown again. */
+/**
+ * Returns the error if the PCE refuses the list to this account or does not know it; any other error is thrown again.
+ */
 function refusalOf(error: unknown): PceApiError {
   if (!(error instanceof PceApiError) || error.status === 429 || error.status >= 500) throw error
   return error

@@ -152,7 +152,7 @@ function collect(
   for (const inner of Object.values(value)) collect(inner, names, missing, withPorts)
 }
 
-/** Returns undefined where the PCE refuses what was asked for, or sends only part of it. */
+/** Returns undefined if the PCE refuses what was asked for, or sends only part of it. */
 async function orNothing<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked

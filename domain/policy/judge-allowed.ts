@@ -45,7 +45,8 @@ export function createAllowedJudge(policy: PolicySnapshot | null): JudgeAllowed 
       const denying = matches(denies)
       const dropped = stops('selective', end === 'atSource' ? 'outbound' : 'inbound', 'deny')
       if (both(denying, dropped) === 'yes') return settle(allowed, 'yes')
-      // Whether the source enforces a deny rule about it is not settled (P51), so why it passes is not known either.
+      // It is not settled whether the source enforces a deny rule that is about this connection (P51), so it is not
+      // known either why the connection passes.
       return denying === 'yes' ? anyOf([allowed, dropped]) : allowed
     }
     const asks = (mode: string | null) => passesByDefault(mode) || isModeUntold(mode)

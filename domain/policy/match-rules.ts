@@ -152,7 +152,8 @@ function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // The IP lists on such a side are exceptions. What its other entries mean is not documented.
+  // If a side covers all addresses except some, its IP lists are these exceptions. What its other entries mean is not
+  // documented.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }

@@ -108,7 +108,8 @@ export async function discoverFlows(
     reads,
     inbound: mapped(inbound, ({ keys, measures: { connections } }) => ({
       ...keys,
-      // An end that has the labels but is not a workload, such as a virtual service, may be enforced anywhere.
+      // An end that has the labels but is not a workload, such as a virtual service, may be enforced by workloads in
+      // any mode.
       destinationMode: keys.destination.workload === null ? 'unknown' : ownMode(keys.destination),
       application: applicationOf(keys.source),
       sourceMode: endModeOf(keys.source),

@@ -74,7 +74,7 @@ interface Facts {
   sourceDrops: Verdict
   /** Whether the mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
-  /** Rules in the words of iptables, whose effect is not known, may decide at an end whose mode or rules change. */
+  /** Whether iptables rules, whose effect is not known, may decide at an end whose mode or rules change. */
   bypassed: Verdict
 }
 type Verdict = 'yes' | 'no' | 'unknown'
@@ -227,8 +227,8 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
 }
 
 /**
- * Whether rules in the words of iptables may decide about the flow at an end whose mode or rules change. What passes an
- * end that keeps its mode, and that no new rule may stop, passes as it does today.
+ * Returns whether iptables rules may decide about the flow at an end whose mode or rules change. At an end that keeps
+ * its mode, and where no new rule may stop the flow, a flow that passes today continues to pass.
  */
 function isBypassed(
   { source, destination, decision, isOwn, rules }: ObservedFlow,

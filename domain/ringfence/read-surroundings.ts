@@ -84,7 +84,7 @@ export interface RuleAnswers {
   readonly byAddress: () => Answer
   /** Returns whether an allow rule of any version lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
-  /** Undecided if rules of any version in the words of iptables are, or may be, for this end; otherwise 'no'. */
+  /** Returns an undecided answer if iptables rules of any version are, or may be, for this end; otherwise 'no'. */
   readonly mayBypass: (end: Side) => Answer
 }
 

@@ -27,7 +27,8 @@ export function createTupleTable(width: number): TupleTable {
   // of it is in use.
   let buckets = new Int32Array(1024)
 
-  // Plain loops, because for so few numbers the methods and iterators of typed arrays cost more than the work itself.
+  // Plain loops are used, because for so few numbers the methods and iterators of typed arrays cost more than the work
+  // itself.
   const equals = (slot: number, tuple: Int32Array) => {
     const block = keys.of(slot)
     const start = placeInBlock(slot) * width

@@ -160,13 +160,13 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   const held = holdRows()
   const conversations = createReports(tuple.length)
   const cells = createReports(cellTuple.length)
-  /** The cell and the reporting end of each held row, in one number. */
+  /** For each held row, its cell and its reporting end in one number. */
   const places: number[] = []
   /** Number of PCE rows of each conversation; a row that occurs in several parts counts once. */
   const rows: number[] = []
   const identity = new Int32Array(IDENTITY)
   const identities = createTupleTable(IDENTITY)
-  /** The place of the held row with each identity. */
+  /** For each identity, the place of the held row that has it. */
   const placeOf: number[] = []
   let repeated = 0
 
