@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Count } from './common.js'
+import { Counts } from './common.js'
 
 /** Numbers of connections for which the PCE recorded a different decision than the rules would give now. */
 export interface RecordedOtherwise {
@@ -12,18 +12,14 @@ export interface RecordedOtherwise {
 /** The output property of every tool that judges recorded traffic by the policy (D78). */
 export const RecordedOut = {
   recorded_otherwise: Type.Optional(
-    Type.Object(
-      {
-        allowed_without_rule: Count('Recorded allowed, no rule allows them now'),
-        stopped_despite_rule: Count('Recorded blocked, or potentially, rules allow them now'),
-      },
-      { description: 'Connections whose recorded decision is not what rules say now; the record decides nothing' },
+    Counts(
+      'Connections recorded otherwise than rules decide now: allowed_without_rule, stopped_despite_rule (recorded as blocked or potentially blocked)',
     ),
   ),
 }
 
 /** Returns the property with the counts; nothing if the record and the rules agree. */
-export const showRecorded = (counts: RecordedOtherwise): { recorded_otherwise?: RecordedOtherwise } =>
+export const showRecorded = (counts: RecordedOtherwise): { recorded_otherwise?: Record<string, number> } =>
   isAny(counts) ? { recorded_otherwise: { ...counts } } : {}
 
 /** Returns a sentence about why record and rules may differ; empty if they agree. */

@@ -24,15 +24,19 @@ export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 /**
  * Creates the judge of observed connections by one version of the policy, for each end and mode. It decides as
  * explain-flow does (`judgeEnd`), and it ignores what the PCE recorded. If the policy is null, everything that depends
- * on it is undecided. What an enforcing end with iptables rules does is undecided too.
+ * on it is undecided. What an enforcing end with iptables rules does is undecided too, unless the caller counts these
+ * rules itself and has them ignored.
  */
-export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
+export function createConnectionJudge(
+  policy: PolicySnapshot | null,
+  { ignoresIpTables = false }: { ignoresIpTables?: boolean } = {},
+): (connection: Connection) => EndJudge {
   const compiled = policy === null ? null : compileTypes(policy)
   const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
   const tables = policy?.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).length > 0) ?? []
   const bypasses = new Map<FlowEnd, Answer>()
   const bypassAt = (end: FlowEnd): Answer => {
-    if (policy === null || tables.length === 0) return 'no'
+    if (policy === null || ignoresIpTables || tables.length === 0) return 'no'
     const has = bypasses.get(end) ?? anyOf(tables.map((ruleSet) => hasIpTablesFor(ruleSet, end, policy)))
     bypasses.set(end, has)
     return has === 'no' ? 'no' : unknown('iptables')

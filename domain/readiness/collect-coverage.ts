@@ -1,11 +1,11 @@
-import { isStopped, readDecision } from '../../schemas/pce/policy-decisions.js'
+import { readDecision } from '../../schemas/pce/policy-decisions.js'
 import { applicationColumns, type Application } from '../traffic/applications.js'
 import { portColumn, protocolColumn, textColumn, wholeEndColumn, type Column, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { tallyDecisions } from './tally-decisions.js'
+import { isUncovered, readWord, tallyDecisions } from './tally-decisions.js'
 
 /** A draft rule that would allow traffic which is not allowed today, with the amount of that traffic. */
 interface MatchingRule {
@@ -19,7 +19,7 @@ export type Coverage = ReturnType<ReturnType<typeof collectCoverage>['result']>
 export type PathCoverage = Coverage['inbound']
 
 /**
- * Collects the policy coverage of an application from its flow rows. Each row is added once; a row inside the
+ * Collects the policy coverage of an application from its decided rows. Each row is added once; a row inside the
  * application counts as inbound, outbound and intra.
  */
 export function collectCoverage(encoder: FlowEncoder) {
@@ -52,7 +52,7 @@ export function collectCoverage(encoder: FlowEncoder) {
 
   return {
     take: (row: FlowRow, path: FlowPath): void => {
-      const isOpen = isStopped(readDecision(decision.value(decision.code(row))))
+      const isOpen = isUncovered(readWord(decision.value(decision.code(row))))
       overall.active.add(row)
       overall.draft.add(row)
       paths[path].add(row, isOpen)
@@ -90,7 +90,7 @@ function countRules(
   return [...found.values()].sort((a, b) => b.connections - a.connections || (a.rule < b.rule ? -1 : 1))
 }
 
-/** Rows that policy blocks or would block and that have something in common, such as their service. */
+/** Rows that no rule is known to allow and that have something in common, such as their service. */
 export interface Uncovered {
   flows: number
   connections: number

@@ -1,47 +1,35 @@
-import { isStopped, readDecision } from '../../schemas/pce/policy-decisions.js'
-import type { Label } from '../../schemas/pce/label.js'
-import type { Workload } from '../../schemas/pce/workload.js'
-import type { ToolContext } from '../call.js'
-import type { LabelIndex } from '../inventory/labels.js'
 import { applicationColumns, applicationOf, type Application } from '../traffic/applications.js'
 import { endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { countWeaklyAllowed, tallyDecisions } from './tally-decisions.js'
+import { isUncovered, readWord, tallyDecisions } from './tally-decisions.js'
 
 /** Number of flows that are listed individually (T20). */
 const LISTED_FLOWS = 20
 
-export type ReadinessTraffic = Awaited<ReturnType<ReturnType<typeof collectReadiness>['result']>>
+export type ReadinessTraffic = ReturnType<ReturnType<typeof collectReadiness>['result']>
 
-/** Collects the facts by which readiness is judged from the flow rows of an application. Each row is added once. */
-export function collectReadiness(encoder: FlowEncoder, workloads: readonly Workload[]) {
+/** Collects from an application's decided rows, each added once, the facts that readiness is judged on. */
+export function collectReadiness(encoder: FlowEncoder) {
   const tally = tallyDecisions(encoder)
   const paths = { outbound: tallyDecisions(encoder), intra: tallyDecisions(encoder) }
   const remotes = judgeRemotes(encoder, 'src')
   const uncovered = listUncovered(encoder)
-  const weaklyAllowed = countWeaklyAllowed(encoder, workloads)
   return {
     take: (row: FlowRow, path: FlowPath): void => {
       tally.add(row)
       if (path === 'inbound') remotes.add(row)
       else paths[path].add(row)
       uncovered.add(row, path)
-      weaklyAllowed.add(row, path)
     },
-    result: async (
-      ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
-      labels: LabelIndex,
-      application: readonly Label[],
-    ) => ({
+    result: () => ({
       decisions: tally.result(),
       outbound: paths.outbound.result(),
       intra: paths.intra.result(),
       remotes: remotes.result(),
       uncovered: uncovered.busiest(LISTED_FLOWS),
-      weaklyAllowed: await weaklyAllowed.result(ctx, labels, application),
     }),
   }
 }
@@ -54,10 +42,10 @@ export interface UnlabelledEnd {
   endpoint: string
   ip: string | null
   kind: 'unlabelled' | 'half_labelled'
-  /** Number of rows that a VEN judged, and below it the number of their connections. */
+  /** Rows, and below them connections, that policy reaches. */
   flows: number
   connections: number
-  /** Number of these rows that are not allowed. */
+  /** The number of these flows that no rule is known to allow. */
   uncovered_flows: number
   uncovered_connections: number
 }
@@ -69,7 +57,7 @@ export interface UnlabelledEnd {
 export interface Remotes {
   /** Applications whose judged rows are all allowed. */
   covered: Application[]
-  /** Applications with both allowed and disallowed rows. */
+  /** Applications with both allowed and disallowed rows, or with undecided ones. */
   partlyCovered: Application[]
   /** Applications with no allowed row. */
   uncovered: Application[]
@@ -77,7 +65,7 @@ export interface Remotes {
   unlabelled: UnlabelledEnd[]
 }
 
-/** Groups the ends on one side of the rows by whether policy lets them through. Rows that no VEN judged are ignored. */
+/** Groups the ends on one side of the rows by whether policy lets them through. Rows that policy does not reach are ignored. */
 export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowRow): void; result(): Remotes } {
   const application = applicationColumns(encoder)[side]
   const decision = textColumn(encoder, 'decision')
@@ -92,14 +80,15 @@ export function judgeRemotes(encoder: FlowEncoder, side: Side): { add(row: FlowR
     result() {
       const seen = new Map<string, Application & { allowed: boolean; stopped: boolean }>()
       for (const { keys } of applications) {
-        const is = readDecision(keys.decision)
+        const is = readWord(keys.decision)
         if (keys.application === null || is === 'unknown') continue
         const { app, env } = keys.application
         const id = JSON.stringify([app, env])
         const remote = seen.get(id) ?? { app, env, allowed: false, stopped: false }
         seen.set(id, remote)
-        if (is === 'allowed') remote.allowed = true
-        else remote.stopped = true
+        // What is undecided may be either.
+        if (is !== 'allowed') remote.stopped = true
+        if (is === 'allowed' || is === 'undecided') remote.allowed = true
       }
       const sorted = [...seen.values()].sort((a, b) => compare(a.app, b.app) || compare(a.env, b.env))
       const pick = (allowed: boolean, stopped: boolean) =>
@@ -125,14 +114,14 @@ function foldEnds(
 ) {
   const found = new Map<FlowEnd, UnlabelledEnd>()
   for (const { keys, rows, measures } of groups) {
-    const decision = readDecision(keys.decision)
+    const decision = readWord(keys.decision)
     if (decision === 'unknown') continue
     const { end } = keys
     const one = found.get(end) ?? startEnd(end)
     found.set(end, one)
     one.flows += rows
     one.connections += measures.connections
-    if (!isStopped(decision)) continue
+    if (!isUncovered(decision)) continue
     one.uncovered_flows += rows
     one.uncovered_connections += measures.connections
   }
@@ -161,7 +150,7 @@ function startEnd(end: FlowEnd): UnlabelledEnd {
 
 const compare = (a: string, b: string) => (a < b ? -1 : Number(a > b))
 
-/** Traffic that policy blocks or would block, as one line of a list. */
+/** Traffic that no rule is known to allow, as one line of a list. */
 export interface UncoveredFlow {
   path: FlowPath
   /** `app (env)`, or the host name or address if there is no application. */
@@ -176,7 +165,7 @@ export interface UncoveredFlow {
 
 const PATHS = { inbound: 'src', outbound: 'dst', intra: 'src' } as const satisfies Record<FlowPath, Side>
 
-/** Groups the traffic that policy blocks or would block by remote end, service, process and decision. */
+/** Groups the traffic that no rule is known to allow by remote end, service, process and decision. */
 export function listUncovered(encoder: FlowEncoder) {
   const decision = textColumn(encoder, 'decision')
   const paths = Object.entries(PATHS).map(([path, side]) => ({
@@ -192,7 +181,7 @@ export function listUncovered(encoder: FlowEncoder) {
   const groupsOf = Object.fromEntries(paths.map(({ path, groups }) => [path, groups]))
   return {
     add(row: FlowRow, path: FlowPath): void {
-      if (isStopped(readDecision(decision.value(decision.code(row))))) groupsOf[path]?.add(row)
+      if (isUncovered(readWord(decision.value(decision.code(row))))) groupsOf[path]?.add(row)
     },
     /** Returns the `limit` groups with the most connections, and the total number of groups. */
     busiest(limit: number): { rows: UncoveredFlow[]; total: number } {

@@ -1,4 +1,5 @@
 import { isMode } from '../../schemas/pce/enforcement-modes.js'
+import { explainRecorded } from '../../schemas/recorded-otherwise.js'
 import { protocolName } from '../inventory/protocols.js'
 import { tellIpTables } from '../policy/ip-tables.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -6,26 +7,27 @@ import type { Application } from '../traffic/applications.js'
 import type { Coverage } from './collect-coverage.js'
 import type { UnlabelledEnd } from './collect-readiness.js'
 import type { Readiness, ReadinessFacts, RingfenceState } from './score-readiness.js'
-import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
+import { coverage, judged, type Decisions, type Reliance } from './tally-decisions.js'
 
 /** Explains the coverage figures and recommends what to do next; the advice changes at 95, 80 and 50 % (T21). */
-export function recommendCoverage(found: Coverage, weaklyAllowed: WeaklyAllowed): string {
+export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
-  if (percentage === null) return describeNothing(flows.unknown)
+  if (percentage === null) return describeNothing(flows, reliance)
   const missing = judged(flows) - flows.allowed
   return [
     missing === 0 ? 'All observed traffic is allowed.' : `${percentage} % of rows are allowed: ${adviceAt(percentage)}`,
     missing > 0 ? nameBusiest(found) : '',
     nameUnlabelled(found),
     describeDraft(found, missing),
-    ...describeWeaklyAllowed(weaklyAllowed, ''),
+    ...describeReliance(flows, reliance, ''),
   ]
     .filter(Boolean)
     .join(' ')
 }
 
-function describeNothing(unknown: number): string {
+function describeNothing({ unknown, undecided }: Decisions['flows'], reliance: Reliance): string {
+  if (undecided > 0) return `Coverage is not known: of ${countOf(undecided, 'row')} all are ${reliance.undecided}.`
   return unknown > 0
     ? `Policy decided on none of ${countOf(unknown, 'row')}: neither end has a VEN that enforces or reports policy.`
     : 'No traffic was seen in the window, so coverage is unknown: look further back.'
@@ -68,7 +70,7 @@ const MAX_NAMES = 5
  * there is nothing to do.
  */
 export function recommendReadiness(facts: ReadinessFacts, { score, level, unscored, obstacles }: Readiness): string[] {
-  const { fleet, decisions, outbound, intra, remotes, ringfence, weaklyAllowed } = facts
+  const { fleet, decisions, outbound, intra, remotes, ringfence, reliance } = facts
   const stopped = remotes.unlabelled.filter((end) => end.uncovered_flows > 0)
   const { modes } = fleet
   const untold = Object.entries(modes).reduce((sum, [mode, many]) => (isMode(mode) ? sum : sum + many), 0)
@@ -80,7 +82,7 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
       ? `Nothing from ${nameApplications(remotes.uncovered)} is allowed: add allow rules, or confirm that enforcement may block it.`
       : '',
     remotes.partlyCovered.length > 0
-      ? `Only part of the traffic from ${nameApplications(remotes.partlyCovered)} is allowed: see uncovered_flows.`
+      ? `Only part of the traffic from ${nameApplications(remotes.partlyCovered)} is known to be allowed: see uncovered_flows.`
       : '',
     stopped.length > 0 ? recommendUnlabelled(stopped) : '',
     nameGap(
@@ -111,9 +113,9 @@ export function recommendReadiness(facts: ReadinessFacts, { score, level, unscor
     fleet.onlineUnknown > 0
       ? `Whether ${countOf(fleet.onlineUnknown, 'workload')} ${fleet.onlineUnknown === 1 ? 'is' : 'are'} online is not known: recent traffic may be missing here.`
       : '',
-    ...describeWeaklyAllowed(weaklyAllowed, ', so full enforcement could block them'),
+    ...describeReliance(decisions.flows, reliance, ', so full enforcement could block them'),
     score !== null && obstacles.length > 0
-      ? `${score} of 100, but a stricter mode could block what is allowed now: ${obstacles.join('; ')}.${weaklyAllowed.byDefault > 0 || ringfence.rules === 0 ? ' Add allow rules first.' : ''}`
+      ? `${score} of 100, but a stricter mode could block what is allowed now: ${obstacles.join('; ')}.${reliance.byDefault > 0 || ringfence.rules === 0 ? ' Add allow rules first.' : ''}`
       : '',
     level === 'ready' && lenient > 0
       ? `${score} of 100: the next step is a stricter mode for the ${countOf(lenient, 'workload')} not in full enforcement.`
@@ -166,18 +168,19 @@ function nameApplications(applications: readonly Application[]): string {
   return more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ')
 }
 
-/** Warns about allowed rows that do not prove that a rule allows the traffic at this workload. */
-function describeWeaklyAllowed(
-  { byDefault, untold, undecided, elsewhere, iptables }: WeaklyAllowed,
+/** Says what the decisions on the rows do not settle. */
+function describeReliance(
+  { undecided: count }: Decisions['flows'],
+  { byDefault, undecided, elsewhere, iptables, recorded }: Reliance,
   consequence: string,
 ): string[] {
   return [
+    count > 0 ? `${countOf(count, 'row')} ${undecided}: not counted as allowed.` : '',
     byDefault > 0
-      ? `${countOf(byDefault, 'allowed row')} at workloads in selective mode${untold > 0 ? `, or in one that is not known (${untold})` : ''}: allowed may only mean that no deny rule matched${consequence}.${undecided === '' ? '' : ` Of these, ${undecided}.`}`
+      ? `${countOf(byDefault, 'row')} may pass only by default (selective mode, or one that is not known): no rule is known to allow them${consequence}.`
       : '',
-    elsewhere > 0
-      ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: the workload here is idle or has no VEN.`
-      : '',
+    elsewhere > 0 ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: here is no VEN.` : '',
+    explainRecorded(recorded),
     ...tellIpTables(iptables),
   ]
 }

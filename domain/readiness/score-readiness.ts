@@ -4,7 +4,7 @@ import { isInForce } from '../policy/load-snapshot.js'
 import type { RingfenceFound } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
 import type { Remotes } from './collect-readiness.js'
-import { coverage, judged, type Decisions, type WeaklyAllowed } from './tally-decisions.js'
+import { coverage, judged, type Decisions, type Reliance } from './tally-decisions.js'
 
 /** Whether an application's ringfence exists in the draft, and whether it is in force. */
 export interface RingfenceState {
@@ -67,7 +67,7 @@ export interface ReadinessFacts {
   /** The other ends of inbound traffic. */
   remotes: Remotes
   ringfence: RingfenceState
-  weaklyAllowed: WeaklyAllowed
+  reliance: Reliance
 }
 
 interface Factor {
@@ -110,14 +110,15 @@ export function scoreReadiness(facts: ReadinessFacts): Readiness {
   return { score, level, obstacles, factors: factors.map((factor) => ({ ...factor, points: roundTo1(factor.points) })) }
 }
 
-function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
+function whyUnscored({ fleet, decisions, reliance }: ReadinessFacts): string | null {
   const none =
     fleet.total === 0
       ? 'No workload has these two labels.'
       : `None of ${countOf(fleet.total, 'workload')} has a VEN, so nothing can be enforced.`
   if (fleet.managed === 0) return [none, ...tellUnread(fleet.unread)].join(' ')
-  if (judged(decisions.flows) > 0) return null
-  const unknown = decisions.flows.unknown
+  const { unknown, undecided } = decisions.flows
+  if (judged(decisions.flows) > undecided) return null
+  if (undecided > 0) return `Of ${countOf(undecided, 'row')} of traffic all are ${reliance.undecided}.`
   return unknown > 0
     ? `Policy decided on none of ${countOf(unknown, 'row')} of traffic.`
     : 'No traffic was seen in the window.'
@@ -125,27 +126,23 @@ function whyUnscored({ fleet, decisions }: ReadinessFacts): string | null {
 
 function findObstacles({
   fleet,
-  weaklyAllowed: { byDefault, undecided, iptables },
+  reliance: { byDefault, open, undecided, iptables },
   ringfence: { name, enabled, rules },
 }: ReadinessFacts): string[] {
   return [
     fleet.unread === null
       ? ''
       : `Kubernetes workloads could not be read, so their modes are not known: ${fleet.unread}`,
-    byDefault > 0
-      ? `${countOf(byDefault, 'row')} may be allowed only by default${undecided === '' ? '' : ` (${undecided})`}`
-      : '',
+    byDefault > 0 ? `${countOf(byDefault, 'row')} may pass only by default` : '',
+    open > 0 ? `${countOf(open, 'row')} ${undecided}` : '',
     enabled === true && rules === 0 ? `${name} has no enabled rule` : '',
     ...tellIpTables(iptables).map((sentence) => sentence.replace(/\.$/, '')),
   ].filter(Boolean)
 }
 
-function coverageFactor({ decisions: { flows }, weaklyAllowed: { byDefault, untold } }: ReadinessFacts): Factor {
+function coverageFactor({ decisions: { flows } }: ReadinessFacts): Factor {
   const all = judged(flows)
-  const doubt =
-    byDefault > 0
-      ? `, ${byDefault} of them perhaps only by default (selective mode${untold > 0 ? ', or one that is not known' : ''})`
-      : ''
+  const doubt = flows.undecided > 0 ? `, ${flows.undecided} undecided` : ''
   const reason = `${flows.allowed} of ${countOf(all, 'row')} allowed (${coverage(flows)} %)${doubt}`
   return { factor: 'policy_coverage', points: (flows.allowed / all) * 40, max: 40, reason }
 }

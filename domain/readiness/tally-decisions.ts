@@ -1,36 +1,32 @@
-import { type PceClient } from '../../pce-client/index.js'
-import {
-  JUDGED_DECISIONS,
-  mapDecisions,
-  readDecision,
-  type PolicyDecision,
-} from '../../schemas/pce/policy-decisions.js'
+import type { PceClient } from '../../pce-client/index.js'
+import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import { JUDGED_DECISIONS, isStopped, mapDecisions, readDecision } from '../../schemas/pce/policy-decisions.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { Label } from '../../schemas/pce/label.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import type { ToolContext } from '../call.js'
-import { isUnread, pickEvery } from '../inventory/fetch-every.js'
+import { isUnread } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { isManaged } from '../inventory/workloads.js'
+import { noDisagreement } from '../policy/compare-record.js'
+import { createRowDecider, type DecidedWord } from '../policy/decide-rows.js'
 import { assumedOfIpTables, countIpTables } from '../policy/ip-tables.js'
+import { endModeOf } from '../policy/judge-connection.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
-import { createAllowedJudge } from '../policy/judge-allowed.js'
-import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
+import { mayPassByDefault } from '../policy/mode-effects.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
-import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { isUnknown, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { percentOf } from '../text/describe-numbers.js'
-import { workInTurns, type Steps } from '../text/pace-work.js'
-import { endColumns, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
+import { textColumn } from '../traffic/columns.js'
 import type { DictionaryName, FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
 
-/** Number of rows (flows) and of connections per policy decision. */
+/** Number of rows (flows) and of connections by what policy decides about them. */
 export interface Decisions {
-  flows: Record<PolicyDecision, number>
-  connections: Record<PolicyDecision, number>
+  flows: Record<DecidedWord, number>
+  connections: Record<DecidedWord, number>
 }
 
 interface DecisionTally {
@@ -38,7 +34,7 @@ interface DecisionTally {
   result(): Decisions
 }
 
-/** Counts rows by the decision of the active policy, or by another decision column. */
+/** Counts rows by the word in a decision column. */
 export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'decision'): DecisionTally {
   const groups = groupRows({ decision: textColumn(encoder, column) })
   return {
@@ -46,7 +42,7 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
     result() {
       const result = noDecisions()
       for (const { keys, rows, measures } of groups) {
-        const decision = readDecision(keys.decision)
+        const decision = readWord(keys.decision)
         result.flows[decision] += rows
         result.connections[decision] += measures.connections
       }
@@ -55,130 +51,95 @@ export function tallyDecisions(encoder: FlowEncoder, column: DictionaryName = 'd
   }
 }
 
-/** Returns the number of rows or connections that a VEN judged. */
-export const judged = (counts: Record<PolicyDecision, number>): number =>
-  JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], 0)
+/** Reads a word of a decision column. */
+export const readWord = (word: string | null): DecidedWord => (word === 'undecided' ? word : readDecision(word))
+
+/** True if no rule is known to allow traffic about which this was decided. */
+export const isUncovered = (word: DecidedWord): boolean => word === 'undecided' || isStopped(word)
+
+/** Number of rows or connections with an end that policy reaches. */
+export const judged = (counts: Record<DecidedWord, number>): number =>
+  JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], counts.undecided)
 
 /**
- * Returns the share of allowed rows among those that were judged, in percent with one decimal; null if none were
- * judged.
+ * Share of allowed rows among those that policy reaches, in percent with one decimal; null if there are none, or if all
+ * are undecided.
  */
-export function coverage(counts: Record<PolicyDecision, number>): number | null {
+export function coverage(counts: Record<DecidedWord, number>): number | null {
   const all = judged(counts)
-  return all === 0 ? null : percentOf(counts.allowed, all)
+  return all === counts.undecided ? null : percentOf(counts.allowed, all)
 }
 
 function noDecisions(): Decisions {
-  const none = () => mapDecisions(() => 0)
+  const none = () => ({ ...mapDecisions(() => 0), undecided: 0 })
   return { flows: none(), connections: none() }
 }
 
-/** Allowed rows whose decision does not prove that a rule allows them. */
-export interface WeaklyAllowed {
-  /**
-   * Number of rows at an end in selective mode, or in an unknown mode, that are possibly allowed only because no deny
-   * rule matched.
-   */
+/** How far the decisions on an application's rows can be relied on. */
+export interface Reliance {
+  /** Rows that pass at an end in selective mode, or in one that is not known, and that no rule is known to allow. */
   byDefault: number
-  /** Number of these rows that are at an end whose mode is not known. */
-  untold: number
-  /** How many of these rows are undecided and why, such as `2 undecided because of …`; empty if none are. */
+  /** Rows about which the rules leave open whether they allow them, but for those of protocols that VENs keep open. */
+  open: number
+  /** Why rows are undecided, as in `undecided because of …`; empty if none are. */
   undecided: string
   /** Number of iptables rules for the application, which are not judged; null if they could not be counted. */
   iptables: number | null
   /** The facts about the PCE that no source settles and on which these numbers depend. */
   assumes: readonly string[]
-  /** Number of rows that only the other end judged, because the application's own end is idle or has no VEN. */
+  /** Allowed rows that only the other end judges, because the application's own end has no VEN. */
   elsewhere: number
+  /** Connections that the PCE recorded otherwise. */
+  recorded: RecordedOtherwise
 }
 
 /**
- * Counts the weakly allowed rows of an application. The modes of its own `workloads` are their current ones; those of
- * other ends come from the rows.
+ * Decides the rows of an application by the policy in force, whatever the PCE recorded (D78). The modes of its own
+ * `workloads` are their current ones; those of other ends come from the rows.
  */
-export function countWeaklyAllowed(encoder: FlowEncoder, workloads: readonly Workload[]) {
-  const own = new Map(
-    workloads.map((one) => [one.href, isManaged(one) ? (one.enforcement_mode ?? 'unknown') : null] as const),
-  )
-  const modeOf = ({ workload, managed, mode }: FlowEnd) => {
-    const known = workload === null ? undefined : own.get(workload)
-    return known === undefined ? (managed ? (mode ?? 'unknown') : null) : known
-  }
-  const modes = endColumns(encoder, modeOf)
-  const decision = textColumn(encoder, 'decision')
-  const doubtful = groupRows({
-    source: wholeEndColumn(encoder, 'src'),
-    destination: wholeEndColumn(encoder, 'dst'),
-    port: portColumn,
-    proto: protocolColumn,
-  })
-  let elsewhere = 0
-
-  function* judge(policy: PolicySnapshot | null): Steps<Omit<WeaklyAllowed, 'iptables'>> {
-    const judgeAllowed = createAllowedJudge(policy)
-    const answers = new Map<Answer, number>()
-    let untold = 0
-    const assumed = collectAssumedFacts()
-    for (const { keys, rows } of doubtful) {
-      const [sourceMode, destinationMode] = [modeOf(keys.source), modeOf(keys.destination)]
-      const answer = judgeAllowed({ ...keys, sourceMode, destinationMode })
-      assumed.add(answer, keys.source, keys.destination)
-      if (answer !== 'yes' && [sourceMode, destinationMode].some(isModeUntold)) untold += rows
-      if (answer !== 'yes') answers.set(answer, (answers.get(answer) ?? 0) + rows)
-      yield
-    }
-    const sum = (counts: Iterable<readonly [Answer, number]>) =>
-      [...counts].reduce((total, [, rows]) => total + rows, 0)
-    const open = [...answers].filter(([answer]) => answer !== 'no')
-    return {
-      byDefault: sum(answers),
-      untold,
-      undecided: open.length === 0 ? '' : `${sum(open)} ${undecidedBecause(open.map(([answer]) => answer))}`,
-      assumes: assumed.list(),
-      elsewhere,
-    }
-  }
-
+export function decideByRules(
+  encoder: FlowEncoder,
+  policy: PolicySnapshot | null,
+  { workloads, application }: { workloads: readonly Workload[]; application: readonly Label[] },
+) {
+  const own = new Map(workloads.map((one) => [one.href, modeOf(one)] as const))
+  const decide = createRowDecider(encoder, policy, (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end))
+  const answers = new Set<Answer>()
+  const assumed = collectAssumedFacts()
+  const recorded = noDisagreement()
+  let [byDefault, open, elsewhere] = [0, 0, 0]
   return {
-    add(row: FlowRow, path: FlowPath): void {
-      if (decision.value(decision.code(row)) !== 'allowed') return
-      const [src, dst] = [modes.src.value(modes.src.code(row)), modes.dst.value(modes.dst.code(row))]
-      if (mayPassByDefault(src, dst)) doubtful.add(row)
-      const [near, far] = path === 'outbound' ? [src, dst] : [dst, src]
-      if (judgesNothing(near) && !judgesNothing(far)) elsewhere += row.count
+    /** Passes the row on with what the rules decide in place of the recorded decision. */
+    take(given: FlowRow, path: FlowPath, pass: (row: FlowRow, path: FlowPath) => void): void {
+      const { row, word, undecided, modes, disagreement } = decide(given)
+      const { src, dst, count, connections } = row
+      if (word !== 'unknown') assumed.add(undecided, encoder.ends.end(src), encoder.ends.end(dst))
+      if (disagreement !== null) recorded[disagreement] += connections
+      if (word === 'undecided') answers.add(undecided)
+      if (isUnknown(undecided) && undecided.unknown.some((reason) => reason !== 'essential')) open += count
+      const passes = word === 'undecided' || word === 'potentially_blocked'
+      if (passes && mayPassByDefault(...modes.map((mode) => (mode === 'none' ? null : mode)))) byDefault += count
+      if (word === 'allowed' && modes[path === 'outbound' ? 0 : 1] === 'none') elsewhere += count
+      pass(row, path)
     },
-    /**
-     * Returns the counts. Reads the active policy if a row depends on it, or if it has iptables rules; if it cannot be
-     * read, such rows are undecided. Rejects when cancelled.
-     */
-    async result(
-      { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
-      labels: LabelIndex,
-      application: readonly Label[],
-    ): Promise<WeaklyAllowed> {
-      const hasTables = await hasIpTables(pce, signal)
-      const isNeeded = doubtful.size > 0 || hasTables === true
-      const policy = isNeeded ? await readPolicyInForce(pce, signal, labels) : null
-      const found = policy === null ? null : countIpTables(policy, someWorkloadWith(application))
-      const iptables = hasTables === false ? 0 : found
-      const weakly = await workInTurns(judge(policy), signal)
-      return { ...weakly, iptables, assumes: [...weakly.assumes, ...assumedOfIpTables(iptables)] }
+    result(): Reliance {
+      const iptables = policy === null ? null : countIpTables(policy, someWorkloadWith(application))
+      return {
+        byDefault,
+        open,
+        undecided: undecidedBecause(answers),
+        iptables,
+        assumes: [...assumed.list(), ...assumedOfIpTables(iptables)],
+        elsewhere,
+        recorded,
+      }
     },
   }
 }
 
-const judgesNothing = (mode: string | null) => mode === null || mode === 'idle'
-
-/**
- * Returns whether a rule set in force has iptables rules; null if the rule sets cannot be read, or only in part.
- * Rejects when cancelled.
- */
-async function hasIpTables(pce: PceClient, signal: AbortSignal): Promise<boolean | null> {
-  const hasOwn = ({ ip_tables_rules: own }: RuleSet) => (own != null && own.length > 0 ? true : undefined)
-  return orNull(signal, async () => {
-    const found = await pickEvery({ api: pce.ruleSets, policyVersion: 'active', params: {}, signal }, hasOwn)
-    return found.length > 0
-  })
+const modeOf = (workload: Workload): EndMode => {
+  if (!isManaged(workload)) return 'none'
+  return isMode(workload.enforcement_mode) ? workload.enforcement_mode : 'unknown'
 }
 
 /**

@@ -218,7 +218,7 @@ t.test('classifies sources as covered, partly covered, uncovered or no applicati
   )
   t.same(answer.recommendations, [
     'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may block it.',
-    'Only part of the traffic from pay (prod) is allowed: see uncovered_flows.',
+    'Only part of the traffic from pay (prod) is known to be allowed: see uncovered_flows.',
     '4 sources without both app and env labels, 2 of them with one of the two: 79 connections not allowed. Label them, or allow them by IP list.',
     '2 of 2 outbound rows not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
     '1 of 1 intra row not allowed: the ringfence can allow them.',
@@ -381,7 +381,7 @@ t.test('scores the modes of managed workloads and names idle, unmanaged and offl
   t.match(offline.recommendations.join('\n'), /1 workload offline/)
 })
 
-t.test('in selective mode allowed may only mean that no deny rule matched', async (t) => {
+t.test('what passes in selective mode because no deny rule matched is not covered', async (t) => {
   const bench = await start(
     t,
     {
@@ -413,9 +413,9 @@ t.test('in selective mode allowed may only mean that no deny rule matched', asyn
   const answer = await bench.ok(TOOL, SHOP)
   partial(t, answer.traffic_analysis, {
     allowed_by_default_possible: true,
-    policy_decisions: { allowed: 2, blocked: 1, potentially_blocked: 0 },
+    policy_decisions: { allowed: 1, blocked: 1, potentially_blocked: 1 },
   })
-  t.match(answer.recommendations.join('\n'), /^1 allowed row at workloads in selective mode/m)
+  t.match(answer.recommendations.join('\n'), /^1 row may pass only by default \(selective mode/m)
   const other = await bench.ok(TOOL, { app_name: 'db', env_name: 'prod' })
   partial(t, other.traffic_analysis, { allowed_by_default_possible: false, policy_decisions: { allowed: 1 } })
   t.equal(
@@ -443,7 +443,7 @@ t.test('allowed by default depends on both ends and on which one judged', async 
     const advice = recommendations.join('\n')
     t.equal(coverage.allowed_by_default_possible, traffic.allowed_by_default_possible)
     t.equal(/other end alone/.test(coverage.recommendation), /other end alone/.test(advice))
-    t.equal(/by default|no deny rule/.test(coverage.recommendation), traffic.allowed_by_default_possible)
+    t.equal(/by default/.test(coverage.recommendation), traffic.allowed_by_default_possible)
     return [
       traffic.policy_decisions.allowed,
       traffic.allowed_by_default_possible,
@@ -454,13 +454,14 @@ t.test('allowed by default depends on both ends and on which one judged', async 
     { from: 'shop-1', to: 'pay-1' },
     { from: 'pay-1', to: 'shop-1', port: 22 },
   ]
-  t.same(await judge({ mode: 'idle' }, { mode: 'selective' }), [1, true, true], 'idle here, selective there')
-  t.same(await judge({ managed: false }, { mode: 'selective' }), [1, true, true], 'no VEN here')
-  t.same(await judge({ mode: 'idle' }, { mode: 'selective' }, outbound), [1, true, true], 'the other way round')
-  t.same(await judge({ mode: 'selective' }, { mode: 'selective' }), [1, true, false])
-  t.same(await judge({ mode: 'selective' }, { mode: 'idle' }), [1, true, false])
-  t.same(await judge({ mode: 'selective' }, { mode: 'idle' }, outbound), [1, true, false])
-  t.same(await judge({ mode: 'idle' }, { mode: 'full' }, ssh), [1, false, true], 'full there: a rule allowed it')
+  t.same(await judge({ mode: 'idle' }, { mode: 'selective' }), [0, true, false], 'idle here, selective there')
+  t.same(await judge({ managed: false }, { mode: 'selective' }), [0, true, false], 'no VEN here')
+  t.same(await judge({ mode: 'idle' }, { mode: 'selective' }, outbound), [0, true, false], 'the other way round')
+  t.same(await judge({ mode: 'selective' }, { mode: 'selective' }), [0, true, false])
+  t.same(await judge({ mode: 'selective' }, { mode: 'idle' }), [0, true, false])
+  t.same(await judge({ mode: 'selective' }, { mode: 'idle' }, outbound), [0, true, false])
+  t.same(await judge({ mode: 'idle' }, { mode: 'full' }, ssh), [1, false, false], 'a rule allows it at both ends')
+  t.same(await judge({ managed: false }, { mode: 'full' }, { from: 'shop-1', to: 'pay-1', port: 22 }), [1, false, true])
   t.same(await judge({ mode: 'selective' }, { mode: 'full' }, ssh), [1, false, false])
   t.same(await judge({ mode: 'visibility_only' }, { mode: 'selective' }, ssh), [1, false, false])
   t.same(await judge({ mode: 'selective' }, { mode: 'visibility_only' }, ssh), [1, false, false])
@@ -494,19 +495,19 @@ t.test('points alone do not make an application ready if a stricter mode may cut
   const stricter = /the next step is a stricter mode/
   const nothing = await judge('selective', [empty])
   partial(t, nothing, {
-    score: 90,
-    level: 'partially_ready',
-    coverage: '9 of 9 rows allowed (100 %), 9 of them perhaps only by default (selective mode)',
+    score: 40,
+    level: 'not_ready',
+    coverage: '0 of 9 rows allowed (0 %)',
     advice:
-      /^90 of 100, but a stricter mode could block what is allowed now: 9 rows may be allowed only by default; RF-shop-prod has no enabled rule\. Add allow rules first\.$/m,
+      /^40 of 100, but a stricter mode could block what is allowed now: 9 rows may pass only by default; RF-shop-prod has no enabled rule\. Add allow rules first\.$/m,
   })
   t.notMatch(nothing.advice, stricter)
   const byDefault = await judge('selective', [RINGFENCE])
   partial(t, byDefault, {
-    score: 90,
+    score: 75.6,
     level: 'partially_ready',
-    coverage: '9 of 9 rows allowed (100 %), 1 of them perhaps only by default (selective mode)',
-    advice: /^90 of 100, but .*now: 1 row may be allowed only by default\. Add allow rules first\.$/m,
+    coverage: '8 of 9 rows allowed (88.9 %)',
+    advice: /^75\.6 of 100, but .*now: 1 row may pass only by default\. Add allow rules first\.$/m,
   })
   t.notMatch(byDefault.advice, /no enabled rule|next step/)
   const byRule = await judge('selective', [RINGFENCE, everything])
@@ -518,7 +519,7 @@ t.test('points alone do not make an application ready if a stricter mode may cut
   const ready = await judge('visibility_only', [RINGFENCE, everything])
   partial(t, ready, { score: 85, level: 'ready', advice: stricter })
   t.notMatch(ready.advice, /but a stricter/)
-  t.equal((await judge('selective', [])).level, 'partially_ready', '70 without a ringfence')
+  t.equal((await judge('selective', [])).level, 'not_ready', 'without a rule or a ringfence')
 })
 
 t.test(
@@ -534,9 +535,8 @@ t.test(
     const judge = async ({ tables = [], isCut = false }: { tables?: object[]; isCut?: boolean }) => {
       const ruleSets = plain.ruleSets.map((set, at) => (at === 0 ? { ...set, ip_tables_rules: tables } : set))
       const bench = await startBench(t, { estate: { ...plain, ruleSets } as Estate })
-      const { ruleSets: api } = bench.pce
-      const scan = api.scan.bind(api)
-      if (isCut) api.scan = async (...args) => ({ ...(await scan(...args)), isWhole: false })
+      const { faults } = bench.simulator
+      if (isCut) faults.add({ kind: 'status', path: /active\/services$/, times: 9, status: 403, body: [] })
       const { recommendation } = await bench.ok('get-policy-coverage-report', SHOP)
       const { readiness_score: score, readiness_level: level, recommendations } = await bench.ok(TOOL, SHOP)
       return {
@@ -558,12 +558,9 @@ t.test(
       coverage: `${counted}.`,
     })
     const unread = 'Whether rules in the words of iptables apply is not known: the policy in force could not be read'
-    t.same(await judge({ isCut: true }), {
-      score: 85,
-      level: 'partially_ready',
-      advice: [`${unread}.`, `85 of 100, but a stricter mode could block what is allowed now: ${unread}.`],
-      coverage: `${unread}.`,
-    })
+    const { advice, ...cut } = await judge({ isCut: true })
+    t.same(cut, { score: null, level: 'unknown', coverage: undefined })
+    t.equal(advice.at(-1), `${unread}.`)
   },
 )
 
@@ -576,9 +573,10 @@ t.test('judges rows by the policy in force and says what is undecided', async (t
   const judge = async (bench: Bench) => {
     const { traffic_analysis: traffic, recommendations } = await bench.ok(TOOL, SHOP)
     const { recommendation } = await bench.ok('get-policy-coverage-report', SHOP)
-    const weak = /1 allowed row at workloads in selective mode[^.]*\.(?: Of these, [^.]*\.)?/
+    const weak = /(?:1 row undecided because [^:]*: not counted as allowed\.\s)?1 row may pass only by default[^.]*\./
     return {
       possible: traffic.allowed_by_default_possible,
+      share: traffic.coverage_percentage,
       readiness: weak.exec(recommendations.join('\n'))?.[0],
       coverage: weak.exec(recommendation)?.[0],
     }
@@ -588,14 +586,16 @@ t.test('judges rows by the policy in force and says what is undecided', async (t
     scope: OWN,
     allow: [{ from: 'any', to: 'ams', extra: true, services }],
   })
-  const doubt = '1 allowed row at workloads in selective mode: allowed may only mean that no deny rule matched'
+  const doubt =
+    '1 row may pass only by default (selective mode, or one that is not known): no rule is known to allow them'
 
   const web = await start(t, estate(ruleFor([{ port: 443, proto: 6 }])), AS_GUIDED)
-  t.same(await judge(web), { possible: false, readiness: undefined, coverage: undefined })
+  t.same(await judge(web), { possible: false, share: 100, readiness: undefined, coverage: undefined })
 
   const other = await start(t, estate(ruleFor([{ port: 443, proto: 17 }])), AS_GUIDED)
   t.same(await judge(other), {
     possible: true,
+    share: 0,
     readiness: `${doubt}, so full enforcement could block them.`,
     coverage: `${doubt}.`,
   })
@@ -608,33 +608,18 @@ t.test('judges rows by the policy in force and says what is undecided', async (t
   await web.pce.provisionPolicyChanges('programs', [set!.href, href])
   t.same(await judge(web), {
     possible: true,
-    readiness: `${doubt}, so full enforcement could block them. Of these, 1 undecided because of rules for certain processes.`,
-    coverage: `${doubt}. Of these, 1 undecided because of rules for certain processes.`,
+    share: null,
+    readiness: `1 row undecided because of rules for certain processes: not counted as allowed.\n${doubt}, so full enforcement could block them.`,
+    coverage: undefined,
   })
 
   other.simulator.faults.add({ kind: 'status', path: /active\/services$/, times: 9, status: 403, body: [] })
   t.same(await judge(other), {
     possible: true,
-    readiness: `${doubt}, so full enforcement could block them. Of these, 1 undecided because of a policy that could not be read.`,
-    coverage: `${doubt}. Of these, 1 undecided because of a policy that could not be read.`,
+    share: null,
+    readiness: `1 row undecided because of a policy that could not be read: not counted as allowed.\n${doubt}, so full enforcement could block them.`,
+    coverage: undefined,
   })
-})
-
-t.test('does not read the policy if no end is in selective mode', async (t) => {
-  const bench = await start(t, {
-    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
-    flows: [{ from: '203.0.113.1', to: 'shop-1', port: 443 }],
-    ruleSets: [{ name: 'Web', scope: OWN, allow: [{ from: 'any', to: 'ams', extra: true }] }],
-  })
-  for (const tool of [TOOL, 'get-policy-coverage-report']) {
-    bench.simulator.clearRequests()
-    await bench.ok(tool, SHOP)
-    t.same(
-      bench.simulator.requests.filter(({ path }) => /active\/(?:services|ip_lists)$/.test(path)),
-      [],
-      tool,
-    )
-  }
 })
 
 t.test('also names gaps in outbound and internal traffic', async (t) => {
@@ -869,7 +854,10 @@ t.test('figures of a generated estate match an independent count', async (t) => 
     })
   const [inbound, outbound] = [await ask('destinations'), await ask('sources')]
   const rows = onceEach([...new Map([...inbound, ...outbound].map((flow) => [JSON.stringify(flow), flow])).values()])
-  const allowed = rows.filter((flow) => flow.policy_decision === 'allowed')
+  // Of the ICMP type, and of the program at the destination, a row says nothing, and rules are for some of them.
+  const isOpen = ({ policy_decision: decision, service: { port, proto } }: TrafficFlow) =>
+    decision === 'allowed' && (proto === 1 || port === 80)
+  const allowed = rows.filter((flow) => flow.policy_decision === 'allowed' && !isOpen(flow))
   t.ok(rows.length > 40 && rows.length < inbound.length + outbound.length, 'some run inside the application')
   const connections = (flows: TrafficFlow[]) => flows.reduce((sum, flow) => sum + (flow.num_connections ?? 0), 0)
 
@@ -877,7 +865,7 @@ t.test('figures of a generated estate match an independent count', async (t) => 
   partial(t, answer.traffic_analysis, {
     total_flows: rows.length,
     total_connections: connections(rows),
-    policy_decisions: { allowed: allowed.length },
+    policy_decisions: { allowed: allowed.length, undecided: rows.filter(isOpen).length },
     coverage_percentage: Math.round((1000 * allowed.length) / rows.length) / 10,
     connection_coverage_percentage: Math.round((1000 * connections(allowed)) / connections(rows)) / 10,
   })
@@ -888,7 +876,10 @@ t.test('figures of a generated estate match an independent count', async (t) => 
     const [app, env] = [of(flow, 'app'), of(flow, 'env')]
     if (app === undefined || env === undefined) unlabelled.add(JSON.stringify(flow.src))
     else if (app !== 'payments' || env !== 'prod')
-      remotes.set(`${app} ${env}`, (remotes.get(`${app} ${env}`) ?? new Set()).add(flow.policy_decision))
+      remotes.set(
+        `${app} ${env}`,
+        (remotes.get(`${app} ${env}`) ?? new Set()).add(isOpen(flow) ? 'undecided' : flow.policy_decision),
+      )
   }
   const named = (test: (decisions: Set<string>) => boolean) =>
     [...remotes]
@@ -902,11 +893,11 @@ t.test('figures of a generated estate match an independent count', async (t) => 
   )
   t.same(
     shown(answer.remote_apps.uncovered),
-    named((decisions) => !decisions.has('allowed')),
+    named((decisions) => !decisions.has('allowed') && !decisions.has('undecided')),
   )
   t.same(
     shown(answer.remote_apps.partially_covered),
-    named((decisions) => decisions.has('allowed') && decisions.size > 1),
+    named((decisions) => decisions.has('undecided') || (decisions.has('allowed') && decisions.size > 1)),
   )
   t.ok(unlabelled.size > 5)
   t.equal(answer.unlabelled_sources.total, unlabelled.size)

@@ -1,8 +1,8 @@
 /** What the PCE recorded is no evidence of what its policy decides now: rules and modes do, and answers count where both differ. */
 import t, { type Test } from 'tap'
-import { partial } from '../partial.js'
+import { contains, partial } from '../partial.js'
 import { handMade, type HandMadeEstate } from './hand-made.js'
-import { startBench } from './harness.js'
+import { startBench, type Json } from './harness.js'
 
 /** No rule lets a1 reach b1, though it was recorded so; a rule lets c1 reach a1, though it was recorded as blocked. */
 const ESTATE: HandMadeEstate = {
@@ -57,6 +57,24 @@ t.test('a change of mode is judged by the rules', async (t) => {
   t.ok(effect.note.includes(WHY))
 })
 
+t.test('covered is what rules allow', async (t) => {
+  const bench = await start(t)
+  const { traffic_analysis: traffic, ...readiness } = await bench.ok('enforcement-readiness', A)
+  t.same(traffic.policy_decisions, { allowed: 1, potentially_blocked: 2, blocked: 0, unknown: 0 })
+  t.same([traffic.coverage_percentage, traffic.connection_coverage_percentage], [33.3, 33.3])
+  t.same(
+    readiness.uncovered_flows.map(({ path, remote, port }: Json) => `${path} ${remote} ${port}`),
+    ['outbound B (prod) 5432', 'inbound C (prod) 22'],
+  )
+  t.same(readiness.remote_apps.partially_covered, [{ app: 'C', env: 'prod' }])
+  t.same(readiness.recorded_otherwise, RECORDED)
+  t.ok(readiness.recommendations.includes(WHY))
+  const coverage = await bench.ok('get-policy-coverage-report', A)
+  partial(t, coverage, { total_allowed: 1, overall_coverage_percentage: 33.3, outbound: { coverage_percentage: 0 } })
+  t.same(coverage.recorded_otherwise, RECORDED)
+  t.ok(coverage.recommendation.includes(WHY))
+})
+
 t.test('and without the policy nothing is known to stay', async (t) => {
   const bench = await start(t)
   const path = /\/sec_policy\/active\/rule_sets$/
@@ -64,4 +82,17 @@ t.test('and without the policy nothing is known to stay', async (t) => {
   const answer = await bench.ok('preview-enforcement-change', { ...A, ...FULL })
   partial(t, answer.connections, { cut: 0, possibly_cut: 15, stays_allowed: 0, stays_blocked: 0 })
   t.equal(answer.recorded_otherwise, undefined)
+  bench.simulator.faults.clear()
+  bench.simulator.faults.add({ kind: 'status', path: /active\/services$/, status: 403, times: 9, body: [] })
+  const readiness = await bench.ok('enforcement-readiness', A)
+  partial(t, readiness, {
+    readiness_score: null,
+    readiness_level: 'unknown',
+    traffic_analysis: { total_flows: 3, coverage_percentage: null, policy_decisions: { allowed: 0, undecided: 3 } },
+  })
+  contains(
+    t,
+    readiness.recommendations[0],
+    'No score: Of 3 rows of traffic all are undecided because of a policy that could not be read.',
+  )
 })

@@ -9,6 +9,7 @@ import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectReadiness } from '../../domain/readiness/collect-readiness.js'
+import { decideByRules, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
 import { describeRingfence } from '../../domain/readiness/score-readiness.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { ReadinessOutput, showReadiness } from '../answers/readiness/show-readiness.js'
@@ -49,16 +50,20 @@ export default defineTool({
       findRingfence(pce, labels, 'active', signal),
     ])
     const encoder = createFlowEncoder(index)
-    const traffic = collectReadiness(encoder, workloads)
+    const policy = await readPolicyInForce(pce, signal, index)
+    const byRules = decideByRules(encoder, policy, { workloads, application: labels })
+    const traffic = collectReadiness(encoder)
     const read = createConversationReader(ctx, encoder, args.complete)
-    const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, traffic.take)
+    const reads = await readBothWays(read, encoder, labels, { name: `mcp-${NAME}`, window }, (row, path) =>
+      byRules.take(row, path, traffic.take),
+    )
     return showReadiness({
       application: applicationOfLabels(labels),
       days,
       counts: countModes(workloads, (label) => label),
       pods,
       ringfence: describeRingfence(draft, active),
-      traffic: await traffic.result(ctx, index, labels),
+      traffic: { ...traffic.result(), reliance: byRules.result() },
       reads,
       limits: ctx.limits,
     })

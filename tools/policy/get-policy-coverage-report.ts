@@ -9,7 +9,7 @@ import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createConversationReader } from '../../domain/traffic/read-flows.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
-import { countWeaklyAllowed } from '../../domain/readiness/tally-decisions.js'
+import { decideByRules, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
 import { applicationOfLabels } from '../../domain/traffic/applications.js'
 import { CoverageOutput, showCoverage } from '../answers/readiness/show-coverage.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
@@ -44,7 +44,8 @@ export default defineTool({
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    const weakly = countWeaklyAllowed(encoder, workloads)
+    const policy = await readPolicyInForce(pce, ctx.signal, index)
+    const byRules = decideByRules(encoder, policy, { workloads, application: labels })
     const request = {
       name: 'mcp-policy-coverage',
       window,
@@ -55,10 +56,7 @@ export default defineTool({
       encoder,
       labels,
       request,
-      (row, path) => {
-        found.take(row, path)
-        weakly.add(row, path)
-      },
+      (row, path) => byRules.take(row, path, found.take),
     )
     const application = applicationOfLabels(labels)
     const draftUnavailable = reads.inbound.draftUnavailable ?? reads.outbound.draftUnavailable
@@ -66,7 +64,7 @@ export default defineTool({
       application,
       days,
       found: found.result(application, draftUnavailable === null),
-      weaklyAllowed: await weakly.result(ctx, index, labels),
+      reliance: byRules.result(),
       draftUnavailable,
       reads,
       detail: args.detail_level ?? 'standard',

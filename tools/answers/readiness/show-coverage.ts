@@ -1,15 +1,24 @@
 import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import type { Coverage, PathCoverage } from '../../../domain/readiness/collect-coverage.js'
 import { recommendCoverage } from '../../../domain/readiness/recommend-next-steps.js'
-import { coverage, judged, type WeaklyAllowed } from '../../../domain/readiness/tally-decisions.js'
+import { coverage, judged, type Reliance } from '../../../domain/readiness/tally-decisions.js'
 import type { Application } from '../../../domain/traffic/applications.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { describeBothWays, type BothWays } from '../../../domain/traffic/read-both-ways.js'
 import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
-import { ByDecision, Covered, CoveredConnections, Judged, NoApplication, Percent } from './judged-output.js'
+import {
+  ByDecision,
+  Covered,
+  CoveredConnections,
+  Judged,
+  NoApplication,
+  Percent,
+  showDecisions,
+} from './judged-output.js'
 
 const Plain = Type.String()
 const Port = Nullable(Type.Integer())
@@ -85,6 +94,7 @@ export const CoverageOutput = Type.Object({
   intra: Type.Object(Figures, { description: 'Inside the application' }),
   draft: Draft,
   recommendation: Text('What the figures mean and what to do next'),
+  ...RecordedOut,
   ...AssumesOut,
   ...Reading,
   ...Truncation,
@@ -94,7 +104,7 @@ interface Findings {
   application: Application
   days: number
   found: Coverage
-  weaklyAllowed: WeaklyAllowed
+  reliance: Reliance
   /** The reason why the PCE returned no draft decisions; null if it returned them. */
   draftUnavailable: string | null
   reads: BothWays
@@ -106,7 +116,7 @@ interface Findings {
  * Builds the answer of get-policy-coverage-report. The figures cover everything; lists are shown as far as they fit.
  */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
-  const { application, found, weaklyAllowed, draftUnavailable, reads, detail, limits } = findings
+  const { application, found, reliance, draftUnavailable, reads, detail, limits } = findings
   const { inbound, outbound, intra, overall, rules } = found
   const { decisions, draft } = overall
   const envelope = {
@@ -117,7 +127,7 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
     total_flows: judged(decisions.flows),
     total_connections: judged(decisions.connections),
     total_allowed: decisions.flows.allowed,
-    allowed_by_default_possible: weaklyAllowed.byDefault > 0,
+    allowed_by_default_possible: reliance.byDefault > 0,
     inbound: { ...figures(inbound), totals: totals(inbound) },
     outbound: { ...figures(outbound), totals: totals(outbound) },
     intra: figures(intra),
@@ -127,8 +137,9 @@ export function showCoverage(findings: Findings): Static<typeof CoverageOutput> 
       overall_coverage_percentage: draft === null ? null : coverage(draft.flows),
       would_allow_flows: draft === null ? null : found.wouldAllow,
     },
-    recommendation: recommendCoverage(found, weaklyAllowed),
-    ...showAssumed(weaklyAllowed.assumes),
+    recommendation: recommendCoverage(found, reliance),
+    ...showRecorded(reliance.recorded),
+    ...showAssumed(reliance.assumes),
     ...describeBothWays(reads),
   }
   const section = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
@@ -182,7 +193,7 @@ function figures({ decisions, draft }: PathCoverage) {
   return {
     total_flows: judged(decisions.flows),
     total_connections: judged(decisions.connections),
-    by_decision: decisions.flows,
+    by_decision: showDecisions(decisions.flows),
     coverage_percentage: coverage(decisions.flows),
     connection_coverage_percentage: coverage(decisions.connections),
     draft_coverage_percentage: draft === null ? null : coverage(draft.flows),

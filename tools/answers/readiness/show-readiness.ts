@@ -1,4 +1,5 @@
 import { AssumesOut, showAssumed } from '../../../schemas/assumes.js'
+import { RecordedOut, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { Type, type Static } from '@sinclair/typebox'
 import type { Limits } from '../../../schemas/config.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
@@ -7,12 +8,12 @@ import type { ReadinessTraffic } from '../../../domain/readiness/collect-readine
 import type { Workloads } from '../../../domain/inventory/kubernetes-workloads.js'
 import { recommendReadiness } from '../../../domain/readiness/recommend-next-steps.js'
 import { scoreReadiness, type RingfenceState } from '../../../domain/readiness/score-readiness.js'
-import { coverage, judged } from '../../../domain/readiness/tally-decisions.js'
+import { coverage, judged, type Reliance } from '../../../domain/readiness/tally-decisions.js'
 import type { Application } from '../../../domain/traffic/applications.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
 import { describeBothWays, type BothWays } from '../../../domain/traffic/read-both-ways.js'
 import { Truncation, showSections } from '../byte-budget.js'
-import { ByDecision, Covered, CoveredConnections, Judged, NoApplication } from './judged-output.js'
+import { ByDecision, Covered, CoveredConnections, Judged, NoApplication, showDecisions } from './judged-output.js'
 
 const Plain = Type.String()
 const Port = Nullable(Type.Integer())
@@ -124,6 +125,7 @@ export const ReadinessOutput = Type.Object({
     { description: 'Draft rule set RF-<app>-<env>; without href there is none' },
   ),
   recommendations: Type.Array(Plain, { description: 'What to do next, most pressing first' }),
+  ...RecordedOut,
   ...AssumesOut,
   ...Reading,
   ...Truncation,
@@ -139,7 +141,7 @@ interface Findings {
   /** The number of Kubernetes workloads among them, and the reason why these could not be read. */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
-  traffic: ReadinessTraffic
+  traffic: ReadinessTraffic & { reliance: Reliance }
   reads: BothWays
   limits: Limits
 }
@@ -151,7 +153,7 @@ interface Findings {
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {
   const { application, counts, ringfence, reads } = findings
   const { uncovered, ...judgedTraffic } = findings.traffic
-  const { decisions, remotes, weaklyAllowed } = judgedTraffic
+  const { decisions, remotes, reliance } = judgedTraffic
   const { total_workloads: total, managed_only: managed, offline, online_not_known: onlineUnknown = 0 } = counts
   const fleet = {
     total,
@@ -179,16 +181,17 @@ export function showReadiness(findings: Findings): Static<typeof ReadinessOutput
       lookback_days: findings.days,
       total_flows: judged(decisions.flows),
       total_connections: judged(decisions.connections),
-      policy_decisions: decisions.flows,
+      policy_decisions: showDecisions(decisions.flows),
       coverage_percentage: coverage(decisions.flows),
       connection_coverage_percentage: coverage(decisions.connections),
-      allowed_by_default_possible: weaklyAllowed.byDefault > 0,
+      allowed_by_default_possible: reliance.byDefault > 0,
     },
     uncovered_flows_total: uncovered.total,
     has_ringfence: ringfence.enabled === true,
     ringfence,
     recommendations: recommendReadiness(facts, readiness),
-    ...showAssumed(weaklyAllowed.assumes),
+    ...showRecorded(reliance.recorded),
+    ...showAssumed(reliance.assumes),
     ...describeBothWays(reads),
   }
   const { covered, uncovered: cut, partlyCovered: partly, unlabelled } = remotes

@@ -1,0 +1,81 @@
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import { portColumn, protocolColumn, textColumn } from '../traffic/columns.js'
+import { emptyRow, type FlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
+import { createTupleTable } from '../traffic/group-tables.js'
+import { compareRecord, type Disagreement } from './compare-record.js'
+import { createConnectionJudge } from './judge-connection.js'
+import { decide, requireRules, type EndVerdict } from './judge-end.js'
+import type { PolicySnapshot } from './load-snapshot.js'
+import type { Answer } from './three-valued.js'
+
+/** What the rules decide about traffic: as the PCE would, or that it is not decidable here. */
+export type DecidedWord = PolicyDecision | 'undecided'
+
+/** A row with what the rules decide about its traffic. */
+export interface DecidedRow {
+  /** A copy of the row with the word in place of the recorded decision; valid until the next call. */
+  row: FlowRow
+  word: DecidedWord
+  undecided: Answer
+  /** The modes of its ends. */
+  modes: readonly [source: EndMode, destination: EndMode]
+  /** How the recorded decision differs from the rules. */
+  disagreement: Disagreement
+}
+
+interface Known extends Omit<DecidedRow, 'row' | 'disagreement'> {
+  code: number
+  verdicts: readonly EndVerdict[]
+}
+
+/**
+ * Creates the function that decides rows by the rules of a version of the policy and by the modes of their ends, whatever
+ * the PCE recorded. `allowed` is what rules permit at both ends; what passes only because of a mode is
+ * `potentially_blocked`, and traffic of which neither end judges anything, being idle or without a VEN, is `unknown`.
+ */
+export function createRowDecider(
+  encoder: FlowEncoder,
+  policy: PolicySnapshot | null,
+  modeOf: (end: FlowEnd) => EndMode,
+): (row: FlowRow) => DecidedRow {
+  const judge = createConnectionJudge(policy, { ignoresIpTables: true })
+  const recorded = textColumn(encoder, 'decision')
+  const table = createTupleTable(4)
+  const tuple = new Int32Array(4)
+  const known: Known[] = []
+  const copy = emptyRow()
+
+  const decideOne = (row: FlowRow): Known => {
+    const [source, destination] = [encoder.ends.end(row.src), encoder.ends.end(row.dst)]
+    const port = portColumn.value(portColumn.code(row))
+    const proto = protocolColumn.value(protocolColumn.code(row))
+    const modes = [modeOf(source), modeOf(destination)] as const
+    const at = judge({ source, destination, port, proto })
+    const verdicts = [requireRules(at('src', modes[0])), requireRules(at('dst', modes[1]))] as const
+    const { decision, possible, undecided } = decide(...verdicts)
+    const isOut = modes.every((mode) => mode === 'none' || mode === 'idle')
+    // Where only the mode is not known, it is certain that no rule allows the traffic.
+    const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
+    const word = isOut ? 'unknown' : decision === 'uncertain' ? least : decision
+    return {
+      word,
+      undecided: word === 'undecided' ? undecided : 'no',
+      modes,
+      verdicts,
+      code: encoder.dictionaries.decision.code(word),
+    }
+  }
+
+  return (row) => {
+    tuple[0] = row.src
+    tuple[1] = row.dst
+    tuple[2] = row.port
+    tuple[3] = row.proto
+    const slot = table.slot(tuple)
+    const { code, verdicts, ...decided } = (known[slot] ??= decideOne(row))
+    const disagreement = compareRecord(recorded.value(recorded.code(row)), verdicts)
+    return { ...decided, row: Object.assign(copy, row, { decision: code }), disagreement }
+  }
+}
