@@ -15,8 +15,8 @@ export interface AdmissionOptions {
   /** If false, the requests per minute are counted elsewhere, and only simultaneous requests are limited here. */
   isCounted?: boolean
   /**
-   * The hook in which the limit is checked: `preParsing` for routes that themselves find out who sent a request.
-   * Default onRequest.
+   * The hook in which the limit is checked: `preParsing` for routes that themselves find out who sent a request. The
+   * default is onRequest.
    */
   hook?: 'onRequest' | 'preParsing'
   /**

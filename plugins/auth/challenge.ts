@@ -9,8 +9,8 @@ interface ChallengeOptions {
 }
 
 /**
- * Builds the value of WWW-Authenticate: first where to find the metadata (S7), then what was wrong, unless there was no
- * token (RFC 6750, 3), then the scope to ask for. It contains nothing that a client sent.
+ * Builds the value of WWW-Authenticate: first the URL of the metadata (S7), then the error, unless there was no token
+ * (RFC 6750, 3), then the scope to ask for. It contains nothing that a client sent.
  */
 export function renderChallenge(
   { metadataUrl, scope }: ChallengeOptions,

@@ -20,8 +20,8 @@ export async function downloadKeys(url: string, { fetch, signal }: DownloadOptio
   const bound = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let callOff = () => {}
-  // The signal alone does not limit fetch: Node.js 20 may lose it to the garbage collector, and a stalled body would
-  // then never settle.
+  // The signal alone does not limit fetch, because Node.js 20 may garbage-collect it, and a stalled body would then
+  // never settle.
   const over = new Promise<never>((_resolve, reject) => {
     const end = (why: string) => {
       const error = new Error(why)
@@ -84,12 +84,14 @@ function keysIn(text: string): unknown {
 /** A public key for one algorithm, reduced to the parts of its JWK that make up the key. */
 export type SigningKey = JsonWebKey & {
   alg: Algorithm
-  /** Null if the provider gives the key no id. */
+  /** The id of the key; null if the provider gives it none. */
   kid: string | null
 }
 
 const LEAST_RSA_BITS = 2048
-/** Largest RSA key. Verifying with a larger one takes so long that a few signatures would stall the server. */
+/**
+ * Maximum size of an RSA key. Verifying with a larger key takes so long that a few signatures would stall the server.
+ */
 const MOST_RSA_BITS = 8192
 /** Maximum number of keys in a set; providers publish only a handful. */
 const MOST_KEYS = 100
@@ -102,9 +104,9 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 }
 
 /**
- * Selects the keys of a set that may verify signatures here, in the order of the set, with one entry for each suitable
- * algorithm of a key. Keys for encryption, for other operations or algorithms, weak keys and invalid ones are left out
- * (RFC 7517, 5: unknown keys are ignored).
+ * Selects the keys of a set that this server may use to verify signatures, in the order of the set, with one entry for
+ * each suitable algorithm of a key. Keys for encryption, for other operations or algorithms, weak keys and invalid ones
+ * are left out (RFC 7517, 5: unknown keys are ignored).
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

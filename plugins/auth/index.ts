@@ -60,7 +60,9 @@ declare module 'fastify' {
     areKeysLoaded(): boolean
   }
   interface FastifyRequest {
-    /** Null until the token has been verified, and wherever callers are not authenticated. */
+    /**
+     * The sender's identity; null until the token has been verified, and on routes that do not authenticate callers.
+     */
     identity: Identity | null
   }
 }
@@ -76,7 +78,7 @@ function whyNot(error: unknown): string {
 
 /**
  * Verifies access tokens, through decorators of the whole app. The provider's keys are loaded once the app is ready,
- * and the app starts even if that fails. This plugin alone refuses no request.
+ * and the app starts even if that fails. This plugin by itself refuses no request.
  */
 export const accessTokens = fp<AccessTokensOptions>(
   (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter }, done) => {
@@ -180,7 +182,7 @@ export default fp<{ tracing?: Tracing }>(
   { name: 'auth', dependencies: ['access-tokens'] },
 )
 
-/** The public documents that lead a client to a token. They require no token themselves. */
+/** Serves the public documents that lead a client to a token. They require no token themselves. */
 export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)

@@ -130,7 +130,7 @@ function isElsewhere({ _claim_names: elsewhere }: Claims, name: string): boolean
 
 /**
  * Whether the provider has left the groups out because there are too many for a token (Entra ID). `_claim_sources`,
- * which says where to ask for them, is never read: a token must not make this server call anyone.
+ * which says where to ask for the groups, is never read: a token must not make this server call anyone.
  */
 function hasGroupsOverage(payload: Claims, names: readonly string[]): boolean {
   const { groups, hasgroups } = payload

@@ -1,15 +1,15 @@
-/** Accepted algorithms (D14): neither `none` nor a symmetric one. */
+/** The accepted algorithms (D14). `none` and symmetric algorithms are not among them. */
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const
 export type Algorithm = (typeof ALGORITHMS)[number]
 
 /** The parts of a token's header that say how it was signed. */
 export interface Head {
   alg: Algorithm
-  /** Null if the token names no key. */
+  /** The id of the key; null if the token names none. */
   kid: string | null
 }
 
-/** Largest accepted token, in bytes. An Entra ID token with 200 groups has about 9 KiB. */
+/** Maximum size of an accepted token, in bytes. An Entra ID token with 200 groups has about 9 KiB. */
 const LARGEST_TOKEN = 12 * 1024
 const LONGEST_KID = 512
 /** Maximum number of headers to remember; a provider has one for each of its keys. */
@@ -152,8 +152,8 @@ export function authorizationsOf(rawHeaders: readonly string[]): string[] {
 }
 
 /**
- * Why a request is refused, in the short wording of the log and the challenge. These texts are fixed, so that nothing a
- * client sent can appear in either.
+ * The reason for which a request is refused, in the short wording of the log and the challenge. These texts are fixed,
+ * so that nothing a client sent can appear in either.
  */
 type Reason =
   | 'no token'

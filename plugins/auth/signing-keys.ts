@@ -12,9 +12,9 @@ interface SigningKeysOptions {
   /** Returns milliseconds since the epoch. */
   now: () => number
   schedule: Schedule
-  /** Called when different keys come into use, with their number. */
+  /** Called with the number of keys when different keys come into use. */
   changed: (count: number) => void
-  /** Called when a download has ended, with whether it gave usable keys. */
+  /** Called when a download has ended. `isLoaded` says whether it gave usable keys. */
   fetched?: (isLoaded: boolean) => void
   /** Called when a download has failed, with the age in seconds of the keys in use, if any. */
   failed: (error: unknown, ageSeconds: number | null) => void
@@ -90,7 +90,10 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
     callOff = options.schedule(() => void start(), Math.max(0, wait))
   }
 
-  /** Unchanged keys remain the same objects, so that whatever is cached for them remains valid. */
+  /**
+   * Puts downloaded keys into use. Unchanged keys remain the same objects, so that everything cached for them remains
+   * valid.
+   */
   function take(keys: SigningKey[]): void {
     if (keys.length === 0) throw new Error('the answer has no usable key')
     const print = JSON.stringify(keys)
@@ -188,8 +191,8 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**
- * A clock that counts milliseconds since its creation and ignores steps back of the system clock, so that a time
- * correction neither makes anything younger nor stops periodic work.
+ * Creates a clock that counts milliseconds since its creation and ignores steps back of the system clock, so that a
+ * time correction neither makes anything younger nor stops periodic work.
  */
 function steadyClock(now: () => number): () => number {
   let last = now()

@@ -16,9 +16,9 @@ interface TokenVerifierOptions {
 
 interface TokenVerifier {
   /**
-   * Verifies an access token and returns its identity; synchronously if it was verified a moment ago. Throws or rejects
-   * with InvalidTokenError for an invalid token, and with ToolError `keys_unavailable` if there are no keys to verify
-   * it with.
+   * Verifies an access token and returns its identity. The result is synchronous if the token was verified a moment
+   * ago. Throws or rejects with InvalidTokenError for an invalid token, and with ToolError `keys_unavailable` if there
+   * are no keys to verify it with.
    */
   verify(token: string): Identity | Promise<Identity>
 }
@@ -54,8 +54,8 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   }
 
   /**
-   * The remembered claims of a token; null if it must be verified again because the keys have changed or are due for a
-   * refresh.
+   * Returns the remembered claims of a token, or null if it must be verified again because the keys have changed or are
+   * due for a refresh.
    */
   function recall(digest: string): ReadClaims | null {
     const known = remembered.get(digest)
@@ -136,9 +136,9 @@ function makeVerifier(key: SigningKey): (token: string) => Payload {
   })
 }
 
-/** Seconds by which the provider's clock may differ from that of this server (D14). */
+/** The number of seconds by which the provider's clock may differ from the clock of this server (D14). */
 const SKEW = 30
-/** Longest lifetime of a token, in seconds. A token that lives longer is no better than a password. */
+/** Maximum lifetime of an accepted token, in seconds. A token that lives longer is no better than a password. */
 const LONGEST_LIFE = 24 * 3600
 
 /** Throws InvalidTokenError unless the claims are valid at `now`, in milliseconds since the epoch. */

@@ -19,7 +19,7 @@ interface Origin {
 
 /**
  * Determines the client's address of each request before anything else uses it; for a connection without a proxy, only
- * once. This is the only place that reads a forwarding header.
+ * at its first request. This is the only place that reads a forwarding header.
  */
 export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
   (app, { trustedProxies, socket }, done) => {

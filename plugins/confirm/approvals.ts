@@ -34,12 +34,12 @@ export interface ApprovalsOptions {
   /** Returns a person's role according to the current mapping. */
   roleOf: (identity: Identity) => Role | null
   tools: readonly Pick<AnyTool, 'name' | 'roles'>[]
-  /** Resolves once the entry is on the disk. Rejects if it cannot be written. */
+  /** Writes an audit entry. Resolves when the entry is on the disk, and rejects if it cannot be written. */
   audit: (entry: AuditEntry) => Promise<void>
   log: { error: (facts: object, message: string) => void }
   mode: Mode
   publicUrl: string
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
   meter?: Meter
 }
@@ -75,7 +75,9 @@ export function createApprovals(options: ApprovalsOptions) {
   const { method, ttlSeconds } = config.approval
   const requests = createSeal('request', config)
   const decisions = createSeal('decision', config)
-  /** A decision is signed together with the whole request that it is about. */
+  /**
+   * Returns the facts that a decision is signed with: the audience, and a digest of the whole request that it is about.
+   */
   const aboutOf = ({ request }: Pick<ApprovalRow, 'request'>) => [
     audience,
     createHash('sha256').update(request).digest('hex'),
@@ -179,7 +181,7 @@ export function createApprovals(options: ApprovalsOptions) {
     /** Returns the address of the page on which people decide. */
     urlOf: (id: string) => `${options.publicUrl}${ROUTE}/${id}`,
 
-    /** Finds the last question about the call; null if there is none, or if this server did not write it. */
+    /** Finds the last question about the call. Returns null if there is none, or if this server did not write it. */
     async find(call: ConfirmedCall): Promise<AskedApproval | null> {
       const row = await attempt(() => rows.find(keyOf(call)))
       const found = row === null ? null : open(row)

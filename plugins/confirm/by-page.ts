@@ -5,7 +5,7 @@ import { describeCall } from './confirmed-call.js'
 import { fitShown } from './fit-shown.js'
 import { NOTHING_SHOWN, type Standing, type Way } from './life.js'
 
-/** With a page, a call carries no token, so there are no messages for a malformed token or one for another call. */
+/** With a page, a call carries no token, so there are no messages for a malformed token or a token for another call. */
 const MESSAGES = {
   missing: 'A person has to approve this call before it runs. Nothing was changed.',
   expired: 'The time to approve this call is over, so it is asked again. Nothing was changed.',

@@ -15,14 +15,16 @@ import type { Tokens, TokensOptions } from './tokens.js'
 interface ServerOptions extends Omit<ApprovalsOptions, 'config' | 'rows'> {
   config: ConfirmConfig
   state: Pick<State, 'usedTokens' | 'challenges' | 'approvals'>
-  /** Passed in rather than imported, so that the stdio program does not load the JWT library. */
+  /**
+   * Creates the tokens. It is passed in rather than imported, so that the stdio program does not load the JWT library.
+   */
   createTokens: (options: TokensOptions) => Tokens
 }
 
 /** Options for programs without a login, in which the client asks its user with a form. */
 interface ClientOptions {
   config?: undefined
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 

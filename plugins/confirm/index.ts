@@ -11,21 +11,24 @@ import { codeOf, describeMint, type MintFacts, readRequest, requireConfirmed, RO
 import type { Tokens } from './tokens.js'
 
 export interface ConfirmOptions {
-  /** Undefined if people approve calls on a page, since there are no tokens then. */
+  /** The confirm tokens; undefined if people approve calls on a page, because then there are none. */
   tokens?: Tokens
   tools: readonly AnyTool[]
-  /** The context of a request; null until it is known. */
+  /** Returns the context of a request, or null until it is known. */
   contextOf: (request: FastifyRequest) => (ConfirmingContext & { caller: Caller; client?: string; offer: Offer }) | null
   /**
    * Applies the gates that come before the confirmation gate, and throws their refusal, so that no token is issued for
-   * a call that could not run. It is called once there is a context.
+   * a call that could not run. It is called only when there is a context.
    */
   checkCall: (tool: AnyTool, request: FastifyRequest) => void
-  /** The sender of a request; null until the access token has been checked. */
+  /** Returns the sender of a request, or null until the access token has been checked. */
   ownerOf: (request: FastifyRequest) => Owner | null
-  /** Resolves once the entry is written. Rejects if that is impossible, and then no token is issued. */
+  /**
+   * Writes an audit entry. Resolves when it is written. Rejects if that is impossible, in which case no token is
+   * issued.
+   */
   audit: (entry: AuditEntry) => Promise<void>
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 
@@ -126,7 +129,8 @@ export default function confirm(app: FastifyInstance, options: ConfirmOptions, d
    * token was not issued, if that can be written.
    */
   function takeBack(facts: MintFacts, request: FastifyRequest): void {
-    // There is no need to wait: this entry follows the first one, and reaches the disk with it or not at all.
+    // There is no need to wait: this entry follows the first one in the log, and reaches the disk together with it or
+    // not at all.
     options.audit(describeMint(facts, 'audit_unavailable', now())).catch((err: unknown) => {
       request.log.error({ err }, 'the audit log cannot be written')
     })

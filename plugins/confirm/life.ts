@@ -154,7 +154,7 @@ export interface Yes {
   lapse(why: Lapse): Promise<Redemption>
   /**
    * Claims the approval. Of all attempts in all processes, exactly one ever resolves with true, and then the claim is
-   * on the disk.
+   * already on the disk.
    */
   claim(): Promise<boolean>
 }

@@ -52,7 +52,10 @@ export const ROUTE = '/confirm'
 /** The known facts about a request for a token when it is granted or refused. */
 export interface MintFacts {
   requestId: string
-  /** Empty if the body cannot be read, because such a request is refused before the role of its sender is known. */
+  /**
+   * The sender. It is empty if the body cannot be read, because such a request is refused before the sender's role is
+   * known.
+   */
   caller: Partial<Caller>
   client?: string
   clientAddress?: string
@@ -84,7 +87,10 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
   }
 }
 
-/** Codes for faults of the request itself or of the server; every other code denies the sender, as in the dispatcher. */
+/**
+ * The error codes for faults of the request itself or of the server; every other code denies the sender, as in the
+ * dispatcher.
+ */
 const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_tool',
   'invalid_argument',

@@ -12,7 +12,7 @@ export interface RequestStatesOptions {
   audience: string
   /** The record of used states. Without it, only this process remembers them. */
   usedTokens?: Pick<UsedTokens, 'claim'>
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 

@@ -17,8 +17,8 @@ export function createTokenSeal(masters: MasterKeys) {
   return {
     sign,
     /**
-     * Returns the claims of a token that one of our keys signed, if it is spelled exactly as it was signed; null for
-     * anything else.
+     * Returns the claims of a token that one of the server's keys signed, if its spelling is exactly the signed one, or
+     * null for anything else.
      */
     verify(token: string): unknown {
       if (!isCanonical(token)) return null

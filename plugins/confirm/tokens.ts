@@ -16,7 +16,7 @@ import { createTokenSeal } from './token-seal.js'
 export interface SignedToken {
   /** Identifies the token without revealing it. */
   jti: string
-  /** Milliseconds since the epoch; the token is invalid from this instant on. */
+  /** The time from which on the token is invalid, in milliseconds since the epoch. */
   expiresAt: number
   /** The digest of what was shown to the person who confirmed, if anything was. */
   boundTo?: string
@@ -38,7 +38,7 @@ export interface TokensOptions {
   audience: string
   usedTokens: UsedTokens
   challenges: Challenges
-  /** Milliseconds since the epoch. */
+  /** Returns milliseconds since the epoch. */
   now: () => number
 }
 

@@ -3,7 +3,7 @@ import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../.
 
 /** Access to the call that the currently running code works for. */
 export interface CurrentCall {
-  /** Undefined outside a call. */
+  /** Returns the id of the request; undefined outside a call. */
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave one of its answers. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void

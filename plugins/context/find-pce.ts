@@ -85,11 +85,12 @@ export interface PcePool {
 }
 
 const MOST_CLIENTS = 1000
-/** Milliseconds after which an unused client is dropped, together with the key it holds. */
+/** The time in milliseconds after which an unused client is dropped, together with the key it holds. */
 const UNUSED_MS = 15 * 60_000
 
 /**
- * Creates the pool. Dropped clients close their idle connections at once, and the others when they become idle.
+ * Creates the pool. Dropped clients close their idle connections at once, and their other connections when these become
+ * idle.
  *
  * @param now returns milliseconds.
  */
@@ -135,15 +136,15 @@ export interface PceEndpoint {
 }
 
 const MOST_PLACES = 1000
-/** Milliseconds for which a location need not be inspected again. */
+/** The time in milliseconds during which a location need not be inspected again. */
 const FRESH_MS = 60_000
-/** Milliseconds for which a call waits for an inspection. */
+/** Maximum time in milliseconds that a call waits for an inspection. */
 const INSPECTION_MS = 1000
 
 /**
  * Limits `inspect`, for use in every call when connections are not guarded by a lookup of this server: each location is
- * inspected at most once a minute, and a call waits at most a second. When that time is up, it rejects as `inspect`
- * does, and the next call inspects again.
+ * inspected at most once a minute, and a call waits at most a second. When that second is over, the function rejects in
+ * the same way as `inspect`, and the next call inspects again.
  *
  * @param now returns milliseconds.
  */

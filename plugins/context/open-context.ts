@@ -7,7 +7,7 @@ import type { SealedCredentials } from '../../schemas/state.js'
 
 /** The PCE of one caller. */
 export interface CallerPce {
-  /** Null if there are no PCE credentials. */
+  /** The client for the caller's PCE; null if there are no PCE credentials. */
   pce: PceClient | null
   /** Why `pce` is null, if the reason is not simply missing credentials. */
   pceProblem?: ToolError
@@ -36,7 +36,7 @@ export interface OpenedContext extends CallerPce, Origin {
   /** Why the caller has no role, if there is a more specific reason than that their groups give none. */
   roleProblem?: ToolError
   transport: 'http'
-  /** Names from the token, for display. */
+  /** The names in the token, for display. */
   tokenSays?: Pick<Identity, 'name' | 'clientId'>
 }
 

@@ -64,7 +64,7 @@ export async function admitCall(
 const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
-/** The verbs with which tool names begin, and other verbs that callers use for them. */
+/** The verbs with which tool names begin, each with other verbs that callers use for it. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],

@@ -24,8 +24,8 @@ export interface AuditLog {
    */
   sync(): Promise<void>
   /**
-   * For readiness: throws or rejects if the next entry could not be written or synced. After a failure, it tries again
-   * and notes the gap in the log.
+   * Checks the log for readiness: throws or rejects if the next entry could not be written or synced. After a failure,
+   * it tries again and notes the gap in the log.
    */
   check(): void | Promise<void>
   /**
@@ -91,8 +91,8 @@ export function createFileAudit(
   }
 
   /**
-   * Switches to the file at the path if it is no longer the open one. Returns null on success, or why there is no file
-   * that can be written.
+   * Switches to the file at the path if it is no longer the open one. Returns null on success, or the error that
+   * explains why no file can be written.
    */
   function follow(): Error | null {
     if (!file.isRegular) return null
@@ -270,7 +270,9 @@ function createTurn(write: (lines: string, since: number) => void) {
   }
 }
 
-/** Throws the error of node:fs if the file could be neither opened nor created. Opens and creates nothing. */
+/**
+ * Checks that the file could be opened or created, and throws the error of node:fs if not. Opens and creates nothing.
+ */
 export function checkAuditPath(path: string): void {
   const there = fs.statSync(path, { throwIfNoEntry: false })
   if (there?.isDirectory() === true) throw Object.assign(new Error('a folder'), { code: 'EISDIR' })
@@ -306,7 +308,7 @@ interface LogFile {
   readonly isRegular: boolean
   /** The earliest possible time of the file's first entry. */
   readonly since: string
-  /** Whether the open file is the one at the path. Throws if that cannot be determined. */
+  /** Returns whether the open file is the file at the path. Throws if that cannot be determined. */
   readonly isAt: (path: string) => boolean
   /** Whether the file no longer has a name, so that whatever is written to it is lost. */
   readonly isDeleted: () => boolean

@@ -24,7 +24,7 @@ export interface CallerContext {
    * of the dispatcher is offered.
    */
   offer?: Offer
-  /** Null if there are no PCE credentials. */
+  /** The client for the caller's PCE; null if there are no PCE credentials. */
   pce: PceClient | null
   /** Why `pce` is null, if the reason is not simply missing credentials; the PCE gate reports it. */
   pceProblem?: ToolError
@@ -39,7 +39,7 @@ export interface CallerContext {
   client?: string
   /** The names of the person and of the client in the access token, only for display and never for decisions. */
   tokenSays?: { name?: string; clientId?: string }
-  /** Address of an HTTP client, from the socket or a trusted proxy. */
+  /** The address of an HTTP client, from the socket or a trusted proxy. */
   clientAddress?: string
 }
 

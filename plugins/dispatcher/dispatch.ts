@@ -18,7 +18,7 @@ import { CallEnds, toolContextOf, type Dispatched, type HandlerPorts, runHandler
 export interface DispatcherOptions extends HandlerPorts {
   tools: readonly AnyTool[]
   gates: readonly Gate[]
-  /** Null if the operator wants no audit log (stdio without MCP_AUDIT_LOG_PATH). */
+  /** The audit log; null if the operator wants none (stdio without MCP_AUDIT_LOG_PATH). */
   audit: AuditLog | null
 }
 
@@ -47,7 +47,7 @@ export interface Dispatcher {
   abandonAll(): void
   /** Resolves when no call is running or announced. */
   idle(): Promise<void>
-  /** Announces that more calls may come until `over` settles, such as the next ones of a batch. */
+  /** Announces that more calls may come until `over` settles, such as the next calls of a batch. */
   expectUntil(over: Promise<unknown>): void
   /** The audit log, for rotating and closing it. */
   readonly audit: AuditLog | null
@@ -57,11 +57,11 @@ export interface Dispatcher {
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
-  /** Null until the tool is known. */
+  /** The means of ending the call; null until the tool is known. */
   ends: CallEnds | null
   /** Ends the call while its handler is running; has no effect before the call has been allowed to run. */
   abandon: () => void
-  /** Index in the list of running calls. */
+  /** The index of the call in the list of running calls. */
   at: number
 }
 

@@ -76,7 +76,9 @@ function readValue(value: string, variants: readonly TSchema[]): string {
   return value
 }
 
-/** Longest chain of synonyms, because one synonym may lead to another: `rulesets`, `rule_sets`, `rule_set`. */
+/**
+ * Maximum length of a chain of synonyms, because one synonym may lead to another: `rulesets`, `rule_sets`, `rule_set`.
+ */
 const MOST_STEPS = 2
 
 const fold = (text: string) =>

@@ -27,7 +27,7 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Absent if there are neither metrics nor traces. */
+  /** The meter and the tracing, each of which is absent if it is switched off. */
   meter?: Meter
   tracing?: Tracing
 }
@@ -205,12 +205,12 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
 }
 
 /**
- * Tells which request the currently running code works for. A single PCE client serves all calls and must still send
- * each call's id to the PCE.
+ * Keeps track of the request that the currently running code works for. A single PCE client serves all calls and must
+ * still send each call's id to the PCE.
  */
 export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
-  /** Undefined outside a call. */
+  /** Returns the id of the request; undefined outside a call. */
   readonly requestId: () => string | undefined
   /** Notes the id that the PCE gave an answer. Only the first ids of a call are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void

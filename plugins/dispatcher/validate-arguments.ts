@@ -96,7 +96,9 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
 const inWords = (problem: Problem) => `${problem.path || 'arguments'}: ${problem.message}`
 
 const MOST_PROBLEMS = 50
-/** Longest name from the client that is compared with the known names; longer ones are not typing errors. */
+/**
+ * Maximum length of a name from the client that is compared with the known names; longer names are no typing errors.
+ */
 const LONGEST_NAME = 200
 
 /**
@@ -216,8 +218,8 @@ function typeName(value: unknown): string {
 }
 
 /**
- * TypeBox leaves the validation of Unsafe schemas to the application. Those used here are string enumerations
- * (`StringEnum`) and objects that a resolver reads.
+ * TypeBox leaves the validation of Unsafe schemas to the application. The Unsafe schemas of this server are string
+ * enumerations (`StringEnum`) and objects that a resolver reads.
  */
 TypeRegistry.Set('Unsafe', (schema: { enum?: unknown[]; type?: string }, value) => {
   if (Array.isArray(schema.enum)) return schema.enum.includes(value)

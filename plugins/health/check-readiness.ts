@@ -7,11 +7,11 @@ export interface HealthCheck {
 type Failure = { name: string; error: unknown } | null
 
 export interface ReadinessPorts {
-  /** Called when the result changes, with the first failed check, or null if all pass again. */
+  /** Called when the result changes, with the first failed check, or with null if all checks pass again. */
   changed: (failed: Failure) => void
   /** Returns milliseconds. */
   now?: () => number
-  /** Time limit for all checks together, in milliseconds. */
+  /** The time limit for all checks together, in milliseconds. */
   patienceMs?: number
 }
 

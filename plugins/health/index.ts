@@ -4,7 +4,7 @@ import type { Meter } from '../../schemas/metrics.js'
 import { createReadiness, type HealthCheck } from './check-readiness.js'
 
 export interface HealthOptions {
-  /** True once the process is stopping. */
+  /** Returns true when the process is stopping. */
   isDraining: () => boolean
   /** What must work before this process is given calls. An unreachable PCE does not count (D8). */
   checks: readonly HealthCheck[]
@@ -19,7 +19,7 @@ export interface HealthOptions {
 
 /**
  * `/healthz` says that the process is alive. `/readyz` says whether it takes new work, and names the check that failed;
- * the reason is in the log. A refused PCE key is reported beside `ready`. Neither requires authorization (S18).
+ * the reason is in the log. A refused PCE key is reported beside `ready`. Neither route requires authorization (S18).
  */
 export default function health(
   app: FastifyInstance,

@@ -36,7 +36,7 @@ export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
     const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
-      // The token is verified between the two limits, and the sender may have left by then.
+      // The token is verified between the two limits, and the sender may have left in the meantime.
       if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
       const key = keyOf(request)
       const count: Count = (by) => {
@@ -105,8 +105,8 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
 }
 
 /**
- * Callbacks for the end of a connection, behind a single listener, since a client may send many requests at once. They
- * are in a list, because the tables that a Set leaves behind when it is emptied would keep later requests alive.
+ * The callbacks for the end of a connection, behind a single listener, since a client may send many requests at once.
+ * They are in a list, because the tables that a Set leaves behind when it is emptied would keep later requests alive.
  */
 const waiting = new WeakMap<Socket, (() => void)[]>()
 

@@ -9,7 +9,7 @@ const MIME_TYPE = 'text/html;profile=mcp-app'
 const URIS: ReadonlyMap<string, PictureKind> = new Map(KINDS.map((kind) => [`ui://svc-mcp/${kind}.html`, kind]))
 const URI_OF: ReadonlyMap<string, string> = new Map([...URIS].map(([uri, kind]) => [TOOL_OF[kind], uri]))
 
-/** Whether a client declares that it can show such pages. */
+/** Whether a client declares that it can show pages of MCP Apps. */
 export function readShowsApps(capabilities: unknown): boolean {
   const { extensions } = (capabilities ?? {}) as { extensions?: Readonly<Record<string, unknown>> | null }
   const settings = extensions?.[EXTENSION] as { mimeTypes?: unknown } | null | undefined

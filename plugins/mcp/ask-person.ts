@@ -29,8 +29,8 @@ const WAIT_MS = 45_000
  * Runs a tool, and asks the person at the client if the confirmation gate requires it (D157): with a form if that
  * person has to agree, otherwise with the address of the approval page. A client of 2026-07-28 receives the question as
  * the result and repeats the call with the answer; a client with a connection (stdio) is asked while the call waits.
- * For a client that supports neither, the gate's refusal says what to do. A "no" is passed to the dispatcher too, which
- * records it (D172).
+ * For a client that supports neither, the gate's refusal says what to do. A "no" is also passed to the dispatcher,
+ * which records it (D172).
  *
  * Rejects with RpcFailure -32602 for a `requestState` that belongs to another call or has been used.
  */

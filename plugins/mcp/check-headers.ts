@@ -28,8 +28,8 @@ export function checkHeaders(headers: IncomingHttpHeaders): void {
 }
 
 /**
- * Accept headers that are known to accept both types. A client sends the same one with every request, and there are
- * only few different clients.
+ * The Accept headers that are known to accept both types. A client sends the same header with every request, and there
+ * are only few different clients.
  */
 const sufficient = new Set<string>()
 const MOST_SPELLINGS = 100

@@ -60,8 +60,7 @@ export class HttpExchange implements MessagePorts {
   }
 
   /**
-   * Answers the requests one after the other, so that a batch never uses more than the one place that it occupies among
-   * the requests in flight.
+   * Answers the requests one after the other, so that a batch never counts as more than one of the requests in flight.
    */
   async run(answer: Answer): Promise<void> {
     this.#cancelTimer = this.timers.after(STREAM_AFTER_MS, () => this.#keepAlive())

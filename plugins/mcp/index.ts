@@ -36,7 +36,7 @@ const LARGEST_BODY = 1024 * 1024
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 const JSON_TYPE = 'application/json; charset=utf-8'
-// Each event must reach the client at once, even through proxies that buffer (S17).
+// The headers of a stream. Each event must reach the client at once, even through proxies that buffer (S17).
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
 
 /**

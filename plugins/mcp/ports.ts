@@ -73,13 +73,13 @@ export type CalledTool = { ok: true; value: object } | { ok: false; error: Servi
 
 /** What is needed to ask the caller's user in the middle of a call. */
 export interface Asking {
-  /** Null if callers are not authenticated. */
+  /** The caller; null if callers are not authenticated. */
   owner: Owner | null
   /** Seals and opens the state of a question; may be loaded with the first question. */
   states: { seal(state: RequestState): string | Promise<string>; open: RequestStates['open'] }
   /** Hashes arguments (D19). */
   hash: (args: Record<string, unknown>) => string | Promise<string>
-  /** Present if people decide on a page. */
+  /** The watch for decisions; present if people decide on a page. */
   watch?: DecisionWatch
 }
 

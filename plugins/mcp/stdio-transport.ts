@@ -211,9 +211,9 @@ const LINE_FEED = 0x0a
 const LONGEST_LINE = 4 * 1024 * 1024
 
 /**
- * Splits a byte stream into lines without their ends (LF or CRLF), skipping blank ones. For a line of more than 4 MiB,
- * `onLine` gets null once, and its bytes are not kept. Splitting bytes instead of text keeps characters intact that
- * arrive in two chunks.
+ * Splits a byte stream into lines without their ends (LF or CRLF), skipping blank lines. For a line of more than 4 MiB,
+ * `onLine` is called once with null, and its bytes are not kept. Bytes are split instead of text, so that characters
+ * that arrive in two chunks stay intact.
  */
 function splitLines(onLine: (line: Buffer | null) => void): (chunk: Buffer) => void {
   let parts: Buffer[] = []

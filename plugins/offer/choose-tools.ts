@@ -43,8 +43,8 @@ export interface Offers {
 }
 
 /**
- * Creates the offers of a server whose operator chose these tools. With `hideForbidden`, lists contain only what the
- * caller's role may call.
+ * Creates the offers of a server whose operator chose these tools. If `hideForbidden` is true, lists contain only the
+ * tools that the caller's role may call.
  */
 export function createOffers(tools: readonly AnyTool[], { hideForbidden = false }: OfferConfig): Offers {
   const all = namesOf(tools)

@@ -11,7 +11,7 @@ export interface OfferOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Names of the tools to which the client has narrowed its offer; undefined if it has not. */
+    /** The names of the tools to which the client has narrowed its offer; undefined if it has not narrowed it. */
     narrowedTo: ReadonlySet<string> | undefined
   }
 }

@@ -55,7 +55,7 @@ function checkOrigin(
 /** Maximum number of spellings of Host to remember; a client sends the same one with each request. */
 const MOST_SPELLINGS = 100
 
-/** Remembers permitted spellings of Host, so that each is parsed only once. */
+/** Remembers permitted spellings of the Host header, so that each is parsed only once. */
 function rememberHosts(allowed: AllowedHosts): AllowedHosts & { allowsAuthority(authority: string): boolean } {
   const known = new Set<string>()
   return {

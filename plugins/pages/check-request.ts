@@ -58,6 +58,6 @@ export function readOwnPage(value: unknown): string | undefined {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 export type Method = (typeof METHODS)[number]
 
-/** The methods that these paths accept; all others are answered with 405 (RFC 9110, 15.5.6). */
+/** The methods that a path accepts. All other methods are answered with 405 (RFC 9110, 15.5.6). */
 export const READ: readonly Method[] = ['GET', 'HEAD']
 export const POST: readonly Method[] = ['POST']

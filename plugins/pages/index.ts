@@ -40,7 +40,10 @@ declare module 'fastify' {
   }
 }
 
-/** Browsers accept a cookie with this prefix only if it is secure, for this host alone, and for all of its paths. */
+/**
+ * The name of the session cookie. Browsers accept this prefix only if the cookie is secure, for this host alone, and
+ * for all of its paths.
+ */
 const COOKIE = '__Host-svc-mcp-setup'
 const LARGEST_FORM = 16 * 1024
 

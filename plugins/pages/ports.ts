@@ -20,20 +20,20 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   home: HomePage
   /** A key of 32 bytes, see `deriveSessionKey`. */
   sessionKey: Buffer
-  /** If absent, there is no browser login. */
+  /** The OAuth client of the browser login. If absent, there is no browser login. */
   login?: LoginOptions
   roleOf: (identity: Identity) => Role | null
   /** Returns the value of WWW-Authenticate for a request without a token. */
   challenge: () => string
-  /** Resolves once the entry is written; rejects if it cannot be. */
+  /** Writes an audit entry. Resolves when it is written, and rejects if it cannot be. */
   audit: (entry: AuditEntry) => Promise<void>
-  /** Absent if users do not register PCEs. */
+  /** The options of the setup page; absent if users do not register PCEs. */
   setup?: SetupOptions<Request, Reply>
-  /** Absent if nobody approves calls on a page. */
+  /** The options of the approval pages; absent if nobody approves calls on a page. */
   approve?: ApproveOptions
 }
 
-/** What a login needs from the rest of the server. */
+/** The parts of the rest of the server that a login needs. */
 export interface LoginPorts<Request> {
   issuer: string
   groupsOfRole: Readonly<Record<Role, readonly string[]>>
@@ -114,7 +114,7 @@ export interface Visitor {
 /** How people log in with a browser: the client registration at the identity provider (D17). */
 export interface LoginOptions {
   clientId: string
-  /** Absent for a public client; PKCE is used in both cases. */
+  /** The client's secret; absent for a public client. PKCE is used in both cases. */
   clientSecret?: string
   /** Scopes to request besides `openid`, separated by blanks. */
   scope: string

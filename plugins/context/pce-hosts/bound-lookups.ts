@@ -7,7 +7,7 @@ export interface Patience {
   /** How long this caller waits, in milliseconds. */
   patienceMs?: number
   /**
-   * Greatest age, in milliseconds, of a previous answer that may be used while the lookup waits for its turn. The
+   * Maximum age, in milliseconds, of a previous answer that may be used while the lookup waits for its turn. The
    * default 0 means that no previous answer is used.
    */
   oldestMs?: number
@@ -121,10 +121,11 @@ const timeUp = (hostname: string) =>
 /** The last answers for each name. */
 interface KeptAnswers {
   readonly has: (hostname: string) => boolean
-  /** The answer to the same question, unless it is older than `oldestMs`. */
+  /** Returns the previous answer to the same question, unless it is older than `oldestMs`. */
   readonly get: (hostname: string, question: string, oldestMs: number) => readonly LookupAddress[] | undefined
   /**
-   * Stores an answer in place of the previous one. If there are too many names, the one stored longest ago is dropped.
+   * Stores an answer in place of the previous one. If there are too many names, the answer that was stored longest ago
+   * is dropped.
    */
   readonly keep: (hostname: string, question: string, addresses: readonly LookupAddress[]) => void
   readonly forget: (hostname: string) => void

@@ -22,7 +22,10 @@ const KINDS: Partial<Record<string, RefusedKind>> = {
 const METADATA: RefusedKind = 'the address of a cloud metadata service'
 const RESERVED: RefusedKind = 'a reserved address'
 
-/** Metadata services. Most are link-local; the others belong to Alibaba Cloud, Oracle Cloud and Azure's host agent. */
+/**
+ * The addresses of cloud metadata services. Most are link-local; the others belong to Alibaba Cloud, Oracle Cloud and
+ * Azure's host agent.
+ */
 const METADATA_V4 = new Set(['169.254.169.254', '169.254.170.2', '169.254.170.23', '100.100.100.200', '192.0.0.192'])
 const AZURE_HOST_AGENT = '168.63.129.16'
 

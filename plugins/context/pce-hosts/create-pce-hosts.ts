@@ -42,7 +42,8 @@ export interface PceHosts {
   readonly inspect: (host: string, port: number, patienceMs?: number) => Promise<string | null>
   /**
    * Guards the connections to an admitted host. The lookup checks every address at each new connection, so that a name
-   * that meanwhile resolves to other addresses (DNS rebinding) is refused; the peer is checked again once connected.
+   * that has come to resolve to forbidden addresses (DNS rebinding) is refused. The peer's address is checked again
+   * after connecting.
    */
   readonly guard: (host: string, port: number) => { lookup: LookupFunction; checkPeer: (address: string) => void }
 }
@@ -50,16 +51,16 @@ export interface PceHosts {
 /** An entry of MCP_ALLOWED_PCE_HOSTS. */
 interface Entry {
   host: string
-  /** Null means every port. */
+  /** The port; null means every port. */
   port: number | null
 }
 
 const MOST_SHOWN = 5
 const HTTPS_PORT = 443
-/** Lower ports belong to system services (RFC 6335, 6), such as SSH and mail. */
+/** The lowest port that a PCE may have. Lower ports belong to system services (RFC 6335, 6), such as SSH and mail. */
 const FIRST_USER_PORT = 1024
 /**
- * Greatest age, in milliseconds, of addresses that a new connection may use while its lookup waits. They are checked
+ * Maximum age, in milliseconds, of addresses that a new connection may use while its lookup waits. They are checked
  * like new ones.
  */
 const OLDEST_ADDRESSES_MS = 10 * 60_000

@@ -33,11 +33,11 @@ export interface HeavyCalls {
  */
 const WAIT_MS = 60_000
 /**
- * Milliseconds that an aborted call gets to end by itself, and to delete its query at the PCE, before its thread is
- * terminated.
+ * The time in milliseconds that an aborted call gets to end by itself, and to delete its query at the PCE, before its
+ * thread is terminated.
  */
 const GRACE_MS = 3000
-/** Milliseconds after which an idle thread ends, since it holds about 30 MiB. */
+/** The time in milliseconds after which an idle thread ends, since it holds about 30 MiB. */
 const IDLE_MS = 60_000
 /**
  * Priority of the threads (nice), below that of the thread that serves everybody, so that the latter runs first if all
@@ -55,7 +55,8 @@ const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 /**
  * Runs the calls of heavy tools in worker threads, so that neither their computations nor the parsing of a PCE's
  * answers delays other callers (D61). The first such call starts the first thread. A call that exceeds its memory, or
- * whose thread dies, fails alone: with `analysis_failed`, or with `outcome_unknown {writes}` once it has sent a change.
+ * whose thread dies, fails without affecting others: with `analysis_failed` or, after it has sent a change, with
+ * `outcome_unknown {writes}`.
  */
 export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsOptions): HeavyCalls {
   const places = createPlaces({ ...options, waitMs: WAIT_MS })

@@ -19,7 +19,7 @@ export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | '
   server: { name: string; version: string }
   /** Maximum heap of the call, in MiB. */
   memoryMb: number
-  /** Null for a caller without a PCE. */
+  /** The PCE's address and the port for requests to it; null for a caller without a PCE. */
   pce: { address: RemoteAddress; port: MessagePort } | null
   /** Carries `ToThread` and `FromThread` messages. */
   control: MessagePort

@@ -44,8 +44,8 @@ interface ApprovalPage extends Reader {
 }
 
 /**
- * Renders the page of one request, either to be decided or with its outcome. Everything on it was stored when the
- * request was made.
+ * Renders the page of one request, either with the form for the decision or with its outcome. Everything on the page
+ * was stored when the request was made.
  */
 export function renderApprovalPage(page: ApprovalPage): string {
   const { approval, part, notice, entered } = page
@@ -195,8 +195,8 @@ function explainState({ state, decision }: AskedApproval, expiresAt: number, now
 }
 
 /**
- * Renders the page for a person who may not decide: the one who asked, in two-person mode, or one whose role does not
- * allow the tool.
+ * Renders the page for a person who may not decide: the person who asked, in two-person mode, or a person whose role
+ * does not allow the tool.
  */
 function renderWatching({ method, address }: ApprovalPage): string {
   const why =

@@ -7,7 +7,7 @@ import { readShownRingfences } from '../../../pictures/facts/ringfence-facts.js'
 import { renderInline } from '../../../pictures/page/render-svg.js'
 import type { ShownCall } from '../../../schemas/approvals.js'
 
-/** The maximum size of the drawing in bytes of HTML; the rest of the page is for the change in words. */
+/** The maximum size of the drawing in bytes of HTML; the rest of the page is for the description of the change. */
 const MOST_BYTES = 200_000
 
 /**

@@ -13,7 +13,7 @@ interface Page {
   body: string
   /** HTML at the right end of the bar. */
   corner?: string
-  /** HTML after everything visible: forms whose buttons are elsewhere on the page. */
+  /** HTML after all visible content: forms whose buttons are elsewhere on the page. */
   forms?: string
   /** True for content that needs more width than a form. */
   isWide?: boolean

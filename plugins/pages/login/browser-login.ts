@@ -64,7 +64,7 @@ export function createBrowserLogin(
         redirect_uri: redirectUri,
         scope: `openid ${knowsNames(configuration) ? 'profile ' : ''}${options.scope}`,
         ...resource,
-        // Providers older than RFC 8707 take the audience under this name; the others ignore it.
+        // Providers from before RFC 8707 read the audience from this parameter; others ignore it.
         audience,
         state,
         nonce,

@@ -23,7 +23,7 @@ export interface FormField {
   wrong: string
 }
 
-/** The form of register-pce-credentials, in the order in which people have the values at hand. */
+/** The fields of the registration form, in the order in which people have the values at hand. */
 export const FORM_FIELDS: readonly FormField[] = [
   {
     name: 'pce_host',
@@ -135,7 +135,7 @@ function readValue(name: string, text: string): unknown {
 /** A PCE that the operator lets users register. */
 export interface OfferedPce {
   host: string
-  /** Null means any port. */
+  /** The port; null means any port. */
   port: number | null
 }
 

@@ -26,7 +26,7 @@ interface SetupPage {
   /** The path prefix of every link, for a proxy that serves this server below a path. */
   basePath: string
   allowInsecureTls: boolean
-  /** Whether there is a login to end; there is none with a bearer token. */
+  /** Whether the person can log out. Without a login, as with a bearer token, they cannot. */
   canLogOut: boolean
 }
 
