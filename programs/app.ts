@@ -393,7 +393,7 @@ interface Watched extends Observers {
 
 interface AppBasis {
   log: FastifyBaseLogger
-  /** True once the process is stopping. */
+  /** Returns true when the process is stopping. */
   isDraining?: () => boolean
 }
 
@@ -454,7 +454,7 @@ async function createServer(
       if (!socket.writable) return void socket.destroy()
       socket.end(answerClientError(error.code, requestIdOf(), app.securityHeaders))
       // Closing the connection at once could lose the answer; leaving it open would let a client that keeps sending
-      // occupy it for ever.
+      // occupy the connection for ever.
       setTimeout(() => socket.destroy(), LINGER_MS).unref()
     },
   })

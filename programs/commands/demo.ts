@@ -10,7 +10,7 @@ import { blankLine, tell } from './demo/print.js'
 import { startServer, startSimulator, type Stay } from './demo/start-programs.js'
 import { tellStory } from './demo/story.js'
 
-/** The programs that the demonstration starts. They are files next to the one that runs it. */
+/** The programs that the demonstration starts. They are files next to the program that runs it. */
 export interface DemoPrograms {
   stdio: URL
   http: URL
@@ -103,8 +103,8 @@ const stopped = (signal: AbortSignal) =>
   new Promise<number>((resolve) => signal.addEventListener('abort', () => resolve(0), { once: true }))
 
 /**
- * Performs the demonstration. Everything it starts or draws is recorded in `run` at once, so that it is cleaned up
- * whatever happens.
+ * Performs the demonstration. Everything it starts or draws is recorded in `run` immediately, so that it is cleaned up
+ * even after a failure.
  */
 async function perform({ once, port }: Options, programs: DemoPrograms, run: Run): Promise<number> {
   const { folder, signal } = run

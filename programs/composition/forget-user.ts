@@ -25,7 +25,7 @@ export interface ForgetUserParts {
  * is removed, and the outcome afterwards. If nothing is stored for the subject, the report says so and names similar
  * subjects.
  *
- * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. Nothing is removed then.
+ * @throws {StartupError} (rejects) if there is no state, or the audit log cannot be written. In these cases, nothing is removed.
  */
 export async function forgetUser(
   config: StateFileConfig,

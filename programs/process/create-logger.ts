@@ -45,7 +45,7 @@ export function takeWarnings(log: Logger): void {
 
 /**
  * Creates a sink that collects the lines of one turn of the event loop into a single write, which saves a busy server
- * many small ones.
+ * many small writes.
  */
 function standardError(): LineSink {
   const { stderr } = process

@@ -1,5 +1,5 @@
 /**
- * On SIGUSR1, Node.js opens its inspector on a loopback port, which gives access to everything in memory. A listener of
- * our own prevents that (Node.js 20 has no option for it). This module is imported first, for its side effect.
+ * On SIGUSR1, Node.js opens its inspector on a loopback port, which gives access to everything in memory. A listener
+ * for the signal prevents this (Node.js 20 has no option for it). This module is imported first, for its side effect.
  */
 process.on('SIGUSR1', () => {})

@@ -8,7 +8,7 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js
 const START_TIMEOUT_MS = 15_000
 /** The time in milliseconds after which a program that was asked to end is killed. */
 const END_TIMEOUT_MS = 5000
-/** The toolsets of the demo server: the default one, and the one that explains why a flow is blocked. */
+/** The toolsets of the demo server: the default toolset, and the toolset that explains why a flow is blocked. */
 const TOOLSETS = 'default,explain'
 /** Maximum number of characters of a program's log that are kept, to be shown if the program ends unexpectedly. */
 const LOG_LENGTH = 4000
