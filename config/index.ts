@@ -54,7 +54,7 @@ export function readEnvironment({ hasForm = false } = {}): Given {
 }
 
 /**
- * Deletes the collector's headers, which may contain a password, from the environment once the libraries have read
+ * Deletes the collector's headers, which may contain a password, from the environment after the libraries have read
  * them.
  */
 export function forgetCollectorHeaders(): void {

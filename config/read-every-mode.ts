@@ -137,8 +137,8 @@ export function readConfirmTools(reading: Pick<Reading, 'env'>): string[] | unde
 const OF_CONFIRMATION = ['MCP_CONFIRM_TOOLS', 'MCP_APPROVAL', 'MCP_CONFIRM_STDIO'] as const
 
 /**
- * Refuses variables that ask for confirmations in a mode without a login. Nobody could be asked there, so every tool
- * would run as soon as it is called (D149).
+ * Refuses variables that ask for confirmations in a mode without a login. In such a mode, nobody could be asked, so
+ * every tool would run as soon as it is called (D149).
  * @param instead the remedy for the operator.
  */
 export function refuseConfirmation(

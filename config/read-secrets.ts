@@ -66,7 +66,7 @@ export function readSecretFiles(
       continue
     }
     const value = readSecretFile(`${name}_FILE '${path}'`, path, readFile, faults)
-    // A secret whose file is unusable must not be reported as missing too.
+    // A secret whose file is unusable gets a placeholder, so that it is not reported as missing too.
     found[name] = value ?? UNREADABLE
   }
   return Object.keys(found).length === 0 ? env : { ...env, ...found }
@@ -120,7 +120,7 @@ export function readKey({ env, faults }: Reading, name: string): Buffer {
   return Buffer.alloc(32)
 }
 
-/** Describes a malformed key by its form alone, without revealing any of it. */
+/** Describes only the form of a malformed key, without revealing any of its characters. */
 function describeKey(value: string, name: string): string {
   const make = name.endsWith('_PREVIOUS') ? 'set the key that was in use before' : `make one with ${MAKE_KEY}`
   const rewrite = `write the same bytes in base64, or ${make}`

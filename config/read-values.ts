@@ -153,7 +153,7 @@ export function isLoopback(host: string): boolean {
   return name === 'localhost' || name === '::1' || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(name)
 }
 
-/** Reads a comma-separated list. Entries are trimmed, and empty ones dropped. */
+/** Reads a comma-separated list. Entries are trimmed, and empty entries are dropped. */
 export const readList = ({ env }: Pick<Reading, 'env'>, name: string): string[] =>
   (env[name] ?? '').split(',').flatMap((entry) => entry.trim() || [])
 

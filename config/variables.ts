@@ -126,7 +126,7 @@ function mostWrong(known: string, name: string): number {
 
 const lettersOf = (name: string) => [...name].sort().join('')
 
-/** Names that people try because other programs use them, with this server's equivalents. */
+/** The names that people try because other programs use them, each with this server's equivalent. */
 const TRIED: Readonly<Record<string, string>> = {
   MCP_HOST: '--host',
   MCP_PORT: '--port',
