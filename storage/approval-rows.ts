@@ -7,14 +7,14 @@ export const MOST_WAITING = 1000
 /** Maximum number of rows that one pass ends or deletes. It is small, so that no statement is slow. */
 export const CLEARED = 100
 /**
- * Milliseconds that an expired approval remains usable, because a call that arrived in time may still be running.
- * Undecided questions are deleted after the same time, since they may be large.
+ * The time in milliseconds for which an expired approval remains usable, because a call that arrived in time may still
+ * be running. Undecided questions are deleted after the same time, since they may be large.
  */
 export const WORKING_MS = 60 * 60 * 1000
-/** Milliseconds that decided questions are kept after they have expired. */
+/** The time in milliseconds for which decided questions are kept after they have expired. */
 export const KEPT_MS = 24 * 60 * 60 * 1000
 
-/** A row as either database engine returns it. */
+/** A row in the form in which both database engines return it. */
 export interface StoredApproval {
   id: string
   owner: string

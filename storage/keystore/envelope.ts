@@ -124,7 +124,7 @@ interface Kek {
 export interface Keys {
   /** The key that wraps new records. */
   current: Kek
-  /** The ids of the one or two keys. */
+  /** The ids of the current key and, during a key change, of the previous one. */
   ids: readonly string[]
   /** Finds a key by its id. */
   find: (id: string) => Kek | undefined

@@ -56,7 +56,7 @@ const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
 
 /**
  * Connects to PostgreSQL, and waits if it does not respond yet. Rejects with StartupError after the configured time, or
- * at once if the answer is a refusal that waiting would not change. Messages never contain the password.
+ * at once if the database refuses for a reason that waiting would not change. Messages never contain the password.
  *
  * While the database does not respond, statements fail at once instead of each after its own time-out, and a probe
  * checks every second whether it is back.

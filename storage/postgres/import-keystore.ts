@@ -11,7 +11,7 @@ export interface KeystoreContent {
   notes: ReadonlyMap<string, string>
 }
 
-/** Time limit of each statement of the import, in milliseconds. */
+/** The time limit of each statement of the import, in milliseconds. */
 const LONGEST_MS = 60_000
 
 /**

@@ -15,9 +15,9 @@ interface Version {
 }
 
 /**
- * Brings the schema up to date. Each missing step is applied in its own transaction, under an advisory lock, so that of
- * several programs that start together one does the work and the others wait. A database whose schema is newer than
- * this program is left unchanged.
+ * Brings the schema up to date. Each missing step is applied in its own transaction, under an advisory lock, so that,
+ * if several programs start together, one does the work and the others wait. A database whose schema is newer than this
+ * program is left unchanged.
  *
  * @returns the numbers of the applied steps.
  * @throws {StartupError} (rejects) if only newer programs may use the database, or if a step fails, in which case that

@@ -289,7 +289,7 @@ function makeDirectory(directory: string): string | null {
   return first
 }
 
-/** Flushes a directory, because a new name in it survives a power failure only once the directory is on disk. */
+/** Flushes a directory, because a new file name survives a power failure only if the directory is on disk. */
 export function syncDirectory(directory: string): void {
   const opened = openSync(directory, 'r')
   try {

@@ -121,7 +121,7 @@ export function runQueries(db: Database.Database, path: string): Queries {
  * do, because SQLite's own wait retries only every 100 ms and could wait for ever beside processes that retry every few
  * milliseconds.
  *
- * @throws the error of SQLite; SQLITE_BUSY if others have locked the file the whole time.
+ * @throws the error of SQLite; SQLITE_BUSY if other processes have locked the file the whole time.
  */
 export function writeInTurn(db: Database.Database, statements: string, milliseconds: number): void {
   beginInTurn(db, milliseconds)
