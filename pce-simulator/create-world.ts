@@ -145,7 +145,7 @@ function loadPolicy(world: World, estate: Estate): void {
   load('firewall_settings', defaultFirewallSettings(world, birthOf(world)))
 }
 
-/** Reserves an integer id of the estate, so that new objects get higher ones. */
+/** Reserves an integer id that the estate uses, so that new objects get higher ids. */
 function reserve(world: World, kind: string, href: string): void {
   const id = Number(href.slice(href.lastIndexOf('/') + 1))
   if (Number.isInteger(id)) world.ids.reserve(kind, id)

@@ -2,7 +2,7 @@ import type { Estate } from './model.js'
 import type { FaultControl } from './http/inject-faults.js'
 import type { RecordedRequest } from './http/record-requests.js'
 
-/** The profiles of a simulator's answers, by the PCE whose forms they follow. */
+/** The names of the profiles that determine the forms of a simulator's answers. */
 export const REALITIES = ['lab', 'core-25.2'] as const
 export type Reality = (typeof REALITIES)[number]
 export const DEFAULT_REALITY: Reality = 'core-25.2'

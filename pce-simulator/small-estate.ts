@@ -45,8 +45,9 @@ export const SMALL_QUERY = {
 }
 
 /**
- * A minimal organisation. The database of payments (prod) may only be reached by its own web tier, but the web tier of
- * ordering (prod) connects to it every day on port 5432, which would be blocked. There is also one unmanaged scanner.
+ * Creates a minimal organisation. The database of payments (prod) may only be reached by its own web tier, but the web
+ * tier of ordering (prod) connects to it every day on port 5432, which would be blocked. There is also one unmanaged
+ * scanner.
  */
 export function smallEstate(): Estate {
   return {

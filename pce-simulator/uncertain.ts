@@ -100,7 +100,7 @@ export const UNCERTAIN = {
   venWithoutImage: { token: 'input_validation_error', message: 'VEN platform is not supported by the release' },
   /** P13: how long an upgrade waits for its VEN by default, in seconds. Simulated VENs never upgrade. */
   venUpgradeTimeoutSeconds: 86_400,
-  /** P13: the field in which PUT software/ven/releases/defaults names the VEN types. */
+  /** P13: the field that contains the VEN types in the body of PUT software/ven/releases/defaults. */
   venReleaseDefaultsTypes: 'ven_types',
   /** P13: the status for a DELETE of the default VEN release. */
   defaultReleaseDeletionStatus: 406,

@@ -13,7 +13,7 @@ type Right = (write: Write) => boolean
 
 interface Write {
   call: Call
-  /** The two parts of the write's event, such as `rule_set` and `update`. */
+  /** The two parts of the write's event, which are `rule_set` and `update` for the event `rule_set.update`. */
   noun: string
   verb: string
   /** Whether all these labels and label groups are within the permission's scope. */

@@ -13,7 +13,7 @@ export function removePermissions(world: World, principal: string): void {
   for (const { href } of permissionsOf(world, principal)) world.store('permissions').remove(href)
 }
 
-/** Finds the principal of a user. There is none if nobody has ever given that user name a permission. */
+/** Finds the principal of a user. A user has none if nobody has ever given that user name a permission. */
 export function principalOfUser(world: World, { username }: PceObject): PceObject | undefined {
   return world
     .store(SEGMENT)

@@ -36,8 +36,8 @@ const drawn = new LRUCache<string, Estate, EstateOptions>({
 
 /**
  * Generates a believable organisation that depends only on the options, not on the clock or the platform. `workloads`
- * counts managed and unmanaged ones together; `flows` is the number of rows that a traffic query without filters
- * returns for the whole period since January 2026.
+ * is the number of managed and unmanaged workloads together; `flows` is the number of rows that a traffic query without
+ * filters returns for the whole period since January 2026.
  *
  * Conversations never change, so all estates with the same options share them. Everything else belongs to the caller.
  *

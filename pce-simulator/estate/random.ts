@@ -16,7 +16,7 @@ export interface Random {
   uuid(): string
 }
 
-/** Creates a mulberry32 generator, whose 32 bits of state are plenty for an estate. */
+/** Creates a mulberry32 generator. Its state of 32 bits is sufficient for an estate. */
 export function createRandom(seed: number): Random {
   let state = seed >>> 0
   const next = () => {

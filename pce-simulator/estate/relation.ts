@@ -14,11 +14,11 @@ export interface Participant {
 
 export type Party = (random: Random) => Participant
 
-/** A kind of traffic: which ends communicate, and how. Conversations are drawn from it. */
+/** A kind of traffic: the ends that communicate, and how they do so. Conversations are drawn from relations. */
 export interface Relation {
   /** The applications concerned, as `app|env`. */
   about: readonly string[]
-  /** How often the relation is drawn, relative to the others. */
+  /** How often the relation is drawn, relative to other relations. */
   weight: number
   from: Party
   to: Party

@@ -41,7 +41,7 @@ export interface Action {
   handle(call: Call): Answer
   /** The event of a write, as `<noun>.<verb>`; undefined for reads, which cause no event. */
   event?: string
-  /** True for a POST or PUT that may lack a body, unlike all others (P5). */
+  /** True for a POST or PUT that may come without a body; all others must have one (P5). */
   emptyBody?: boolean
 }
 

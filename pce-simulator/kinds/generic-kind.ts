@@ -33,7 +33,7 @@ export interface GenericKind {
   page?: PlainKind['page']
   /** The fields that a new object has in addition to those of its body. */
   defaults?: Json
-  /** The objects that every PCE starts with, by their ids. `null` stands for a new UUID. */
+  /** The objects with which every PCE starts, by their ids. The id `null` stands for a new UUID. */
   seeds?: readonly (readonly [id: string | null, fields: Json])[]
 }
 

@@ -10,7 +10,7 @@ import { birthStamp, orgPath, updateStamp, type World } from '../world.js'
 import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 
-/** Defines a kind without versions, whose writes take effect at once. */
+/** The definition of a kind without versions, whose writes take effect at once. */
 export interface PlainKind {
   /** The last segment of the collection's path: `labels`. */
   segment: string
@@ -34,7 +34,9 @@ export interface PlainKind {
   page?: { defaultMaxResults?: number; ceiling?: number }
   /** Throws 404 if the object that contains the collection does not exist. */
   requireParent?: (call: Call) => void
-  /** Builds the fields of a new object, without href and stamps. Throws 406. Without it, there is no POST. */
+  /**
+   * Builds the fields of a new object, without href and stamps. Throws 406. A kind without this function has no POST.
+   */
   build?: (world: World, body: unknown, call: Call) => Json
   /**
    * Present if the body of a POST is an array of which all or no objects are created. The answer is an array too (P38).

@@ -12,7 +12,7 @@ import { answerCollection } from './answer-collection.js'
 import { describeChanges } from './describe-changes.js'
 import { bodiesAt, draftHref, inVersion, requireDraftPath, type Version } from './policy-version.js'
 
-/** Defines a kind whose objects have a draft and an active version (P4). Bodies contain only draft hrefs. */
+/** The definition of a kind whose objects have a draft and an active version (P4). Bodies contain only draft hrefs. */
 export interface VersionedKind {
   type: ChangeSubsetType
   /** The name in event types and resource changes, such as `ip_list`. */

@@ -126,7 +126,7 @@ interface EndClass {
 /** The rules that name an end on one side, as provider or as consumer. */
 interface Naming {
   asWorkload: readonly number[]
-  /** Whether each rule names the end, either as a workload or as an address. */
+  /** For each rule, whether it names the end, either as a workload or as an address. */
   atAll: readonly boolean[]
 }
 
@@ -136,8 +136,9 @@ const namings = (named: [asWorkload: boolean, asAddress: boolean][]): Naming => 
 })
 
 /**
- * Traffic that every VEN permits because its host could not work otherwise. There is no complete public list, but these
- * two are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC 4861, ICMPv6 133 to 137).
+ * Whether every VEN permits the traffic because its host could not work otherwise. There is no complete public list,
+ * but two kinds of traffic are certain: address assignment (DHCP, RFC 2131) and IPv6 neighbour discovery (RFC 4861,
+ * ICMPv6 133 to 137).
  */
 const isEssential = ({ proto, port, icmpType }: ServiceFacts) =>
   (proto === 17 && (port === 67 || port === 68)) ||

@@ -23,8 +23,8 @@ export type SelectiveDefault = 'allowed' | 'potentially_blocked'
  * | default | unknown | potentially_blocked | `byDefault` | blocked |
  *
  * visibility_only reports without dropping anything, so traffic that enforcement would drop is "potentially" blocked.
- * An idle workload has no policy and only reports snapshots, so its verdict is `unknown`, the least severe one. There
- * is no such draft decision (P25), so draft decisions treat an idle workload as visibility_only.
+ * An idle workload has no policy and only reports snapshots, so its verdict is `unknown`, the least severe one.
+ * `unknown` does not exist as a draft decision (P25), so draft decisions treat an idle workload as visibility_only.
  */
 export function judgeEnd(
   mode: EnforcementMode,

@@ -50,7 +50,7 @@ export interface TrafficResult {
   matchesCount: number
 }
 
-/** A result whose rows are generated one by one, so that 200,000 of them are never in memory together. */
+/** A result whose rows are generated one by one, so that up to 200,000 rows are never in memory together. */
 export interface TrafficRows {
   rows: Iterable<TrafficFlow>
   /** The number of rows that the query would have without the PCE's own limit. */

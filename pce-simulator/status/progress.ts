@@ -42,7 +42,7 @@ export function isPending({ stage }: Progress): boolean {
   return stage === 'waiting' || stage === 'working'
 }
 
-/** Throws 404 while there is no result, and the error of an expired result. */
+/** Throws 404 while there is no result, and the error for an expired result if it has expired. */
 export function requireResult({ stage, fate }: Progress): void {
   if (stage !== 'done') throw notFound()
   if (fate === 'expired') throw new Refusal(UNCERTAIN.expiredResultStatus, notFound().errors)

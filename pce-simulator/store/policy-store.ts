@@ -54,8 +54,8 @@ export class PolicyStore {
   }
 
   /**
-   * Removes the object at once if it was never provisioned; otherwise marks it as deleted. A second deletion changes
-   * nothing.
+   * Deletes the object: an object that was never provisioned is removed at once, and any other is marked as deleted. A
+   * second deletion changes nothing.
    */
   remove(entry: Entry, stamp: Partial<VersionedObject>): void {
     if (entry.active === null) this.#drop(entry)

@@ -29,7 +29,10 @@ export function requireDraft(world: World, type: ChangeSubsetType, href: string)
   return entry
 }
 
-/** Does the same as `requireDraft` for hrefs of either version. An active href must name an object that is in force. */
+/**
+ * Does the same as `requireDraft`, but also accepts active hrefs. An active href must name an object with an active
+ * version.
+ */
 export function requireReferenced(world: World, type: ChangeSubsetType, href: string): Entry {
   const draft = href.replace('/sec_policy/active/', '/sec_policy/draft/')
   if (draft === href || !UNCERTAIN.draftsTakeActiveReferences) return requireDraft(world, type, href)

@@ -96,7 +96,7 @@ export const DEPENDENCIES: readonly Dependency[] = [
   { app: 'jump-hosts', direction: 'serves', os: 'windows', proto: TCP, port: 3389, host: P.remoteDesktop },
 ]
 
-/** The process with which a shared service connects to hosts that it serves. */
+/** The process with which a shared service connects to the hosts that it serves. */
 export const SERVING_CLIENTS: Readonly<Record<string, Process>> = {
   monitoring: P.prometheus,
   backup: P.backupServer,
