@@ -51,8 +51,8 @@ const PROGRAMS = {
 /** The simulator is bundled separately, since the image of the server leaves it out. */
 const SIMULATOR = 'pce-simulator/pce-sim'
 /**
- * Packages that are bundled with stdio, whose start people wait for. All others are loaded from node_modules when a
- * program needs them.
+ * The packages that are bundled with the stdio program, because people wait for its start. All others are loaded from
+ * node_modules when a program needs them.
  */
 const BUNDLED = [
   '@modelcontextprotocol/sdk',

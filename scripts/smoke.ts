@@ -1,7 +1,7 @@
 /**
- * `npm run smoke` tests what users of a release get. It makes a release without a tag, which includes a build, checks
- * the package with independent tools, installs it into an empty project and uses the programs and the client there,
- * then unpacks the bundle for Claude Desktop and runs it. The last line is `N passed, N failed`.
+ * `npm run smoke` tests a release as its users receive it. It makes a release without a tag, which includes a build,
+ * checks the package with independent tools, installs it into an empty project and uses the programs and the client
+ * there, then unpacks the bundle for Claude Desktop and runs it. The last line is `N passed, N failed`.
  */
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'

@@ -27,7 +27,9 @@ const GROUP = 'bench'
 /** A limit far above any rate here: calls are counted as in service, but never refused. */
 const NEVER_REACHED = '1000000'
 
-/** A call that the server answers alone, and one that queries the caller's PCE with the key from the keystore. */
+/**
+ * A call that the server answers by itself, and a call that queries the caller's PCE with the key from the keystore.
+ */
 const CALLS = {
   'get-server-changelog': { unlearn_only: true },
   'get-labels': { key: 'env' },

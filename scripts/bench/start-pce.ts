@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 
 /**
  * Starts a PCE that serves prepared answers, in a separate process, so that its work is not attributed to the client.
- * It is one of the scripts beside this file, which prints its port once it listens.
+ * `script` is one of the scripts beside this file; it prints its port when it listens.
  */
 export async function startPce(
   script = 'serve-pce.mjs',

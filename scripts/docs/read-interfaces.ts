@@ -60,7 +60,7 @@ export function readParts(sources: readonly ts.SourceFile[], name: string): Inte
   return parts.filter(ts.isTypeReferenceNode).flatMap((part) => readParts(sources, part.getText()))
 }
 
-/** Reads the interface of this name. Throws Error unless there is exactly one. */
+/** Reads the interface of this name. Throws Error if there is none or more than one. */
 export function readInterface(sources: readonly ts.SourceFile[], name: string): InterfaceDoc {
   const { members } = find(sources, name, ts.isInterfaceDeclaration)
   return {
