@@ -46,6 +46,20 @@ export function readEscapes<T>(value: T): T {
   return mapTexts(value, '', unescapeText, unescapeText) as T
 }
 
+/** Characters that JSON leaves as they are, although they end a line, reverse the text around them, or are not drawn. */
+const HIDDEN_IN_JSON = /[\u007F-\u009F\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
+
+/**
+ * Formats a value as JSON in which hidden characters are escapes (`\u202e`). Whoever reads a file of such lines in a
+ * terminal sees all of it, and parsing it gives the same value.
+ */
+export const visibleJson = (value: object): string =>
+  JSON.stringify(value).replace(HIDDEN_IN_JSON, (character) =>
+    [...Array(character.length).keys()]
+      .map((at) => `\\u${character.charCodeAt(at).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+
 /**
  * Replaces hidden characters by visible escapes. Different texts stay different, and `unescapeText` restores the
  * original.

@@ -3,6 +3,7 @@ import { dirname } from 'node:path'
 import type { Writable } from 'node:stream'
 import { setTimeout as wait } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { visibleJson } from '../../domain/text/escape-text.js'
 import type { AuditEntry } from '../../schemas/audit.js'
 
 /** The destination of audit entries. The dispatcher decides what a failure means. */
@@ -231,9 +232,9 @@ export function createFileAudit(
  * a field would cost more than formatting it.
  */
 function linesOf(replica: string | undefined): (entry: object) => string {
-  if (replica === undefined) return (entry) => `${JSON.stringify(entry)}\n`
+  if (replica === undefined) return (entry) => `${visibleJson(entry)}\n`
   const end = `,"replica":${JSON.stringify(replica)}}\n`
-  return (entry) => `${JSON.stringify(entry).slice(0, -1)}${end}`
+  return (entry) => `${visibleJson(entry).slice(0, -1)}${end}`
 }
 
 /** Collects the lines of a turn of the event loop and passes them on at its end. */

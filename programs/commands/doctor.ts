@@ -4,6 +4,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import { type PceClient, PceApiError, PceError, type PceResponse } from '../../pce-client/index.js'
+import { escapeText } from '../../domain/text/escape-text.js'
 import { connectPce } from '../../plugins/context/connect-pce.js'
 import { type PceFromEnvironment, StartupError, type StdioConfig } from '../../schemas/config.js'
 import { connectionHint } from '../../schemas/errors.js'
@@ -65,9 +66,10 @@ export async function runDoctor({ readSettings, write, heading, now }: DoctorPor
 
 const LABELS = { ok: 'ok', warning: 'WARN', failed: 'FAIL', skipped: '-' } as const
 
+/** Describes a finding in lines that show every hidden character, because a PCE's own words are quoted. */
 function describeFinding({ check, state, found, remedy }: Finding): string {
-  const line = `${LABELS[state].padEnd(4)}  ${check.padEnd(13)}  ${found}\n`
-  return remedy === undefined ? line : `${line}      → ${remedy}\n`
+  const line = `${LABELS[state].padEnd(4)}  ${check.padEnd(13)}  ${escapeText(found)}\n`
+  return remedy === undefined ? line : `${line}      → ${escapeText(remedy)}\n`
 }
 
 function conclude({ warning, failed }: Record<Finding['state'], number>): string {

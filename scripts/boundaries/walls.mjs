@@ -243,6 +243,7 @@ const ROOMS = [
     may: [
       '^programs/commands/',
       '^plugins/context/connect-pce\\.ts$',
+      '^domain/text/escape-text\\.ts$',
       '^pce-client/index\\.ts$',
       '^programs/process/choose-port\\.ts$',
       SCHEMAS,

@@ -20,6 +20,17 @@ const linesIn = (path: string) =>
     .map((line) => JSON.parse(line) as { call_id?: string; phase?: string; since?: string })
 const idsIn = (path: string) => linesIn(path).map(({ call_id }) => call_id)
 
+t.test('a name cannot hide anything in the file, and is read back as it is', async (t) => {
+  const path = join(t.testdir(), 'audit.log')
+  const audit = createFileAudit(path)
+  const id = 'pay\u2028\u2029\u202e\u200b\u0085\u{e0041}end'
+  write(audit, id)
+  await audit.sync()
+  audit.close()
+  t.match(fs.readFileSync(path, 'utf8'), /"pay\\u2028\\u2029\\u202e\\u200b\\u0085\\udb40\\udc41end"/)
+  t.same(idsIn(path), [id])
+})
+
 t.test('under load, rotation puts every entry in exactly one file, and every sync covers its own entry', async (t) => {
   const folder = t.testdir()
   const path = join(folder, 'audit.log')
