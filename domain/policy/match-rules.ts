@@ -258,7 +258,8 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
       continue
     }
     const bears = anyOf(known.map((member) => bearsLabel(end, member)))
-    if (exclusion === true) exclusions.push(not(bears))
+    if (exclusion === true)
+      exclusions.push(bears === 'no' && isUnlabelled(end, first.key) ? unknown('exclusion') : not(bears))
     else keys.set(first.key, [...(keys.get(first.key) ?? []), bears])
   }
   // An unknown label may be an alternative to a known label with the same key, or a condition of its own.
@@ -266,6 +267,9 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
   const wanted = [...keys.values()].map((ofKey) => anyOf([...ofKey, least]))
   return [...wanted, ...exclusions, ...doubts].reduce(both, 'yes')
 }
+
+/** Whether an exclusion takes away what has no label of its key at all is not settled (P65). */
+const isUnlabelled = ({ labels }: End, key: string) => labels[key] === undefined
 
 function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' | 'value'>): Answer {
   const own = labels[key]

@@ -10,7 +10,7 @@ export const UNDECIDED = {
   encryption: 'rules for encrypted or authenticated connections',
   enforcement: 'an unknown enforcement mode',
   essential: 'protocols that VENs keep open',
-  exclusion: 'exclusions from all workloads',
+  exclusion: 'labels that a rule excludes',
   field: 'rule fields of a later release',
   firewall: 'firewall settings',
   hidden: 'PCE decisions that do not say which end made them',

@@ -222,3 +222,24 @@ t.test('a rule that another one covers only if an exclusion takes nothing from a
   t.same(await ask([AMS, { ...api, exclusion: true }]), [[newer!.href], ['P65'], 0])
   t.same(await ask([AMS]), [undefined, undefined, 1], 'what is certain assumes nothing')
 })
+
+t.test('a rule that excludes a label, about a workload without any label of its key', async (t) => {
+  const estate = handMade({
+    hosts: {
+      'sql-1': { ip: '10.0.1.1', labels: 'app=sql env=prod', mode: 'full' },
+      'web-1': { ip: '10.0.2.1', labels: 'app=web env=dev', mode: 'idle' },
+      'bare-1': { ip: '10.0.3.1', labels: 'app=web', mode: 'idle' },
+    },
+    ruleSets: [{ name: 'all', scope: '', allow: [{ from: 'env=prod', to: 'app=sql', services: on(5432) }] }],
+  })
+  const bench = await startBench(t, { estate })
+  const [rule] = (await bench.pce.ruleSets.getAll()).flatMap(({ rules }) => rules ?? [])
+  await bench.pce.rules.update(rule!.href, { consumers: [{ ...rule!.consumers[0]!, exclusion: true }] })
+  const ask = async (source: string) => {
+    const flow = { source, destination: 'sql-1', port: 5432, proto: 'tcp' }
+    const { draft, assumes } = await bench.ok('explain-flow', flow)
+    return [draft.verdict, assumes]
+  }
+  t.same(await ask('web-1'), ['allowed', undefined])
+  t.same(await ask('bare-1'), ['uncertain', ['P65']])
+})
