@@ -73,8 +73,9 @@ export async function runAsking(
 }
 
 /**
- * Waits for the decision on a page, for WAIT_MS at most. The timer is held here, because Node.js 20 holds what
- * `AbortSignal.timeout` returns only weakly inside `AbortSignal.any`: it may be collected before it fires.
+ * Waits for the decision on a page, but at most WAIT_MS. The timer is kept alive here, because `AbortSignal.any` in
+ * Node.js 20 holds the signal of `AbortSignal.timeout` only weakly, so that it may be garbage-collected before it
+ * fires.
  */
 async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal): Promise<void> {
   const late = new AbortController()

@@ -240,7 +240,7 @@ function compareHeaders(method: string, params: Record<string, unknown>, headers
   if (name !== value) throw mismatch(`Mcp-Name is ${show(name)}, and params.${param} is ${show(value)}`)
 }
 
-/** What `Mcp-Method` and `Mcp-Name` say: undefined without the header, null for a name that cannot be decoded. */
+/** The values of `Mcp-Method` and `Mcp-Name`: undefined without the header, null for a name that cannot be decoded. */
 interface HeaderNames {
   method: string | undefined
   name: string | null | undefined
@@ -262,8 +262,8 @@ function namesIn(headers: RequestHeaders): HeaderNames {
 }
 
 /**
- * Maximum length of `Mcp-Method` and `Mcp-Name` in characters: the longest URI that a page can have (5,000 characters)
- * in base64.
+ * Maximum length of `Mcp-Method` and `Mcp-Name` in characters: that of the longest URI that a page can have (5,000
+ * characters), in base64.
  */
 const LONGEST_NAME = 6_700
 

@@ -66,10 +66,13 @@ export function compactSchema(schema: unknown): unknown {
   return clash ? inner : { ...merged, ...rest }
 }
 
-/** A pattern of TypeBox that every name matches. */
+/** TypeBox's pattern for an object with arbitrary property names. */
 const ANY_NAME = '^(.*)$'
 
-/** Says of an object with any names what its values are in `additionalProperties`, which is shorter than a pattern. */
+/**
+ * Describes the values of an object with arbitrary property names by `additionalProperties`, which is shorter than a
+ * pattern.
+ */
 function shortenMap(schema: Schema): void {
   const patterns = schema.patternProperties as Record<string, unknown> | undefined
   const isMap = schema.type === 'object' && schema.properties === undefined && patterns?.[ANY_NAME] !== undefined
