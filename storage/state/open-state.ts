@@ -145,8 +145,5 @@ function pragma(db: Database.Database, name: string): unknown {
 /** The time in milliseconds to wait if another process is writing when the write mark is set. */
 const LOCK_WAIT_MS = 1000
 
-/**
- * The statement that proves that the file can be written as claims and credentials are, without changing any of their
- * data.
- */
+/** The statement that proves that claims and credentials could be written to the file, without changing any of them. */
 export const WRITE_MARK = `INSERT OR REPLACE INTO notes VALUES ('checked', hex(randomblob(8)))`
