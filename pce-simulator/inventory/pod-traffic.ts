@@ -52,8 +52,8 @@ export function talkOfPods(world: World): Conversation[] {
 }
 
 /**
- * Lists the Kubernetes workloads in the form in which they are ends of rows: managed, with labels and a mode, without a
- * host name (P106).
+ * Lists the Kubernetes workloads in the form that ends of rows have: managed, with labels and a mode, without a host
+ * name (P106).
  */
 export function podsAsEnds(world: World): Workload[] {
   return podsOf(world).map((object) => {

@@ -9,7 +9,7 @@ import type { World } from '../world.js'
 /** The maximum number of stateless rules of one policy (P20). */
 const MAX_STATELESS_RULES = 100
 
-/** Checks the rules for a rule or enforcement boundary that its schema cannot express (P20, P21). Throws 406. */
+/** Checks the requirements of a rule or enforcement boundary that a schema cannot express (P20, P21). Throws 406. */
 export function checkRule(world: World, rule: Json): void {
   const { providers, consumers, ingress_services, egress_services } = rule as unknown as Rule
   for (const actor of [...providers, ...consumers]) checkActor(world, actor)

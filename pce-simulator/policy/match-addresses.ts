@@ -64,7 +64,8 @@ export function compileFqdn(pattern: string): (fqdn: string) => boolean {
   return (fqdn) => {
     const name = fqdn.toLowerCase()
     let [at, place] = [0, 0]
-    // Where the last star was, and how far it reaches so far.
+    // The position of the last star in the pattern, and the number of characters of the name that are matched up to its
+    // end.
     let [star, reach] = [-1, 0]
     while (at < name.length) {
       if (wanted[place] === '*') {

@@ -113,8 +113,8 @@ function list({ world, query }: Call): Answer {
 }
 
 /**
- * Reads the rows that `update_rules` is requested for. `label_based_rules` is accepted without effect, because
- * decisions are always based on the workloads' labels.
+ * Reads for which rows `update_rules` is requested. `label_based_rules` is accepted without effect, because decisions
+ * are always based on the workloads' labels.
  */
 function readRuleWindow(query: URLSearchParams): RuleWindow {
   const flag = query.get('label_based_rules')
