@@ -1,7 +1,7 @@
 /**
- * `npm run bench`: the figures this project promises, as ratios measured in one run, so that they are comparable
- * between machines. It needs a build, which `npm run bench` makes, and sends traffic to loopback only, for some
- * minutes. `npm run bench -- calls start` measures only these two parts; `--help` lists them.
+ * `npm run bench` measures the figures that this project promises, as ratios within one run, so that they are
+ * comparable between machines. It needs a build, which `npm run bench` makes, and sends traffic to loopback only, for
+ * some minutes. `npm run bench -- calls start` measures only these two parts; `--help` lists them.
  */
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'

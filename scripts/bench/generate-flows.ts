@@ -6,7 +6,7 @@ import { createRandom } from '../../pce-simulator/estate/random.js'
 /** The size of the estate that the server promises to support. An application is an app label with an env label. */
 const APPLICATIONS = 5000
 const WORKLOADS = 50_000
-/** The number of applications that each application talks to. 200,000 rows contain about 50,000 of these edges. */
+/** The number of applications that each application talks to. 200,000 rows contain about 50,000 of these pairs. */
 const PEERS = 12
 /**
  * The number of infrastructure applications, which all others use: directory, names, logs, backups. They come first.

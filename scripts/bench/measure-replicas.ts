@@ -51,7 +51,7 @@ const ENGINE_NAMES: Record<Engine, string> = {
 
 /** The cost of one kind of work over all rounds. */
 export interface Cost {
-  /** The median of the rounds. */
+  /** The number of pieces of work per second, as the median of the rounds. */
   perSecond: number
   /** The mean and the 99th percentile in milliseconds. */
   mean: number
