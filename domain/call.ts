@@ -12,6 +12,14 @@ export interface ProgressUpdate {
   message?: string
 }
 
+/** A call's turn at adding to an object. */
+export interface WriteTurn {
+  /** The hrefs that other calls of this process have added to the object since this call began. */
+  readonly others: ReadonlySet<string>
+  /** Notes what was added. */
+  readonly note: (href: string) => void
+}
+
 export interface ToolLog {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
@@ -38,6 +46,12 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    * has begun, the tool ignores it, because a write in progress is always completed.
    */
   readonly beforeWriting: AbortSignal
+  /**
+   * Runs work that adds to an object while no other call of this process adds to the same one, so that what the work
+   * finds there stays as it is until it has written (D225). `object` is a kind and a name. Rejects with `busy` if others
+   * take too long; nothing was written then.
+   */
+  readonly inOrder: <T>(object: string, work: (turn: WriteTurn) => Promise<T>) => Promise<T>
   readonly log: ToolLog
   readonly limits: Limits
   /**

@@ -1,10 +1,12 @@
 import { PceError, type ObjectApi, type PceClient } from '../../pce-client/index.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
 import { readRulesOfKind } from '../inventory/read-rules.js'
 import { readBack } from './change-object.js'
+import { orderOf } from './order-of.js'
 import type { PlannedRule } from './plan-rules.js'
 import { saysTheSame } from './warn-of-repetition.js'
 
@@ -17,14 +19,34 @@ type AnyRule = Rule | DenyRule
 const LOOK_MS = 10_000
 
 /**
- * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rules of the same kind that existed
- * before.
+ * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rules of the same kind that existed when
+ * the caller looked. They are read again in the order of this process, before and after the write (D225).
  *
+ * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if a rule that says the same was added since the
+ *   caller looked: two equal calls at once add one rule.
  * @throws {ToolError} `outcome_unknown` if the PCE left open whether the rule was added, with `read_back {state,
  *   hrefs?}`. New rules with the same content are most likely the one that was sent (D71); repeating the call would
  *   then add a duplicate (P76).
  */
-export async function addRule(
+export function addRule(
+  { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
+  ruleSet: RuleSet,
+  planned: PlannedRule,
+  siblings: readonly AnyRule[] | string,
+): Promise<{ stored: AnyRule; warnings: readonly string[] }> {
+  return inOrder(orderOf('rule_sets', ruleSet.name), async (turn) => {
+    const before = await readSiblings(pce, ruleSet, planned, signal)
+    refuseAddedMeanwhile(ruleSet, planned, { siblings, before, others: turn.others })
+    const added = await add({ pce, signal }, ruleSet, planned, before)
+    turn.note(added.stored.href)
+    return {
+      ...added,
+      warnings: [...added.warnings, ...(await findSurplus(pce, ruleSet, planned, before, added.stored))],
+    }
+  })
+}
+
+async function add(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   ruleSet: RuleSet,
   planned: PlannedRule,
@@ -44,6 +66,59 @@ export async function addRule(
   })
   const { stored, warnings } = await readBack(created, () => api.getByReference(created.href))
   return { stored, warnings: warnings.warnings ?? [] }
+}
+
+/** Returns the rules of the same kind that the rule set has now, or why they cannot be read. */
+async function readSiblings(
+  pce: PceClient,
+  { href }: RuleSet,
+  { collection }: PlannedRule,
+  signal: AbortSignal,
+): Promise<readonly AnyRule[] | string> {
+  try {
+    const ruleSet = await pce.ruleSets.getByReference(toDraftHref(href), { signal })
+    return await readRulesOfKind(pce, ruleSet, collection, signal)
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return error.message
+  }
+}
+
+const isLike = ({ body }: PlannedRule, rule: AnyRule) =>
+  rule.update_type !== 'delete' && (rule.enabled ?? true) === body.enabled && saysTheSame(body, rule)
+
+function refuseAddedMeanwhile(
+  ruleSet: RuleSet,
+  planned: PlannedRule,
+  found: { siblings: readonly AnyRule[] | string; before: readonly AnyRule[] | string; others: ReadonlySet<string> },
+): void {
+  const { siblings, before, others } = found
+  if (typeof before === 'string') return
+  const known = new Set((typeof siblings === 'string' ? before : siblings).map(({ href }) => href))
+  const isNew = ({ href }: AnyRule) => !known.has(href) || others.has(href)
+  const twin = before.find((rule) => isNew(rule) && isLike(planned, rule))
+  if (twin === undefined) return
+  const text = `The rule set ${ruleSet.name} was given the same rule during this call. Nothing was written.`
+  const existing = { href: toDraftHref(twin.href) }
+  throw new ToolError('already_exists', text, { reason: 'changed_meanwhile', existing_rule: existing })
+}
+
+/** Warns of rules that say the same and were added elsewhere, by another replica for example, while this one was. */
+async function findSurplus(
+  pce: PceClient,
+  ruleSet: RuleSet,
+  planned: PlannedRule,
+  before: readonly AnyRule[] | string,
+  stored: AnyRule,
+): Promise<string[]> {
+  if (typeof before === 'string') return [`Whether the same rule was added elsewhere is not known: ${before}`]
+  const now = await readSiblings(pce, ruleSet, planned, AbortSignal.timeout(LOOK_MS)).catch(() => 'no answer in time')
+  if (typeof now === 'string') return [`Whether the same rule was added elsewhere is not known: ${now}`]
+  const known = new Set([...before.map(({ href }) => href), stored.href])
+  const twins = now.filter((rule) => !known.has(rule.href) && isLike(planned, rule))
+  if (twins.length === 0) return []
+  const hrefs = twins.map(({ href }) => toDraftHref(href)).join(', ')
+  return [`Somebody else added the same rule at the same time: ${hrefs}. Delete all but one of them and this one.`]
 }
 
 const UNREADABLE = 'The rules could not be read back. Check what the rule set has before repeating the call.'

@@ -1,5 +1,7 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
+import type { ToolContext } from '../call.js'
+import { orderOf } from './order-of.js'
 import { fetchEvery, type ListQuery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
 import { hidesCharacters } from '../text/escape-text.js'
@@ -63,7 +65,21 @@ export async function findCreated<K extends NamedKind>(
  * that object, or the PCE's refusal if that object cannot be found. If the object was created but the PCE's answer does
  * not show it, it is found by name.
  */
-export async function createNamed<K extends UniqueKind>(
+export function createNamed<K extends UniqueKind>(
+  { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
+  kind: K,
+  body: { name: string },
+): Promise<ObjectOf<K>> {
+  return inOrder(orderOf(kind, body.name), async (turn) => {
+    // The PCE takes a second service of one name, so what another call of this process created is looked for here.
+    if (turn.others.size > 0) await refuseTakenName(pce, kind, body.name, signal)
+    const created = await create(pce, kind, body, signal)
+    turn.note((created as NamedObject).href)
+    return created
+  })
+}
+
+async function create<K extends UniqueKind>(
   pce: PceClient,
   kind: K,
   body: { name: string },

@@ -1,8 +1,11 @@
 import type { ObjectApi, PceClient } from '../../pce-client/index.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { ToolContext } from '../call.js'
 import { createNamed } from './create-named.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import type { PlannedRule } from './plan-rules.js'
+import { saysTheSame } from './warn-of-repetition.js'
 import { writeWithRollback } from './write-with-rollback.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
@@ -19,15 +22,15 @@ export interface RuleSetBody {
  * again together with all its rules, including any whose creation was not confirmed.
  */
 export function writeRuleSet(
-  pce: PceClient,
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
   body: RuleSetBody,
   rules: readonly PlannedRule[],
-  signal: AbortSignal,
 ): Promise<{ ruleSet: RuleSet; ruleHrefs: string[] }> {
+  const { pce, signal } = ctx
   return writeWithRollback(pce, {
     nested: true,
     write: async (written) => {
-      const ruleSet = await createNamed(pce, 'rule_sets', body, signal)
+      const ruleSet = await createNamed(ctx, 'rule_sets', body)
       written.hrefs.push(ruleSet.href)
       const ruleHrefs: string[] = []
       for (const rule of rules) {
@@ -44,12 +47,14 @@ export function writeRuleSet(
   })
 }
 
+const collectionOf = (href: string) => (href.includes('/deny_rules/') ? 'deny_rules' : 'sec_rules')
+
 /** The differences between a new rule set as it was sent and as the PCE stored it. */
 export interface StoredRuleSet {
   differences: Difference[]
   /** The differences of each rule, in the order of the plan. */
   ruleDifferences: Difference[][]
-  /** The reason why the comparison was not possible. */
+  /** Why the comparison was not possible, or which rules of others repeat those that were written (D225). */
   warning?: string
 }
 
@@ -76,7 +81,18 @@ export async function verifyRuleSet(
     return unknown('Created, but it could not be read back to check what was stored.')
   }
   const all = [...(stored.rules ?? []), ...(stored.deny_rules ?? [])]
+  const own = new Set(ruleHrefs)
+  const surplus = all.filter(
+    (rule) =>
+      !own.has(rule.href) &&
+      rule.update_type !== 'delete' &&
+      rules.some((written) => written.collection === collectionOf(rule.href) && saysTheSame(written.body, rule)),
+  )
+  const hrefs = surplus.map(({ href: one }) => toDraftHref(one)).join(', ')
   return {
+    ...(surplus.length > 0 && {
+      warning: `Somebody else added the same as this call at the same time: delete ${hrefs}.`,
+    }),
     differences: findDifferences(body, stored),
     ruleDifferences: rules.map(({ body: sent }, index) => {
       const rule = all.find((candidate) => candidate.href === ruleHrefs[index])

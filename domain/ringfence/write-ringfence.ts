@@ -3,6 +3,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
+import { orderOf } from '../drafts/order-of.js'
 import { createNamed } from '../drafts/create-named.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
@@ -14,11 +15,22 @@ import { toWireScopes } from '../drafts/resolve-actors.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Writes a planned ringfence and reads it back. Sends nothing if nothing is missing. Throws already_exists if the draft
- * has changed since the plan was made, and the errors of `writeRingfence`.
+ * Writes a planned ringfence in the order of this process and reads it back. Sends nothing if nothing is missing. Throws
+ * already_exists if the draft has changed since the plan was made, and the errors of `writeRingfence`.
  */
-export async function writePrepared(
-  ctx: Pick<ToolContext<true>, 'pce' | 'signal'>,
+export function writePrepared(
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
+  prepared: Prepared,
+): Promise<RingfenceWritten> {
+  return ctx.inOrder(orderOf('rule_sets', prepared.name), async (turn) => {
+    const written = await writeInTurn(ctx, prepared)
+    for (const href of [written.href, ...written.ruleHrefs]) turn.note(href)
+    return written
+  })
+}
+
+async function writeInTurn(
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
   prepared: Prepared,
 ): Promise<RingfenceWritten> {
   const { pce, signal } = ctx
@@ -26,11 +38,13 @@ export async function writePrepared(
   await refuseChanged(ctx, prepared)
   if (existing !== null && rules.length === 0) return { href: existing.href, ruleHrefs: [], stored: null }
   const body = bodyOf(prepared)
-  const { href, ruleHrefs } = await writeRingfence(
-    pce,
-    { application, body, existing, rules, beforeDeny: (set) => refuseUncovered(ctx, prepared, set) },
-    signal,
-  )
+  const { href, ruleHrefs } = await writeRingfence(ctx, {
+    application,
+    body,
+    existing,
+    rules,
+    beforeDeny: (set) => refuseUncovered(ctx, prepared, set),
+  })
   return { href, ruleHrefs, stored: await verifyRuleSet(pce, href, body, rules, ruleHrefs, signal) }
 }
 
@@ -55,13 +69,13 @@ export interface RingfenceWrite {
  * call.
  */
 export async function writeRingfence(
-  pce: PceClient,
+  ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
   { application, body, existing, rules, beforeDeny }: RingfenceWrite,
-  signal: AbortSignal,
 ): Promise<{ href: string; ruleHrefs: string[] }> {
+  const { pce, signal } = ctx
   const written: string[] = []
   try {
-    const href = existing?.href ?? (await createNamed(pce, 'rule_sets', body, signal)).href
+    const href = existing?.href ?? (await createNamed(ctx, 'rule_sets', body)).href
     if (existing === null) written.push(href)
     const ruleHrefs: string[] = []
     for (const rule of rules) {

@@ -13,6 +13,7 @@ import type { AuditLog } from './audit-log.js'
 import type { CallerContext, Sender, ToolCall } from './call.js'
 import { leaveOutHidden } from './offered-hints.js'
 import { type CallRecord, recordCall } from './record-call.js'
+import { createWriteOrder } from './write-order.js'
 import { CallEnds, toolContextOf, type Dispatched, type HandlerPorts, runHandler, runTracked } from './run-handler.js'
 
 export interface DispatcherOptions extends HandlerPorts {
@@ -96,8 +97,8 @@ function createRunning() {
  * complete one whose client has left.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
-  const { audit, log, tracing, cursorKey = randomBytes(32) } = options
-  const ports = { ...options, cursorKey }
+  const { audit, log, tracing, cursorKey = randomBytes(32), writeOrder = createWriteOrder() } = options
+  const ports = { ...options, cursorKey, writeOrder }
   const tools = new Map(options.tools.map((tool) => [tool.name, tool]))
   const names: ReadonlySet<string> = new Set(tools.keys())
   const whole: Offer = { listed: names, callable: names }

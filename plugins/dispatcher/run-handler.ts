@@ -12,6 +12,7 @@ import { ERROR_TABLE } from '../errors/table.js'
 import type { CallerContext, ToolCall, ServerLog } from './call.js'
 import { cursorKeyOf } from './cursor-keys.js'
 import type { Problem } from './find-oversized.js'
+import { inOrderBy, type WriteOrder } from './write-order.js'
 
 export type Dispatched = { ok: true; value: object } | { ok: false; error: ServiceError }
 
@@ -27,6 +28,8 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
+  /** One for the process; a new one if absent. */
+  writeOrder?: WriteOrder
   /** The meter and the tracing, each of which is absent if it is switched off. */
   meter?: Meter
   tracing?: Tracing
@@ -94,8 +97,10 @@ export function toolContextOf(
   call: ToolCall,
   callerContext: CallerContext,
   ends: CallEnds,
-  ports: HandlerPorts & { cursorKey: Uint8Array },
+  ports: HandlerPorts & { cursorKey: Uint8Array; writeOrder: WriteOrder },
 ): ToolContext {
+  const begun = ports.writeOrder.begin()
+  let hasWritten = false
   const facts = { request_id: call.requestId, tool: call.name }
   const context = {
     [ENDS]: ends,
@@ -106,6 +111,18 @@ export function toolContextOf(
     limits: ports.limits,
     cursorKey: () => cursorKeyOf(ports.cursorKey, callerContext),
     now: ports.now,
+    inOrder: inOrderBy(async (object) => {
+      const { pce } = callerContext
+      const where = pce === null ? '' : `${pce.baseUrl}/orgs/${pce.orgId}`
+      // A client that leaves does not end a call that has written something already.
+      const signal = hasWritten ? ends.signal : ends.beforeWriting
+      const turn = await ports.writeOrder.enter(`${where} ${object}`, { begun, signal })
+      const leave = (written: readonly string[]) => {
+        hasWritten ||= written.length > 0
+        turn.leave(written)
+      }
+      return { ...turn, leave }
+    }),
     progress: (update) => call.progress(makeSafe(update)),
     server: ports.server,
     log: {

@@ -92,6 +92,17 @@ t.test('what had been written when the thread died is told', async (t) => {
   )
 })
 
+t.test('a thread that dies in its turn at an object gives it back', async (t) => {
+  const { call } = await start(t, { max: 3, perCaller: 3 })
+  const [died, first, second] = await Promise.all([
+    call('dies-in-its-turn'),
+    call('takes-its-turn'),
+    call('takes-its-turn'),
+  ])
+  partial(t, textOf(died), { error: 'analysis_failed', reason: 'thread_ended' })
+  t.same([textOf(first).message, textOf(second).message], ['had it', 'had it'])
+})
+
 t.test('reports and log lines arrive in order, before the answer', async (t) => {
   const { post, log } = await start(t)
   const answer = await post(request('tools/call', { name: 'reports', _meta: { progressToken: 7 } }))

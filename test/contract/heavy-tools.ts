@@ -3,6 +3,7 @@ import { Type } from '@sinclair/typebox'
 import type { Test } from 'tap'
 import type { ToolContext } from '../../domain/call.js'
 import { createPceSimulator } from '../../pce-simulator/index.js'
+import type { PceSimulatorOptions } from '../../pce-simulator/options.js'
 import type { InsecureHttpConfig } from '../../schemas/config.js'
 import { defineTool } from '../../tools/define.js'
 import { openTool } from './insecure-app.js'
@@ -113,6 +114,8 @@ export const heavyTools = [
     await pce.labels.create({ key: 'app', value: 'second' })
     return process.exit(3)
   }),
+  tool('dies-in-its-turn', writing, (ctx) => ctx.inOrder('rule_sets Pay', () => process.exit(3))),
+  tool('takes-its-turn', writing, (ctx) => ctx.inOrder('rule_sets Pay', () => Promise.resolve('had it'))),
   tool('writes-and-waits', writing, async (ctx) => {
     const { pce, beforeWriting } = ctx
     await pce.labels.create({ key: 'app', value: 'third' })
@@ -124,11 +127,11 @@ export const heavyTools = [
 ]
 
 /** A simulated PCE whose jobs are done at once, and the configuration of a server for it. */
-export async function startPce(t: Test, { pollsUntilDone = 1 } = {}) {
+export async function startPce(t: Test, { pollsUntilDone = 1, ...more }: PceSimulatorOptions = {}) {
   // Its clock stands still, because new traffic would be a difference between two answers.
   const started = Date.now()
   const paces = { pollsUntilDone, retryAfter: 0, now: () => started }
-  const simulator = await createPceSimulator({ flows: 500, ...paces })
+  const simulator = await createPceSimulator({ flows: 500, ...paces, ...more })
   t.teardown(() => simulator.close())
   const { protocol, hostname, port } = new URL(await simulator.listen())
   const config: NonNullable<InsecureHttpConfig['pce']> = {

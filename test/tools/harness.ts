@@ -2,6 +2,7 @@ import type { Test } from 'tap'
 import { fixedCredentials } from '../../programs/composition/compose-unauthenticated.js'
 import { createPceClient, type PceClient } from '../../pce-client/index.js'
 import { createCallTracker } from '../../plugins/dispatcher/run-handler.js'
+import type { WriteOrder } from '../../plugins/dispatcher/write-order.js'
 import { createDispatcher } from '../../plugins/dispatcher/dispatch.js'
 import { renderError } from '../../plugins/errors/render-errors.js'
 import type { AnyTool } from '../../tools/define.js'
@@ -49,6 +50,7 @@ export interface BenchOptions extends PceSimulatorOptions {
   /** Default 64. */
   maxParts?: number
   changelog?: () => Promise<string | null>
+  writeOrder?: WriteOrder
 }
 
 /**
@@ -101,6 +103,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
         trafficMaxParts: options.maxParts ?? 64,
       },
       callTracker: createCallTracker(),
+      ...(options.writeOrder !== undefined && { writeOrder: options.writeOrder }),
       server: { name: 'svc-mcp', version: '0.1.0', changelog: options.changelog ?? (async () => null) },
       now: () => now,
     })

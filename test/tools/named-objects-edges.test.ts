@@ -155,7 +155,8 @@ t.test('a call that is cancelled before its write does not write', async (t) => 
           },
     )
     const pce = watch(bench.pce, (key) => (key === api ? watched : undefined))
-    return { pce, signal: controller.signal, now: () => 0, limits: { responseBudgetBytes: 80_000 } } as Json
+    const inOrder = (_object: string, work: (turn: object) => unknown) => work({ others: new Set(), note: () => {} })
+    return { pce, inOrder, signal: controller.signal, now: () => 0, limits: { responseBudgetBytes: 80_000 } } as Json
   }
   const aborted = { name: 'AbortError' }
   bench.writes()

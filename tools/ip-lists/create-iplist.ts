@@ -65,7 +65,7 @@ export default defineTool({
         ctx.limits,
       )
     }
-    const created = await createNamed(pce, 'ip_lists', body, signal)
+    const created = await createNamed(ctx, 'ip_lists', body)
     const { stored, warnings: unread } = await readBack(created, () => pce.ipLists.getByReference(created.href))
     const warnings = [...twins, ...(unread.warnings ?? [])]
     const shown = {

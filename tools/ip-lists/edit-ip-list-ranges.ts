@@ -13,7 +13,15 @@ import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { updateObject, withoutStored } from '../../domain/drafts/change-object.js'
-import { hasSameEntries, planEdit, readEdit, type Moved, type PlannedEdit } from '../../domain/drafts/edit-ip-list.js'
+import {
+  hasSameEntries,
+  planEdit,
+  readEdit,
+  type ListEdit,
+  type Moved,
+  type PlannedEdit,
+} from '../../domain/drafts/edit-ip-list.js'
+import { orderOf } from '../../domain/drafts/order-of.js'
 import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
 import { loadPolicyUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
@@ -112,50 +120,67 @@ export default defineTool({
     const { pce, signal } = ctx
     const { href, name, dry_run: dryRun, ...asked } = args
     const edit = readEdit(asked)
-    let current: IpList = await findObject(pce, 'ip_lists', { href, name }, signal)
-    let planned = planEdit(current, edit)
-    let judged = await judge(ctx, current, planned)
-    const changes: string[] = []
-    for (let round = 1; dryRun !== true && hasChange(planned); round += 1) {
-      // The PCE does not check for concurrent changes (P7), so the list is read again in order to keep the changes that
-      // others made in the meantime.
-      const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
-      if (hasSameEntries(now, current)) break
-      if (round === MOST_ROUNDS) throw changesTooOften(current)
-      current = now
-      planned = planEdit(current, edit)
-      judged = await judge(ctx, current, planned)
-      changes[0] = 'Somebody else changed the list during this call: the edit was planned again on what it is now.'
-    }
-    const entries = { ip_ranges: current.ip_ranges, fqdns: current.fqdns, ...planned.body }
-    const plan = {
-      what: describeObject('ip_lists', current),
-      current,
-      body: planned.body,
-      read: (changed: string) => pce.ipLists.getByReference(changed),
-      warnings: [
-        ...changes,
-        ...warnOfBuiltIn(current),
-        ...planned.warnings,
-        ...warnOfEffect(judged),
-        ...(hasChange(planned) ? await warnOfTwinList(pce, entries, signal, current.href) : []),
-      ],
-    }
-    const answer = await updateObject(ctx, plan, dryRun)
-    const { previous: _before, message, ...shown } = withoutStored(answer)
-    const { assumes: _assumes, ...judgement } = judged
-    return fitAnswer(
-      {
-        message: hasChange(planned) ? describeEdit(message, planned) : message,
-        ...shown,
-        ...show(current, planned),
-        ...judgement,
-        ...showAssumedBy([judged]),
-      },
-      ctx.limits,
-    )
+    const found: IpList = await findObject(pce, 'ip_lists', { href, name }, signal)
+    if (dryRun === true) return editList(ctx, found, edit, true)
+    return ctx.inOrder(orderOf('ip_lists', found.name), async (turn) => {
+      const answer = await editList(ctx, found, edit, false)
+      turn.note(found.href)
+      return answer
+    })
   },
 })
+
+/** Plans the edit on what the list is now, writes it unless this is a dry run, and tells what it does. */
+async function editList(
+  ctx: ToolContext<true>,
+  found: IpList,
+  edit: ListEdit,
+  dryRun: boolean,
+): Promise<Static<typeof output>> {
+  const { pce, signal } = ctx
+  let current = found
+  let planned = planEdit(current, edit)
+  let judged = await judge(ctx, current, planned)
+  const changes: string[] = []
+  for (let round = 1; !dryRun && hasChange(planned); round += 1) {
+    // The PCE does not check for concurrent changes (P7), so the list is read again in order to keep the changes that
+    // others made in the meantime.
+    const now = await findByHref(pce, 'ip_lists', current.href, 'draft', signal)
+    if (hasSameEntries(now, current)) break
+    if (round === MOST_ROUNDS) throw changesTooOften(current)
+    current = now
+    planned = planEdit(current, edit)
+    judged = await judge(ctx, current, planned)
+    changes[0] = 'Somebody else changed the list during this call: the edit was planned again on what it is now.'
+  }
+  const entries = { ip_ranges: current.ip_ranges, fqdns: current.fqdns, ...planned.body }
+  const plan = {
+    what: describeObject('ip_lists', current),
+    current,
+    body: planned.body,
+    read: (changed: string) => pce.ipLists.getByReference(changed),
+    warnings: [
+      ...changes,
+      ...warnOfBuiltIn(current),
+      ...planned.warnings,
+      ...warnOfEffect(judged),
+      ...(hasChange(planned) ? await warnOfTwinList(pce, entries, signal, current.href) : []),
+    ],
+  }
+  const answer = await updateObject(ctx, plan, dryRun)
+  const { previous: _before, message, ...shown } = withoutStored(answer)
+  const { assumes: _assumes, ...judgement } = judged
+  return fitAnswer(
+    {
+      message: hasChange(planned) ? describeEdit(message, planned) : message,
+      ...shown,
+      ...show(current, planned),
+      ...judgement,
+      ...showAssumedBy([judged]),
+    },
+    ctx.limits,
+  )
+}
 
 const hasChange = ({ body }: PlannedEdit) => Object.keys(body).length > 0
 

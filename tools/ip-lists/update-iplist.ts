@@ -11,6 +11,7 @@ import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { orderOf } from '../../domain/drafts/order-of.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
@@ -62,7 +63,9 @@ export default defineTool({
       read: (changed: string) => pce.ipLists.getByReference(changed),
       warnings: [...warnOfBuiltIn(current), ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : [])],
     }
-    const answer = await updateObject(ctx, plan, dryRun)
+    // An edit of single ranges that is planned at this moment must see this change.
+    const write = () => updateObject(ctx, plan, dryRun)
+    const answer = await (dryRun === true ? write() : ctx.inOrder(orderOf('ip_lists', current.name), write))
     return fitAnswer({ ...withoutStored(answer), ...showWrittenIpList(answer.stored) }, ctx.limits)
   },
 })

@@ -67,12 +67,12 @@ export default defineTool({
     return args.dry_run === true ? DRY_RUN_BINDING : (await plan(args, outer)).boundTo
   },
   async handler(args, outer) {
-    const { pce, limits, signal, approved } = outer
+    const { pce, limits, signal, inOrder, approved } = outer
     const { prepared, boundTo } = await plan(args, outer)
     outer.beforeWriting.throwIfAborted()
     const text = 'What the ringfence would write has changed since it was confirmed. Nothing was written.'
     requireApproved(approved, boundTo, text)
-    const written = args.dry_run === true ? null : await writePrepared({ pce, signal }, prepared)
+    const written = args.dry_run === true ? null : await writePrepared({ pce, signal, inOrder }, prepared)
     return showRingfence(prepared, written, { detail: args.detail_level ?? 'standard', limits, orgId: pce.orgId })
   },
 })

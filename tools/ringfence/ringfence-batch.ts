@@ -120,9 +120,9 @@ export default defineTool({
   },
   async handler(args, outer): Promise<Static<typeof output>> {
     const { dry_run: dryRun = false, auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
-    const { pce, signal, beforeWriting, approved } = outer
+    const { pce, signal, beforeWriting, inOrder, approved } = outer
     // A write that has begun is completed; it is aborted only when the server stops.
-    const write = (prepared: Prepared) => writePrepared({ pce, signal }, prepared)
+    const write = (prepared: Prepared) => writePrepared({ pce, signal, inOrder }, prepared)
     const isConfirmed = approved !== undefined
     const batch = await workThrough(args, outer, dryRun || isConfirmed ? null : write)
     let { results } = batch

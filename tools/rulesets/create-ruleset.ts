@@ -115,7 +115,7 @@ export default defineTool({
       return { dry_run: true, message, requests, ...(warnings.length > 0 && { warnings }) }
     }
 
-    const { ruleSet, ruleHrefs } = await writeRuleSet(pce, body, rules, signal)
+    const { ruleSet, ruleHrefs } = await writeRuleSet(ctx, body, rules)
     const stored = await verifyRuleSet(pce, ruleSet.href, body, rules, ruleHrefs, signal)
     if (stored.warning !== undefined) warnings.push(stored.warning)
     return {

@@ -58,7 +58,7 @@ export default defineTool({
       const message = `Would create the service ${name} in draft.`
       return fitAnswer({ dry_run: true, message, requests: [request], ...note }, ctx.limits)
     }
-    const created = await createNamed(pce, 'services', body, signal)
+    const created = await createNamed(ctx, 'services', body)
     const { stored, warnings } = await readBack(created, () => pce.services.getByReference(created.href))
     const differences = findDifferences(body, stored)
     const shown = {

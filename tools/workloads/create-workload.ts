@@ -14,9 +14,11 @@ import {
 import { loadLabels, type LabelOutput } from '../../domain/inventory/labels.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { findCreated, refuseHidden } from '../../domain/drafts/create-named.js'
+import { orderOf } from '../../domain/drafts/order-of.js'
 import { warnOfNamesakes } from '../../domain/drafts/warn-of-namesakes.js'
 import { showCreatedWorkload } from '../answers/show-workload.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
+import { ToolError } from '../../schemas/errors.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { LabelOut } from '../../schemas/label-reference.js'
 
@@ -79,9 +81,14 @@ export default defineTool({
         const labels = await writePlannedLabels(ctx, plan, written, created)
         const body = toBody(labels.map(({ href }) => href))
         ctx.signal.throwIfAborted()
-        const workload = await ctx.pce.workloads
-          .create(body)
-          .catch((error: unknown) => findCreated(error, ctx.pce, 'workloads', name, ctx.signal))
+        const workload = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
+          refuseCreatedMeanwhile(name, others)
+          const made = await ctx.pce.workloads
+            .create(body)
+            .catch((error: unknown) => findCreated(error, ctx.pce, 'workloads', name, ctx.signal))
+          note(made.href)
+          return made
+        })
         return { body, labels, workload }
       },
     })
@@ -96,3 +103,11 @@ export default defineTool({
     }
   },
 })
+
+/** Throws if another call created a workload of this name during this one: two equal calls at once create one. */
+function refuseCreatedMeanwhile(name: string, others: ReadonlySet<string>): void {
+  const [href] = others
+  if (href === undefined) return
+  const text = `Another call created a workload named ${name} during this one. Nothing was written.`
+  throw new ToolError('already_exists', text, { reason: 'changed_meanwhile', existing_workload: { href, name } })
+}

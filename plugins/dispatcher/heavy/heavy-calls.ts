@@ -159,11 +159,14 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   const task: ThreadTask = taskOf(work, options, { pce, control: channel.port2 })
   const giveUp = () => kill.abort(NO_THREAD)
   unbegun.add(giveUp)
+  const turns = giveTurns(context, channel.port1)
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {
       if (message.is === 'begun') unbegun.delete(giveUp)
       else if (message.is === 'progress') context.progress(message.update)
       else if (message.is === 'log') context.log[message.level](message.facts, message.message)
+      else if (message.is === 'enter') turns.enter(message)
+      else if (message.is === 'leave') turns.leave(message)
       else if (message.is === 'result') resolve(message.value)
       else reject(thrownOf(message))
     })
@@ -179,8 +182,38 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   } finally {
     unbegun.delete(giveUp)
     release()
+    turns.endAll()
     channel.port1.close()
     served?.close()
+  }
+}
+
+/**
+ * Gives a thread the turns it asks for, in the order of this process. `endAll` ends those that it has or waits for,
+ * however the thread ended.
+ */
+function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
+  const leaving = new Map<number, (written: readonly string[]) => void>()
+  let isOver = false
+  const post = (message: ToThread) => control.postMessage(message)
+  return {
+    enter({ turn, object }: FromThread & { is: 'enter' }): void {
+      inOrder(object, async ({ others, note }) => {
+        if (isOver) return
+        const left = new Promise<readonly string[]>((resolve) => leaving.set(turn, resolve))
+        post({ turn, others: [...others] })
+        for (const href of await left) note(href)
+      }).catch((error: unknown) => post({ turn, refusal: convert(error) }))
+    },
+    leave({ turn, written }: FromThread & { is: 'leave' }): void {
+      leaving.get(turn)?.(written)
+      leaving.delete(turn)
+    },
+    endAll(): void {
+      isOver = true
+      for (const leave of leaving.values()) leave([])
+      leaving.clear()
+    },
   }
 }
 
@@ -217,7 +250,7 @@ function passOnAborts(
   served: ServedClient | null,
 ): () => void {
   const timers: NodeJS.Timeout[] = []
-  const watch = (which: ToThread['abort'], mayKill: () => boolean) => {
+  const watch = (which: 'signal' | 'beforeWriting', mayKill: () => boolean) => {
     const signal = context[which]
     const pass = () => {
       control.postMessage({ abort: which, reason: convert(signal.reason) } satisfies ToThread)

@@ -25,17 +25,21 @@ export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | '
   control: MessagePort
 }
 
-export interface ToThread {
-  /** Which of the context's signals has aborted. */
-  abort: 'signal' | 'beforeWriting'
-  reason: ServiceError
-}
+export type ToThread =
+  /** The signal of the context that has aborted. */
+  | { abort: 'signal' | 'beforeWriting'; reason: ServiceError }
+  /** The turn that the thread asked for by this number, or why it gets none. */
+  | { turn: number; others: readonly string[] }
+  | { turn: number; refusal: ServiceError }
 
 export type FromThread =
   /** The thread has loaded its module and begins with the task. */
   | { is: 'begun' }
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
+  /** Asks for a turn at adding to an object, and ends it. The order is kept in the main thread. */
+  | { is: 'enter'; turn: number; object: string }
+  | { is: 'leave'; turn: number; written: readonly string[] }
   | { is: 'result'; value: unknown }
   /** `stack` is present if the error is unexpected, so that the caller sees only a fixed text. */
   | { is: 'error'; error: ServiceError; stack?: string }

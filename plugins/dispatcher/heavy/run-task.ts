@@ -2,8 +2,9 @@ import { connectRemoteClient } from '../../../pce-client/index.js'
 import type { ToolContext } from '../../../domain/call.js'
 import { ToolError } from '../../../schemas/errors.js'
 import type { AnyTool } from '../../../tools/define.js'
-import { convert } from '../../errors/convert.js'
+import { convert, type ServiceError } from '../../errors/convert.js'
 import { createHeapGuard } from './guard-heap.js'
+import { inOrderBy, type Turn } from '../write-order.js'
 import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
 /** Interval of heap checks while no answers arrive, in milliseconds. */
@@ -48,6 +49,9 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
   }
 }
 
+const errorOf = ({ code, message, details, hint }: ServiceError): ToolError =>
+  new ToolError(code, message, details, { hint })
+
 function contextOf(
   task: ThreadTask,
   post: (message: FromThread) => void,
@@ -55,10 +59,24 @@ function contextOf(
 ): { context: ToolContext; abort: (reason: unknown) => void } {
   const { control, pce, caller, requestId, limits, approved, cursorKey, clockOffset, server } = task
   const controllers = { signal: new AbortController(), beforeWriting: new AbortController() }
-  control.on('message', ({ abort, reason }: ToThread) => {
-    const { code, message, details, hint } = reason
-    controllers[abort].abort(new ToolError(code, message, details, { hint }))
+  const turns = new Map<number, { resolve: (turn: Turn) => void; reject: (error: ToolError) => void }>()
+  let asked = 0
+  control.on('message', (message: ToThread) => {
+    if ('abort' in message) return controllers[message.abort].abort(errorOf(message.reason))
+    const { turn } = message
+    if ('refusal' in message) turns.get(turn)?.reject(errorOf(message.refusal))
+    else {
+      const leave = (written: readonly string[]) => post({ is: 'leave', turn, written })
+      turns.get(turn)?.resolve({ others: message.others, leave })
+    }
+    turns.delete(turn)
   })
+  const enter = (object: string) =>
+    new Promise<Turn>((resolve, reject) => {
+      asked += 1
+      turns.set(asked, { resolve, reject })
+      post({ is: 'enter', turn: asked, object })
+    })
   const log = (level: keyof ToolContext['log']) => (facts: object, message: string) =>
     post({ is: 'log', level, facts, message })
   const refuse = () => Promise.reject(new Error('credentials are not managed in a thread'))
@@ -73,6 +91,7 @@ function contextOf(
     beforeWriting: controllers.beforeWriting.signal,
     log: { debug: log('debug'), info: log('info'), warn: log('warn') },
     now: () => Date.now() + clockOffset,
+    inOrder: inOrderBy(enter),
     progress: (update) => post({ is: 'progress', update }),
     credentials: { status: refuse, register: refuse, noteCheck: refuse, remove: refuse },
     server: { ...server, changelog: () => Promise.resolve(null) },

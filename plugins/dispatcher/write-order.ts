@@ -1,0 +1,129 @@
+import type { ToolContext, WriteTurn } from '../../domain/call.js'
+import { ToolError } from '../../schemas/errors.js'
+
+/** A call's turn at an object, in the form in which a thread can be told of it. */
+export interface Turn {
+  /** What other calls have written in it since this call began. */
+  others: readonly string[]
+  /** Ends the turn. `written` are the hrefs of what was added. */
+  leave: (written: readonly string[]) => void
+}
+
+/** The order in which the calls of this process add to objects, one call at a time for each object (D225). */
+export interface WriteOrder {
+  /** Returns the instant at which a call begins, in the order's own time. */
+  begin(): number
+  /**
+   * Waits until no other call adds to this object. Rejects with `busy` if that takes too long and with the signal's
+   * reason if that aborts; in both cases nothing is left behind.
+   */
+  enter(object: string, call: EnteringCall): Promise<Turn>
+}
+
+interface EnteringCall {
+  begun: number
+  signal: AbortSignal
+}
+
+/** Longest wait of a call in milliseconds. Adding takes a few requests; a ringfence with many rules takes a minute. */
+const WAIT_MS = 60_000
+/** Calls that wait for one object. */
+const MOST_WAITING = 50
+/** Objects whose last additions are remembered, and additions of each. */
+const MOST_OBJECTS = 1_000
+const MOST_ADDITIONS = 200
+
+interface Addition {
+  at: number
+  hrefs: readonly string[]
+}
+
+/** Creates the order of a process. Turns are given first come, first served. */
+export function createWriteOrder({ waitMs = WAIT_MS }: { waitMs?: number } = {}): WriteOrder {
+  let clock = 0
+  /** For each object that somebody adds to, the calls that wait for it. */
+  const waiting = new Map<string, (() => void)[]>()
+  const added = new Map<string, Addition[]>()
+
+  function takeTurn(object: string, begun: number): Turn {
+    let isOver = false
+    const since = (added.get(object) ?? []).filter(({ at }) => at > begun)
+    return {
+      others: since.flatMap(({ hrefs }) => hrefs),
+      leave(written) {
+        if (isOver) return
+        isOver = true
+        if (written.length > 0) remember(object, written)
+        const queue = waiting.get(object)
+        const next = queue?.shift()
+        if (next === undefined) waiting.delete(object)
+        else next()
+      },
+    }
+  }
+
+  function remember(object: string, hrefs: readonly string[]): void {
+    const known = added.get(object) ?? []
+    added.delete(object)
+    added.set(object, [...known, { at: ++clock, hrefs }].slice(-MOST_ADDITIONS))
+    const [oldest] = added.keys()
+    if (added.size > MOST_OBJECTS && oldest !== undefined) added.delete(oldest)
+  }
+
+  return {
+    begin: () => ++clock,
+    enter(object, { begun, signal }) {
+      if (signal.aborted) return Promise.reject(signal.reason as Error)
+      const queue = waiting.get(object)
+      if (queue === undefined) {
+        waiting.set(object, [])
+        return Promise.resolve(takeTurn(object, begun))
+      }
+      if (queue.length >= MOST_WAITING) return Promise.reject(busy())
+      return new Promise((resolve, reject) => {
+        const quit = (reason: Error) => {
+          forget()
+          queue.splice(queue.indexOf(admit), 1)
+          reject(reason)
+        }
+        const giveUp = () => quit(signal.reason as Error)
+        const timer = setTimeout(() => quit(busy()), waitMs)
+        const forget = () => {
+          clearTimeout(timer)
+          signal.removeEventListener('abort', giveUp)
+        }
+        const admit = () => {
+          forget()
+          resolve(takeTurn(object, begun))
+        }
+        signal.addEventListener('abort', giveUp, { once: true })
+        queue.push(admit)
+      })
+    },
+  }
+}
+
+const busy = () =>
+  new ToolError('busy', 'Other calls are adding to the same object. Nothing was written.', { retry_after_seconds: 10 })
+
+/**
+ * Makes the port that tools are given. A turn that the call has already is taken part in, so that one that asks again
+ * does not wait for itself.
+ */
+export function inOrderBy(enter: (object: string) => Promise<Turn>): ToolContext['inOrder'] {
+  const held = new Map<string, WriteTurn>()
+  return async (object, work) => {
+    const own = held.get(object)
+    if (own !== undefined) return work(own)
+    const { others, leave } = await enter(object)
+    const written: string[] = []
+    const turn: WriteTurn = { others: new Set(others), note: (href) => void written.push(href) }
+    held.set(object, turn)
+    try {
+      return await work(turn)
+    } finally {
+      held.delete(object)
+      leave(written)
+    }
+  }
+}

@@ -1,0 +1,161 @@
+/** Equal calls at once write once, in one process; between processes what is written twice is told. */
+import { Type } from '@sinclair/typebox'
+import t, { type Test } from 'tap'
+import { createWriteOrder } from '../../plugins/dispatcher/write-order.js'
+import { createPceSimulator } from '../../pce-simulator/index.js'
+import { defineTool } from '../../tools/define.js'
+import { handMade } from './hand-made.js'
+import { benchOf, NOW, startBench, type Bench, type Json } from './harness.js'
+
+const estate = handMade({
+  hosts: {
+    'pay-1': { ip: '10.1.0.1', labels: 'app=pay env=prod' },
+    'shop-1': { ip: '10.1.0.2', labels: 'app=shop env=prod' },
+  },
+  flows: [{ from: 'shop-1', to: 'pay-1', port: 443, connections: 5 }],
+  ipLists: { Branches: ['10.2.0.0/16'] },
+  ruleSets: [
+    { name: 'Pay', scope: 'app=pay env=prod', allow: [{ from: 'ams', to: 'ams', services: [{ port: 22, proto: 6 }] }] },
+  ],
+})
+const RULE = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 8443, proto: 'tcp' }] }
+const PAY = { app_name: 'pay', env_name: 'prod' }
+
+interface Outcome {
+  answer?: Json
+  /** Text of the error. */
+  error?: string
+}
+
+const outcome = (asked: Promise<Json>): Promise<Outcome> =>
+  asked.then(
+    (answer: Json) => ({ answer }),
+    (error: Error) => ({ error: error.message }),
+  )
+
+/** Two equal calls at once, and the writes of both. */
+async function twice(bench: Bench, tool: string, args: object) {
+  bench.writes()
+  const outcomes = await Promise.all([outcome(bench.ok(tool, args)), outcome(bench.ok(tool, args))])
+  return { outcomes, writes: bench.writes() }
+}
+
+t.test('two equal calls at once add once, and the other says why it added nothing', async (t) => {
+  const cases: [tool: string, args: object, writes: number][] = [
+    ['create-rule', { ...RULE, ruleset_name: 'Pay', rule_type: 'allow' }, 1],
+    ['create-deny-rule', { ...RULE, ruleset_name: 'Pay' }, 1],
+    ['create-ringfence', PAY, 3],
+    ['create-ringfence', { ...PAY, ruleset_name: 'Pay', selective: true }, 3],
+    ['create-ruleset', { name: 'New', scopes: [], rules: [RULE] }, 2],
+    ['create-service', { name: 'api', service_ports: [{ port: 1, proto: 'tcp' }] }, 1],
+    ['create-iplist', { name: 'Fresh', ip_ranges: [{ from_ip: '10.9.0.0/16' }] }, 1],
+    ['create-workload', { name: 'box', ip_addresses: ['10.9.0.1'] }, 1],
+  ]
+  for (const [tool, args, wanted] of cases) {
+    const bench = await startBench(t, { estate })
+    const { outcomes, writes } = await twice(bench, tool, args)
+    t.same(
+      writes.map(({ method }) => method),
+      Array.from({ length: wanted }, () => 'POST'),
+      `${tool} writes once: ${JSON.stringify(writes.map(({ path }) => path))}`,
+    )
+    t.equal(outcomes.filter(({ answer }) => answer !== undefined).length, 1, `${tool}: ${JSON.stringify(outcomes)}`)
+    t.match(outcomes.find(({ error }) => error !== undefined)?.error, /already_exists/u)
+  }
+})
+
+t.test('two edits of a list at once both hold, and an equal one adds nothing', async (t) => {
+  const bench = await startBench(t, { estate })
+  const edit = (range: string) => outcome(bench.ok('edit-ip-list-ranges', { name: 'Branches', add_ranges: [range] }))
+  await Promise.all([edit('10.3.0.0/16'), edit('10.4.0.0/16'), edit('10.4.0.0/16')])
+  const [list] = (await bench.pce.ipLists.getAll('draft', null, { params: { name: 'Branches' } })) as Json[]
+  t.same(list.ip_ranges.map(({ from_ip: from }: Json) => from).sort(), ['10.2.0.0/16', '10.3.0.0/16', '10.4.0.0/16'])
+})
+
+t.test('a rule that is repeated later is stored with a warning, as before', async (t) => {
+  const bench = await startBench(t, { estate })
+  const args = { ...RULE, ruleset_name: 'Pay', rule_type: 'allow' }
+  await bench.ok('create-rule', args)
+  const { warnings } = await bench.ok('create-rule', args)
+  t.match(warnings[0], /^The rule set already has this rule, /u)
+})
+
+t.test('two processes that add the same rule at once say so', async (t) => {
+  const simulator = await createPceSimulator({ estate, now: () => NOW })
+  t.teardown(() => simulator.close())
+  const url = await simulator.listen()
+  const [one, other] = [benchOf(t, simulator, url), benchOf(t, simulator, url)]
+  const args = { ...RULE, ruleset_name: 'Pay', rule_type: 'allow' }
+  const outcomes = await Promise.all([outcome(one.ok('create-rule', args)), outcome(other.ok('create-rule', args))])
+  const [{ rules }] = (await one.pce.ruleSets.getAll('draft', null, { params: { name: 'Pay' } })) as Json[]
+  const added = outcomes.filter(({ answer }) => answer !== undefined)
+  t.equal(rules.length, 1 + added.length, 'what is added is told, and what is refused is not added')
+  const said = outcomes.filter(({ answer, error }) =>
+    error === undefined
+      ? (answer.warnings ?? []).some((text: string) => text.startsWith('Somebody else added the same rule'))
+      : error.includes('already_exists'),
+  )
+  t.ok(said.length >= 1, `somebody says it: ${JSON.stringify(outcomes)}`)
+})
+
+/** A tool that has its turn at a rule set until the test lets it go. */
+function createHolder() {
+  let letGo = () => {}
+  let isHeld = () => {}
+  const held = new Promise<void>((resolve) => (isHeld = resolve))
+  const gone = new Promise<void>((resolve) => (letGo = resolve))
+  const tool = defineTool({
+    name: 'hold',
+    summary: 'Holds.',
+    effect: 'write',
+    toolset: 'rules',
+    roles: ['admin'],
+    requiresPce: true,
+    requiresConfirm: false,
+    input: Type.Object({}),
+    output: Type.Object({}),
+    example: {},
+    handler: (_args, ctx) =>
+      ctx.inOrder('rule_sets Pay', () =>
+        // A call that asks again while it has its turn does not wait for itself.
+        ctx.inOrder('rule_sets Pay', async () => {
+          isHeld()
+          await gone
+          return {}
+        }),
+      ),
+  })
+  return { tool, held, letGo: () => letGo() }
+}
+
+async function held(t: Test, waitMs?: number) {
+  const holder = createHolder()
+  const writeOrder = createWriteOrder(waitMs === undefined ? {} : { waitMs })
+  const bench = await startBench(t, { estate, tools: [holder.tool], writeOrder })
+  const holding = bench.ok('hold')
+  await holder.held
+  return { bench, holding, letGo: holder.letGo }
+}
+
+t.test('waiting for a turn is bounded, and ends with nothing written', async (t) => {
+  const { bench, holding, letGo } = await held(t, 0)
+  const args = { ...RULE, ruleset_name: 'Pay', rule_type: 'allow' }
+  const error = await bench.fails('create-rule', args, 'busy')
+  t.match(error.message, /Nothing was written/u)
+  t.same(bench.writes(), [])
+  letGo()
+  await holding
+  await bench.ok('create-rule', args)
+})
+
+t.test('a server that stops ends the waiting', async (t) => {
+  const { bench, holding, letGo } = await held(t)
+  const waiting = bench.fails('create-rule', { ...RULE, ruleset_name: 'Pay', rule_type: 'allow' }, 'cancelled')
+  const isAsked = () => bench.simulator.requests.filter(({ path }) => path.endsWith('/labels')).length > 0
+  while (!isAsked()) await new Promise((resolve) => setImmediate(resolve))
+  bench.stop()
+  await waiting
+  t.same(bench.writes(), [])
+  letGo()
+  await holding
+})
