@@ -1,6 +1,7 @@
 /** provision-policy: what becomes active, what is refused before it does, and what the answer says. */
 import t from 'tap'
 import { partial } from '../partial.js'
+import { startTwisted } from './twisted.js'
 import { startBench, WEEK, type Bench, type Json } from './harness.js'
 
 const TOOL = 'provision-policy'
@@ -276,4 +277,26 @@ t.test('a story: draft, provision, and the same question answered differently', 
   t.equal(permitted(await ask()), 'potentially_blocked', 'a draft changes nothing')
   await bench.ok(TOOL, { change_description: 'let ordering in' })
   t.equal(permitted(await ask()), 'allowed')
+})
+
+t.test('two counts of workloads that differ are told apart', async (t) => {
+  const bench = await startTwisted(t, { workloads: 40, flows: 0 })
+  const provision = async (expected: number) => {
+    await bench.pce.ipLists.create({ name: `list ${expected}`, ip_ranges: [{ from_ip: '192.0.2.1' }] })
+    bench.twist(({ path }, { status, body }) =>
+      path.endsWith('/impact')
+        ? { status, body: JSON.stringify({ ...(JSON.parse(body) as Json), num_managed_workloads: expected }) }
+        : undefined,
+    )
+    const { warnings, workloads_affected: affected } = await bench.ok('provision-policy')
+    return [affected, warnings]
+  }
+  const [affected] = await provision(25)
+  t.same(await provision(affected as number), [affected, undefined])
+  t.same(await provision(26), [
+    affected,
+    [
+      `The PCE expected 26 managed workloads to be affected (impact), and counted ${affected as number} right afterwards (workloads_affected): it may still be counting.`,
+    ],
+  ])
 })

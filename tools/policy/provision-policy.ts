@@ -156,7 +156,11 @@ export default defineTool({
       const pending = await pce.getPendingPolicyChanges({ signal })
       refuseUnapproved(ctx.approved, chosenNow(chosen, pending, args.hrefs === undefined))
     }
-    const answer = { ...(await provision(pce, description, targets, warnings)), ...common }
+    const done = await provision(pce, description, targets, warnings)
+    warnings.push(
+      ...compareCounts(impact?.num_managed_workloads, 'workloads_affected' in done ? done.workloads_affected : null),
+    )
+    const answer = { ...done, ...common }
     return { ...answer, ...fitChanges(chosen, answer, warnings, ctx.limits) }
   },
 })
@@ -218,6 +222,14 @@ async function provision(pce: PceClient, description: string, targets: string[],
     commit_message: typeof message === 'string' ? message : null,
     object_counts: Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => Number.isInteger(count))),
   }
+}
+
+/** Says that the two counts of workloads are different ones, where they do not agree. */
+function compareCounts(expected: unknown, affected: number | null | undefined): string[] {
+  if (typeof expected !== 'number' || typeof affected !== 'number' || expected === affected) return []
+  return [
+    `The PCE expected ${countOf(expected, 'managed workload')} to be affected (impact), and counted ${affected} right afterwards (workloads_affected): it may still be counting.`,
+  ]
 }
 
 /** Returns true if none of the changes is pending, and false if some are or if that cannot be read. */
