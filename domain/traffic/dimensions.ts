@@ -257,7 +257,12 @@ export const DEFAULT_GROUPING = [
 export async function resolveGrouping(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   dimensions: readonly string[] | undefined,
-): Promise<{ labels: LabelIndex; names: string[]; optional: ReadonlySet<string> }> {
+): Promise<{
+  labels: LabelIndex
+  names: string[]
+  optional: ReadonlySet<string>
+  groupedBy: Readonly<Record<string, readonly string[]>>
+}> {
   const recent = await loadLabels(ctx.pce, ctx)
   const first = resolve(recent, dimensions)
   if (first.unknown.length === 0) return { labels: recent, ...first }
@@ -276,5 +281,11 @@ function resolve(labels: LabelIndex, dimensions: readonly string[] | undefined) 
   const single = (dimensions ?? []).filter((dimension) => columnsNamed(dimension.trim(), labels.keys())?.length === 1)
   const asked = columnNames(single, labels.keys()).names
   const along = ['src_name', 'dst_name'].filter((name) => !asked.includes(name))
-  return { names, unknown, optional: new Set(dimensions === undefined ? names : along) }
+  const groupedBy = Object.fromEntries(
+    (dimensions ?? []).flatMap((dimension) => {
+      const columns = columnsNamed(dimension.trim(), labels.keys()) ?? []
+      return columns.length === 0 || columns.includes(dimension.trim()) ? [] : [[dimension, columns]]
+    }),
+  )
+  return { names, unknown, optional: new Set(dimensions === undefined ? names : along), groupedBy }
 }

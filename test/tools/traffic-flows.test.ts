@@ -338,6 +338,10 @@ t.test("each group adds up to the PCE's rows on generated traffic", async (t) =>
   }
   t.equal(answer.truncated, false)
   t.same([...apps].sort(), [...truth].sort())
+  t.same(answer.grouped_by, { source_app: ['src_app', 'src_env'], policy: ['policy_decision'] }, 'by other names')
+  t.notOk('empty_columns' in answer)
+  const rules = await bench.ok(TOOL, { ...WEEK, group_by: ['port', 'matched_rules'] })
+  t.same([rules.empty_columns, 'grouped_by' in rules], [['matched_rules'], false], 'no row has a value')
 })
 
 t.test('off the corporate network', async (t) => {

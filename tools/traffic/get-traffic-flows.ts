@@ -66,7 +66,7 @@ export default defineTool({
       exclude: parseTrafficServices('exclude_services', args.exclude_services),
     }
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
-    const { labels, names, optional } = await resolveGrouping(ctx, args.group_by)
+    const { labels, names, optional, groupedBy } = await resolveGrouping(ctx, args.group_by)
     const encoder = createFlowEncoder(labels)
     const grouping = groupRows<Record<string, string | number | null>>(columnsOf(encoder, names))
     const read = await createFlowReader(
@@ -85,6 +85,6 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(args.max_results ?? DEFAULT_ROWS)
-    return showFlowTable({ read, names, groups, total, optional }, ctx.limits)
+    return showFlowTable({ read, names, groups, total, optional, groupedBy }, ctx.limits)
   },
 })

@@ -14,6 +14,8 @@ export const FlowTableOutput = Type.Object({
   truncated: Type.Boolean({ description: 'Groups are not shown, or flows_truncated' }),
   flows_truncated: TrafficCounts.flows_truncated,
   columns: Type.Array(Type.String(), { description: 'What group_by asked for, then sums' }),
+  grouped_by: Type.Optional(Type.Object({}, { description: 'Columns of what group_by calls otherwise' })),
+  empty_columns: Type.Optional(Type.Array(Type.String(), { description: 'Asked for, but no row shown has a value' })),
   data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
     description: 'By columns; "-" is a missing key',
   }),
@@ -39,14 +41,17 @@ interface FlowTable {
   total: number
   /** Columns that are left out if no group has a value in them. */
   optional: ReadonlySet<string>
+  /** The columns of dimensions that have another name than these. */
+  groupedBy: Readonly<Record<string, readonly string[]>>
 }
 
 /**
  * Builds the answer of get-traffic-flows with as many groups as fit the budget. Missing keys are `-` (T8), missing
  * times are null.
  */
-export function showFlowTable({ read, names, groups, total, optional }: FlowTable, limits: Limits) {
+export function showFlowTable({ read, names, groups, total, optional, groupedBy }: FlowTable, limits: Limits) {
   const used = names.filter((name) => !optional.has(name) || groups.some(({ keys }) => keys[name] !== null))
+  const empty = used.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
   const columns = [...used, ...SUM_COLUMNS]
   const rows = rowsByColumn(
     columns,
@@ -65,6 +70,8 @@ export function showFlowTable({ read, names, groups, total, optional }: FlowTabl
     truncated: read.truncated,
     flows_truncated: read.truncated,
     columns,
+    ...(Object.keys(groupedBy).length > 0 && { grouped_by: groupedBy }),
+    ...(empty.length > 0 && { empty_columns: empty }),
     rows_analysed: read.rows,
     unparseable: read.unparseable,
     ...(read.parts !== null && { parts: read.parts }),
