@@ -1,11 +1,10 @@
 import type { PceClient } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
-import type { Actor, DenyRule, Rule } from '../../schemas/pce/rule-set.js'
+import type { Actor, DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { resolveActors, type ActorReference } from '../drafts/resolve-actors.js'
 import { resolveService, type ResolvedService, type ServiceReference } from '../drafts/resolve-services.js'
 import { pickEvery } from '../inventory/fetch-every.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
-import { allOf } from '../inventory/match-exactly.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { catalogOf } from '../policy/load-snapshot.js'
 import { compileServices, type ServiceObjects } from '../policy/match-services.js'
@@ -33,15 +32,19 @@ export async function createRuleTest(
   { actor, service }: RuleQuestion,
   signal: AbortSignal,
   policyVersion: PolicyVersionSelector = 'draft',
-): Promise<((rule: AnyRule) => boolean) | undefined> {
+): Promise<((rule: AnyRule, scopes: RuleSet['scopes']) => boolean) | undefined> {
   const wanted = actor === undefined ? undefined : await findActor(lookups, actor)
   const sought = service === undefined ? undefined : await resolveService(lookups, service, 'service')
   const isPort = sought !== undefined && 'ports' in sought
   const objects = isPort ? await loadServices(pce, lookups, policyVersion, signal) : undefined
-  return allOf(
-    wanted && ((rule) => namesActor(rule, 'providers', wanted) || namesActor(rule, 'consumers', wanted)),
-    sought && testService(sought, objects),
-  )
+  if (wanted === undefined && sought === undefined) return undefined
+  const isNamed = (rule: AnyRule, scopes: RuleSet['scopes']) =>
+    wanted === undefined ||
+    namesActor(rule, 'providers', wanted) ||
+    namesActor(rule, 'consumers', wanted) ||
+    scopesName(scopes, wanted)
+  const offers = sought && testService(sought, objects)
+  return (rule, scopes) => isNamed(rule, scopes) && offers?.(rule) !== false
 }
 
 /**
@@ -65,9 +68,15 @@ export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor)
   return rule[side].some((end) => identify(end) === known)
 }
 
-/**
- * Returns the identity of an actor. It is the same whether the actor is excluded or not, and in both policy versions.
- */
+/** Returns true if a scope is for the label or label group, which every rule of the rule set then has at its providers. */
+function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
+  const known = identify(wanted)
+  return scopes.some((scope) =>
+    scope.some((condition) => condition.exclusion !== true && identify(condition) === known),
+  )
+}
+
+/** Returns an actor's identity, the same whether it is excluded or not and in either version of the policy. */
 function identify({ actors, exclusion: _exclusion, ...selector }: Actor): string | undefined {
   if (actors !== undefined) return actors
   const [target] = Object.values(selector) as ({ href?: string } | string | undefined)[]

@@ -91,7 +91,9 @@ export default defineTool({
       enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
       labels: Type.Optional(LabelsInput),
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
-      actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule' })),
+      actor: Type.Optional(
+        Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule, or in the scope' }),
+      ),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
       detail_level: DetailLevel('full: all as objects with href'),
       ...PagingInput,
@@ -113,7 +115,7 @@ export default defineTool({
     }
     const position = await decodeCursor(ctx, NAME, question, cursor)
     await requirePolicyVersion(ctx.pce, version, ctx.signal)
-    const isWanted = await createTest(ctx, version, { href, actor, service })
+    const wantedIn = await createTest(ctx, version, { href, actor, service })
     const shows = (...names: string[]) => fields === undefined || names.some((name) => fields.includes(name))
     const rowsPerRuleSet = shows('rules') ? ROWS_PER_RULE_SET : 1
     const limit = Math.ceil(pageSize(Infinity, ctx.limits, fields) / rowsPerRuleSet)
@@ -123,7 +125,8 @@ export default defineTool({
       for (const { ruleSet, error } of loaded) if (error !== undefined) errors.set(ruleSet.href, error)
       return loaded.map(({ ruleSet }) => ruleSet)
     }
-    const hasWanted = isWanted && ((ruleSet: RuleSet) => rulesOf(ruleSet).some(isWanted) || errors.has(ruleSet.href))
+    const hasWanted =
+      wantedIn && ((ruleSet: RuleSet) => rulesOf(ruleSet).some(wantedIn(ruleSet)) || errors.has(ruleSet.href))
     const slice =
       href === undefined
         ? await findRuleSets(
@@ -136,21 +139,24 @@ export default defineTool({
           )
         : await sliceOfOne(ctx, version, href, hasWanted, complete)
     const isCounted = shows('rules', 'rules_total')
-    const found = isWanted === undefined && isCounted ? await complete(slice.items) : slice.items
+    const found = wantedIn === undefined && isCounted ? await complete(slice.items) : slice.items
     const names = await loadReferenceNames(
       ctx.pce,
-      found.map((ruleSet) => [shows('scopes') ? ruleSet.scopes : [], shows('rules') ? endsOf(ruleSet, isWanted) : []]),
+      found.map((ruleSet) => [
+        shows('scopes') ? ruleSet.scopes : [],
+        shows('rules') ? endsOf(ruleSet, wantedIn?.(ruleSet)) : [],
+      ]),
       ctx,
       version,
       [],
       true,
     )
     const shown = found.map((ruleSet) =>
-      showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted }),
+      showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) }),
     )
     const services = shows('rules')
       ? showPorts(
-          found.flatMap((ruleSet) => shownRules(ruleSet, isWanted)),
+          found.flatMap((ruleSet) => shownRules(ruleSet, wantedIn?.(ruleSet))),
           names,
         )
       : {}
@@ -168,7 +174,7 @@ type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
 /**
- * Creates the test for the requested rules: those that name the actor and the service, or the single rule to which an
+ * Creates the test for the requested rules of a rule set: those that name the actor, which its scope may do as well, and the service, or the single rule to which an
  * href belongs. Undefined if all rules are requested.
  */
 async function createTest(
@@ -179,9 +185,15 @@ async function createTest(
   const { kind } = parseHref(href?.trim() ?? '') ?? {}
   const draft = kind === 'sec_rules' || kind === 'deny_rules' ? toDraftHref((href as string).trim()) : undefined
   const isMeant = draft === undefined ? undefined : (rule: Rule | DenyRule) => toDraftHref(rule.href) === draft
-  if (actor === undefined && service === undefined) return isMeant
-  const lookups = createPolicyLookups(ctx.pce, await loadLabels(ctx.pce, ctx), version, ctx.signal)
-  return allOf(isMeant, await createRuleTest(ctx.pce, lookups, { actor, service }, ctx.signal, version))
+  const lookups = async () => createPolicyLookups(ctx.pce, await loadLabels(ctx.pce, ctx), version, ctx.signal)
+  const test =
+    actor === undefined && service === undefined
+      ? undefined
+      : await createRuleTest(ctx.pce, await lookups(), { actor, service }, ctx.signal, version)
+  if (isMeant === undefined && test === undefined) return undefined
+  return ({ scopes }: RuleSet) =>
+    (rule: Rule | DenyRule) =>
+      isMeant?.(rule) !== false && test?.(rule, scopes) !== false
 }
 
 /**
