@@ -3,7 +3,7 @@ import t from 'tap'
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import { digestChanges } from '../../domain/policy/choose-changes.js'
 import { partial } from '../partial.js'
-import { handMade, type HandMadeEstate } from '../tools/hand-made.js'
+import { handMade, ipTablesRule, type HandMadeEstate } from '../tools/hand-made.js'
 import type { Json } from '../tools/harness.js'
 import { startConfirming } from './harness.js'
 
@@ -280,4 +280,13 @@ t.test('provision-policy', async (t) => {
     t.equal(asked.changes.length + asked.changes_left_out, 60)
     t.ok(asked.changes.length >= 5)
   })
+})
+
+t.test('names what its judgement assumes', async (t) => {
+  const bench = await startConfirming(t, { estate: handMade({ ruleSets: [{ name: 'tables', scope: '' }] }) })
+  const [ruleSet] = await bench.pce.ruleSets.getAll()
+  const { href: _href, ...rule } = ipTablesRule('-j DROP')
+  await bench.pce.ruleSets.update(ruleSet!.href, { ip_tables_rules: [rule] })
+  const { assumes, changes } = await bench.call(TOOL, {})
+  t.same([assumes, changes[0].effect_note], [['P19'], 'Undecided because of rules in the words of iptables.'])
 })
