@@ -8,8 +8,8 @@ export const AssumesOut = {
 }
 
 /**
- * Returns the property with the facts about the PCE that no source settles and on which an answer depends; without such
- * facts, no property.
+ * Returns `{ assumes }` with the facts about the PCE that no source settles and on which an answer depends, or `{}` if
+ * there are no such facts.
  */
 export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
   facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }

@@ -190,8 +190,8 @@ export interface State {
   /** Rejects if nothing can be written at the moment. */
   checkWritable(): Promise<void>
   /**
-   * Returns the reason why the store cannot be used now, as far as it is known without a query. Absent for a file,
-   * which is simply queried.
+   * Returns the reason why the store cannot be used now, as far as it is known without a query. Stores in a file do not
+   * have this function, since they are simply queried.
    */
   readonly findProblem?: () => Error | null
   /** Present if the state is in a database with several connections. */

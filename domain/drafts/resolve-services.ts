@@ -158,7 +158,7 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   return { ports: range }
 }
 
-/** Suggests how to write a text that looks like a port in an answer. */
+/** Suggests how to write a service that was given as a text that looks like a port. */
 function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
   if (port === undefined) return ''

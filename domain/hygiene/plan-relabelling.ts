@@ -202,8 +202,8 @@ const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
   href !== undefined ? { href } : name !== undefined ? { name, ...(hostname !== '' && { hostname }) } : { hostname }
 
 /**
- * Finds a contradiction if a line identifies its workload in several ways that do not agree. The workload was found by
- * the first of them.
+ * Finds a contradiction if the identifiers of a line belong to different workloads. `workload` is the one of the first
+ * identifier.
  */
 function contradictionOf(
   { href, name, hostname }: CsvReference,

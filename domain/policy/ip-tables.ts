@@ -5,8 +5,8 @@ import { countOf } from '../text/describe-numbers.js'
 import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
- * Returns whether a rule set has iptables rules that are in force at an end. What these rules do to a connection is
- * never judged.
+ * Returns whether a rule set has iptables rules that apply to this end of a connection. What these rules do to the
+ * connection is never judged.
  */
 export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapshot): Answer =>
   anyOf(answersOf(ruleSet, end, policy))

@@ -42,8 +42,8 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether an end in this mode drops a connection that is decided in this way, or would drop it once it
- * enforces. An end without a VEN stops nothing.
+ * Returns whether an end of a connection, in this mode and with this decision, drops the connection or would drop it
+ * once the mode enforces. An end without a VEN never drops anything.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'

@@ -235,7 +235,10 @@ const isPlain = (
   rule.all_ips_except_for_in_consumers !== true &&
   rule.all_ips_except_for_in_providers !== true
 
-/** Returns true if a deny rule applies from outside to all workloads of the scope without further restrictions. */
+/**
+ * Returns true if a deny rule blocks traffic from outside the scope to all workloads of the scope, without further
+ * restrictions.
+ */
 const isPlainDeny = (rule: Pick<DenyRule, 'consumers' | 'providers' | 'unscoped_consumers'> & Partial<DenyRule>) =>
   rule.unscoped_consumers === true &&
   rule.providers.some(({ actors }) => actors === 'ams') &&

@@ -139,7 +139,7 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 interface Share {
   /** The end whose rows are passed on; null if none are. */
   end: number | null
-  /** Number of connections of these rows that still count. */
+  /** Number of connections that these rows may still pass on. */
   left: number
   /** Number of connections that the other end saw beyond these; the first row gets them. */
   surplus: number

@@ -14,8 +14,8 @@ import type { RequestOptions } from '../types.js'
 import { below, versionSegment, madeBy, saidBy, type Calls } from './create-calls.js'
 
 /**
- * Number of pending changes of one type from which the answer may have been truncated; a second request with
- * MAX_PENDING then returns all of them.
+ * If the PCE returns at least this many pending changes of one type, the answer may be truncated, and a second request
+ * with MAX_PENDING reads all of them.
  */
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000

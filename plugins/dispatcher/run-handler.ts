@@ -161,8 +161,9 @@ const SIGNALS: PropertyDescriptorMap & ThisType<WithEnds> = {
 }
 
 /**
- * Everything that can end a call. A client that leaves ends a read, but a change only before it has begun to write.
- * Signals are created when they are first needed, since they cost more than all the rest of a fast call.
+ * Everything that can end a call. When the client leaves, a read ends, and a change ends only if it has not begun to
+ * write. The signals are created when they are first needed, because creating them costs more than the rest of a fast
+ * call.
  */
 export class CallEnds {
   #own: AbortController | null = null

@@ -167,7 +167,7 @@ function shareParts(schema: Schema): Schema {
     const text = JSON.stringify(part)
     const before = counts.get(text) ?? 0
     counts.set(text, before + 1)
-    // The contents of a repeated part are shared together with it.
+    // A repeated part is moved as a whole, so the parts inside it need no definitions of their own.
     if (before === 0) forEachPart(part, count)
   }
   forEachPart(schema, count)

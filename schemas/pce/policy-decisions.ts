@@ -13,7 +13,8 @@ interface DecisionFacts {
   /** Explains the decision to people. */
   meaning: string
   /**
-   * The draft decision that also names its cause: the whole word, or the beginning of the word if this ends with `_`.
+   * The draft decision that also names its cause. A value that ends with `_` is the beginning of such words; any other
+   * value is the whole word.
    */
   longForm: string | null
 }

@@ -189,8 +189,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
 }
 
 /**
- * Gives a thread the turns it asks for, in the order of this process. `endAll` ends those that it has or waits for,
- * however the thread ended.
+ * Gives a thread its turns from the one order of this process. `endAll` ends the turns that the thread holds or waits
+ * for, in whatever way the thread itself has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()

@@ -11,8 +11,8 @@ export interface Room {
 }
 
 /**
- * Renders the first items, at most `most` of them and only while there is room, and counts the items left out. The last
- * piece may exceed the room, so `render` must limit the size of each piece itself.
+ * Renders items until there are `most` of them or the room is used up, and counts the items left out. The last item may
+ * exceed the room, so `render` must limit the size of each item itself.
  */
 export function fit<Item>(
   items: readonly Item[],

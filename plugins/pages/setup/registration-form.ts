@@ -78,10 +78,7 @@ function renderField(field: FormField, value: string | undefined, error: string 
   )
 }
 
-/**
- * Renders the hosts of the operator's list as a selection, so that nobody has to know them by heart or find them by
- * trial and error.
- */
+/** Renders the hosts of the operator's list as a drop-down list, so that nobody has to remember or guess them. */
 function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const options = [...new Map(offeredPces.map((pce) => [nameOfPce(pce), pce])).values()]
   const { pce_host: host = '', pce_port: port } = values

@@ -29,7 +29,7 @@ function narrow(end: SuggestedEnd, asked: AskedEnd): SuggestedEnd {
   return { kind: 'workload', href: workload.href, name: nameOf(workload) }
 }
 
-/** Converts an end to the arguments of a rule tool. */
+/** Converts one end of a flow to the arguments of a rule tool. */
 export function writeEnd(end: SuggestedEnd): Written[] {
   switch (end.kind) {
     case 'ams':

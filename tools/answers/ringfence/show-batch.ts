@@ -50,7 +50,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
 
 const namesOf = ({ app, env, status }: BatchOutcome) => ({ app, env, status })
 
-/** Builds everything except the results. */
+/** Builds the answer without its `results`. */
 function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
   const done = results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : []))
   const count = (status: BatchOutcome['status']) => results.filter((outcome) => outcome.status === status).length
@@ -114,7 +114,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     }
   }
   const clipped = warnings.map((text) => (text.length > CLIPPED ? `${text.slice(0, CLIPPED - 1)}…` : text))
-  // The first warning and the worst loss take precedence over all others.
+  // If the answer has to be shortened, the first warning and the worst loss of traffic are kept before all others.
   add(shown.warnings, clipped.slice(0, 1))
   add(shown.would_be_cut, cut.slice(0, 1))
   add(shown.warnings, clipped.slice(1))
