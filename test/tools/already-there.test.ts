@@ -68,6 +68,24 @@ t.test('an IP list with the same addresses, however they are written', async (t)
   t.same(warnings, [twin])
 })
 
+t.test('an IP list that is any address in effect', async (t) => {
+  const bench = await startBench(t, { estate })
+  const halves = ['0.0.0.0/1', '128.0.0.0/1'].map((from) => ({ from_ip: from }))
+  const wide = (shares: string) =>
+    `The list is any address in effect: it has ${shares}. A rule that allows it allows nearly everybody.`
+  t.same(await warned(bench, 'create-iplist', { name: 'Halves', ip_ranges: halves }), [
+    wide('100 % of IPv4 and 0 % of IPv6'),
+  ])
+  t.same(await warned(bench, 'create-iplist', { name: 'Six', ip_ranges: [{ from_ip: '2000::/3' }] }), [
+    wide('0 % of IPv4 and 12.5 % of IPv6'),
+  ])
+  t.same(await warned(bench, 'create-iplist', { name: 'Quarter', ip_ranges: [{ from_ip: '192.0.0.0/2' }] }), [])
+  const added = { name: 'Quarter', add_ranges: ['0.0.0.0/1'], dry_run: true }
+  t.ok((await bench.ok('edit-ip-list-ranges', added)).warnings.includes(wide('75 % of IPv4 and 0 % of IPv6')))
+  const replaced = { name: 'Half', ip_ranges: halves, dry_run: true }
+  t.equal((await bench.ok('update-iplist', replaced)).warnings[0], wide('100 % of IPv4 and 0 % of IPv6'))
+})
+
 t.test('a label that differs in case or spaces', async (t) => {
   const bench = await startBench(t, { estate })
   const [label] = (await bench.ok('get-labels', { key: 'app', value: 'pay day' })).labels

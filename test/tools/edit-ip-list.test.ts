@@ -175,7 +175,8 @@ t.test('the effect is judged through the rules: allows and denies, used or not',
     effect: 'neutral',
     used: 0,
     risks: undefined,
-    warned: '',
+    warned:
+      'The list is any address in effect: it has 100 % of IPv4 and 0 % of IPv6. A rule that allows it allows nearly everybody.',
   })
   t.same(await judged({ name: 'Office', add_ranges: ['10.1.0.0/16'] }), {
     effect: 'neutral',

@@ -8,6 +8,7 @@ import { findDifferences, listDifferences } from '../../domain/policy/compare-st
 import { createNamed, refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
+import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { readBack } from '../../domain/drafts/change-object.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
@@ -56,18 +57,18 @@ export default defineTool({
       ip_ranges: planned,
       ...(names !== undefined && { fqdns: names }),
     }
-    const twins = await warnOfTwinList(pce, body, signal)
+    const notes = [...warnOfWideList(body), ...(await warnOfTwinList(pce, body, signal))]
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/ip_lists`, body }
       const message = `Would create the IP list ${name} in draft.`
       return fitAnswer(
-        { dry_run: true, message, requests: [request], ...(twins.length > 0 && { warnings: twins }) },
+        { dry_run: true, message, requests: [request], ...(notes.length > 0 && { warnings: notes }) },
         ctx.limits,
       )
     }
     const created = await createNamed(ctx, 'ip_lists', body)
     const { stored, warnings: unread } = await readBack(created, () => pce.ipLists.getByReference(created.href))
-    const warnings = [...twins, ...(unread.warnings ?? [])]
+    const warnings = [...notes, ...(unread.warnings ?? [])]
     const shown = {
       message: `Created the IP list ${name} in draft.`,
       ...showWrittenIpList(stored),

@@ -9,6 +9,7 @@ import { TextOrObject } from '../../schemas/label-reference.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { EFFECT_MEANINGS, NO_EFFECT, PolicyChangeOut } from '../../schemas/policy-changes.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
+import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -164,6 +165,9 @@ async function editList(
       ...warnOfBuiltIn(current),
       ...planned.warnings,
       ...warnOfEffect(judged),
+      ...(planned.gained.addresses > 0n && judged.risks?.includes('any_address') !== true
+        ? warnOfWideList(entries)
+        : []),
       ...(hasChange(planned) ? await warnOfTwinList(pce, entries, signal, current.href) : []),
     ],
   }

@@ -12,6 +12,7 @@ import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
+import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
@@ -61,7 +62,11 @@ export default defineTool({
       current,
       body,
       read: (changed: string) => pce.ipLists.getByReference(changed),
-      warnings: [...warnOfBuiltIn(current), ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : [])],
+      warnings: [
+        ...warnOfBuiltIn(current),
+        ...(isNew ? warnOfWideList(entries) : []),
+        ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : []),
+      ],
     }
     // An edit of single ranges that is planned at this moment must see this change.
     const write = () => updateObject(ctx, plan, dryRun)
