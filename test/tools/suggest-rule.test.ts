@@ -56,7 +56,7 @@ t.test('into the rule set of the application', async (t) => {
   t.same(answer, {
     status: 'suggested',
     message:
-      'A rule in the existing rule set "pay | prod" for app=pay env=prod. It would allow 1 pair that was asked about, and 3 beyond. Nothing was written.',
+      'A rule in the existing rule set "pay | prod" for app=pay env=prod. by_workload is for these two workloads alone, until one of them is replaced. By labels it would allow 1 pair that was asked about, and 3 beyond. Nothing was written.',
     flow: 'crm-1 to db-1, 5432/tcp',
     active: {
       verdict: 'blocked',
@@ -78,8 +78,15 @@ t.test('into the rule set of the application', async (t) => {
     },
     by_workload: {
       rule: 'crm-1 to db-1, postgres',
-      providers: ['/orgs/1/workloads/00000000-0000-4000-8000-000000000001'],
-      consumers: ['/orgs/1/workloads/00000000-0000-4000-8000-000000000004'],
+      create_rule: {
+        ruleset_href: `${SETS}/1`,
+        rule_type: 'allow',
+        providers: ['/orgs/1/workloads/00000000-0000-4000-8000-000000000001'],
+        consumers: ['/orgs/1/workloads/00000000-0000-4000-8000-000000000004'],
+        ingress_services: [{ service: 'postgres' }],
+        unscoped_consumers: true,
+        description: 'Allows crm-1 to db-1, 5432/tcp',
+      },
     },
     opens: {
       pairs: 4,
@@ -299,9 +306,8 @@ t.test('what holds for the parts of a list that were judged is not said of the o
 
 t.test('labels that open more have the workloads themselves as their alternative', async (t) => {
   const bench = await start(t)
-  const { suggestion, by_workload: narrower } = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })
-  const { rule: _line, ...ends } = narrower
-  await bench.ok('create-rule', { ...suggestion.create_rule, ...ends })
+  const { by_workload: narrower } = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })
+  await bench.ok('create-rule', narrower.create_rule)
   const verdict = async (source: string, destination: string) =>
     (await bench.ok('explain-flow', { source, destination, ...SQL, lookback_days: 0 })).draft.verdict
   t.equal(await verdict('crm-1', 'db-1'), 'allowed')

@@ -16,7 +16,7 @@ import { StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
 import { countRowsThatFit } from '../answers/byte-budget.js'
 import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
-import { narrowToWorkloads, writeEnd, writeSuggestion } from '../answers/explain/show-suggestion.js'
+import { narrowToWorkloads, writeSuggestion } from '../answers/explain/show-suggestion.js'
 import { tellWhileOffline, warnOfOffline } from '../answers/explain/tell-offline.js'
 import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
@@ -61,12 +61,14 @@ const output = Type.Object({
     Type.Object(
       {
         rule: Type.String({ description: 'In one line' }),
-        providers: Type.Array(Type.Unknown()),
-        consumers: Type.Array(Type.Unknown()),
+        create_iplist: Type.Optional(Type.Unknown({ description: 'To be created first' })),
+        create_service: Type.Optional(Type.Unknown({ description: 'To be created first' })),
+        create_rule: Type.Optional(Type.Unknown({ description: 'Arguments of create-rule' })),
+        create_ruleset: Type.Optional(Type.Unknown({ description: 'Arguments of create-ruleset' })),
       },
       {
         description:
-          'Ends in place of those, where labels open more than was asked between two workloads: these, until they are replaced',
+          'The same rule between the two workloads alone, where labels open more than was asked: it goes with these hosts',
       },
     ),
   ),
@@ -151,16 +153,17 @@ export default defineTool({
       const warnings = [...new Set([...offline, ...notes])]
       return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings }
     }
+    const narrower = showByWorkload(flow, rule, opened)
     const answer: Output & Pick<Required<Output>, 'opens'> = {
       status: 'suggested',
-      message: `${tellToday(today)}${tellPlace(rule)} ${tellOpened(opened)} Nothing was written.`,
+      message: `${tellToday(today)}${tellPlace(rule)} ${tellNarrower(narrower)}${tellOpened(opened, narrower)} Nothing was written.`,
       ...facts,
+      ...narrower,
       suggestion: {
         rule: tellRule(rule),
         ruleset: rule.ruleSet?.name ?? `${rule.name} (new)`,
         ...writeSuggestion(rule, `Allows ${facts.flow}`),
       },
-      ...showByWorkload(flow, rule, opened),
       opens: showOpened(opened, portName(service)),
       ...nearMisses,
       warnings: [...offline, ...warningsOf(flow, rule, opened, names)],
@@ -220,18 +223,21 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
 }
 
 /** Returns the alternative that opens less; none if the labels open nothing else. */
-function showByWorkload({ ends }: JudgedFlow, rule: SuggestedRule, opened: Opened): Pick<Output, 'by_workload'> {
+function showByWorkload(
+  { ends, service }: JudgedFlow,
+  rule: SuggestedRule,
+  opened: Opened,
+): Pick<Output, 'by_workload'> {
   const narrower = opened.pairs > opened.asked ? narrowToWorkloads(rule, ends) : undefined
   if (narrower === undefined) return {}
-  const { consumers, providers } = narrower
-  return {
-    by_workload: {
-      rule: tellRule({ ...rule, ...narrower }),
-      providers: writeEnd(providers),
-      consumers: writeEnd(consumers),
-    },
-  }
+  const own = { ...rule, ...narrower }
+  const flow = `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`
+  return { by_workload: { rule: tellRule(own), ...writeSuggestion(own, `Allows ${flow}`) } }
 }
+
+/** Says first that a rule fits exactly, where there is one. */
+const tellNarrower = ({ by_workload: narrower }: Pick<Output, 'by_workload'>): string =>
+  narrower === undefined ? '' : `by_workload is for these two workloads alone, until one of them is replaced. `
 
 function tellRule({ consumers, providers, service }: SuggestedRule): string {
   const nameEnd = (end: typeof consumers): string =>
@@ -251,10 +257,10 @@ function tellPlace({ ruleSet, name, scope }: SuggestedRule): string {
     : `A rule in the existing rule set "${ruleSet.name}" for ${where}.`
 }
 
-function tellOpened({ pairs, asked, isCut }: Opened): string {
+function tellOpened({ pairs, asked, isCut }: Opened, { by_workload: narrower }: Pick<Output, 'by_workload'>): string {
   const atLeast = (isLess: boolean) => (isLess ? 'at least ' : '')
   const those = `${atLeast(isCut.asked)}${countOf(asked, 'pair')} that ${asked === 1 ? 'was' : 'were'} asked about`
-  return `It would allow ${those}, and ${atLeast(isCut.beyond)}${pairs - asked} beyond.`
+  return `${narrower === undefined ? 'It' : 'By labels it'} would allow ${those}, and ${atLeast(isCut.beyond)}${pairs - asked} beyond.`
 }
 
 const showOpened = (opened: Opened, services: string): NonNullable<Output['opens']> => ({

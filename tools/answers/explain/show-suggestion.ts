@@ -30,7 +30,7 @@ function narrow(end: SuggestedEnd, asked: AskedEnd): SuggestedEnd {
 }
 
 /** Converts one end of a flow to the arguments of a rule tool. */
-export function writeEnd(end: SuggestedEnd): Written[] {
+function writeEnd(end: SuggestedEnd): Written[] {
   switch (end.kind) {
     case 'ams':
       return ['ams']
