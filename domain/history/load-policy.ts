@@ -3,9 +3,11 @@ import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
 import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
+import { requireRuleShapes, requireServiceShapes } from '../inventory/require-rule-shape.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 
 /** Kinds of versioned objects that can be read. The client does not support secure connect gateways. */
@@ -59,7 +61,9 @@ async function readKind(
   const api = pce[KINDS[type]] as unknown as ObjectApi<PceObject>
   try {
     const { items } = await fetchEvery({ api, policyVersion, params: {}, signal })
+    if (type === 'services') requireServiceShapes(items as Service[])
     if (type !== 'rule_sets') return items
+    requireRuleShapes(items as RuleSet[])
     const complete = await loadDenyRules(pce, items as RuleSet[], signal)
     const unread = complete.find(({ error }) => error !== undefined)?.error
     if (unread !== undefined) throw new PceError('invalid_response', unread)

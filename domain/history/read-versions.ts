@@ -28,12 +28,35 @@ async function readVersions(pce: PceClient, params: Record<string, number>, sign
   const versions = answer.json<unknown>()
   if (!Array.isArray(versions) || !versions.every(isVersion))
     throw new PceError('invalid_response', 'the PCE answered something other than its policy versions')
-  return { versions, total: Math.max(versions.length, Number(answer.headers['x-total-count'] ?? 0) || 0) }
+  return {
+    versions: versions.map(withNumbers),
+    total: Math.max(versions.length, Number(answer.headers['x-total-count'] ?? 0) || 0),
+  }
 }
 
 const isVersion = (one: unknown): one is PolicyVersion => {
   const { href, version } = (one ?? {}) as Partial<PolicyVersion>
   return typeof href === 'string' && Number.isInteger(version)
+}
+
+/** Reads numbers that the PCE wrote as texts; what is no number is left out. */
+function withNumbers(version: PolicyVersion): PolicyVersion {
+  const { workloads_affected: affected, object_counts: counts, ...rest } = version as unknown as Record<string, unknown>
+  const numbers = Object.entries(counts ?? {}).flatMap(([name, value]) => {
+    const count = toCount(value)
+    return count === null ? [] : [[name, count] as const]
+  })
+  const workloads = toCount(affected)
+  return {
+    ...rest,
+    ...(workloads !== null && { workloads_affected: workloads }),
+    ...(counts !== undefined && counts !== null && { object_counts: Object.fromEntries(numbers) }),
+  } as unknown as PolicyVersion
+}
+
+const toCount = (value: unknown): number | null => {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value
+  return Number.isSafeInteger(number) ? (number as number) : null
 }
 
 /** A version that the caller selected. */

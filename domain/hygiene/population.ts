@@ -1,4 +1,4 @@
-import { PceApiError } from '../../pce-client/index.js'
+import { PceApiError, PceError } from '../../pce-client/index.js'
 import type { ContainerCluster, ContainerWorkloadProfile } from '../../schemas/pce/container-cluster.js'
 import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
@@ -92,11 +92,13 @@ export async function loadPopulation(
 }
 
 /** Returns the labels that containers of a profile may have: those it assigns, and those it offers as a choice. */
-export function labelsOf({ labels, assign_labels: assigned }: ContainerWorkloadProfile): string[] {
-  const given = (labels ?? []).flatMap((one) =>
-    'assignment' in one ? [one.assignment.href] : (one.restriction ?? []).map(({ href }) => href),
-  )
-  return [...given, ...(assigned ?? []).map(({ href }) => href)]
+export function labelsOf({ href, labels, assign_labels: assigned }: ContainerWorkloadProfile): string[] {
+  const given = (labels ?? []).flatMap((one) => {
+    if (!('assignment' in one)) return (one.restriction ?? []).map((choice) => choice.href)
+    if (typeof one.assignment?.href === 'string') return [one.assignment.href]
+    throw new PceError('invalid_response', `${href}: labels: assignment is missing, so who has its labels is not known`)
+  })
+  return [...given, ...(assigned ?? []).map((label) => label.href)]
 }
 
 /** Represents label sets as bits: for each label, one number has a bit for every set that contains the label. */

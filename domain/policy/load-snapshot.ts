@@ -4,6 +4,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES, ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { Label, LabelGroup } from '../../schemas/pce/label.js'
 import type { Service } from '../../schemas/pce/service.js'
+import { requireRuleShapes, requireServiceShapes } from '../inventory/require-rule-shape.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
@@ -66,7 +67,7 @@ const ANY_PREFIX = 'Any ('
  * Reads one version of the policy: rule sets, enforcement boundaries, and the objects they mention. Deny rules are
  * included only where rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
  * lists or label groups cannot be read, everything that depends on them is undecided.
- * @throws whatever the PCE client throws.
+ * @throws whatever the PCE client throws, and invalid_response for an odd rule set or service.
  */
 export async function loadSnapshot(source: Source, version: Version, labels: LabelIndex): Promise<PolicySnapshot> {
   const { pce, signal } = source
@@ -77,6 +78,8 @@ export async function loadSnapshot(source: Source, version: Version, labels: Lab
     fetchEvery({ api: pce.services, ...every }),
     fetchEvery({ api: pce.ipLists, ...every, params: { name: ANY_PREFIX } }),
   ])
+  requireRuleShapes(ruleSets.items)
+  requireServiceShapes(services.items)
   const mentioned = JSON.stringify([ruleSets.items, boundaries])
   const [lists, groups] = await Promise.all([
     mentioned.includes('/ip_lists/') ? orNothing(signal, fetchEvery({ api: pce.ipLists, ...every })) : [],

@@ -1,5 +1,6 @@
 /** A simulator behind a relay that may replace what it answers. */
 import http from 'node:http'
+import { gunzipSync } from 'node:zlib'
 import type { Test } from 'tap'
 import { listen } from '../pce-client/support.js'
 import { benchOf, startBench, type Bench, type BenchOptions } from './harness.js'
@@ -30,7 +31,10 @@ export async function startTwisted(
         const back: Buffer[] = []
         answer.on('data', (piece: Buffer) => back.push(piece))
         answer.on('end', () => {
-          const real = { status: answer.statusCode ?? 0, body: Buffer.concat(back).toString() }
+          // A download may be compressed without saying so (P11).
+          const bytes = Buffer.concat(back)
+          const body = bytes[0] === 0x1f && bytes[1] === 0x8b ? gunzipSync(bytes) : bytes
+          const real = { status: answer.statusCode ?? 0, body: body.toString() }
           const path = url.replace(/^\/api\/v2/, '').replace(/\?.*/, '')
           const shown = twisted?.({ method, path }, real) ?? real
           const { 'content-length': _length, ...kept } = answer.headers

@@ -58,7 +58,7 @@ export async function showProfiles(
         labels: (labels ?? []).map((entry) => {
           const { key } = entry
           return 'assignment' in entry
-            ? { key, assignment: show({ ...entry.assignment, key }) }
+            ? { key, ...(entry.assignment !== null && { assignment: show({ ...entry.assignment, key }) }) }
             : { key, restriction: (entry.restriction ?? []).map((choice) => show({ ...choice, key })) }
         }),
       }),
@@ -72,7 +72,9 @@ function isSame(
   labels: ContainerWorkloadProfile['labels'],
 ): boolean {
   const older = new Set((assigned ?? []).map(({ href }) => href))
-  const newer = new Set((labels ?? []).map((entry) => ('assignment' in entry ? entry.assignment.href : null)))
+  const newer = new Set(
+    (labels ?? []).map((entry) => ('assignment' in entry ? (entry.assignment?.href ?? null) : null)),
+  )
   return older.size === newer.size && [...newer].every((href) => href !== null && older.has(href))
 }
 
@@ -80,7 +82,7 @@ function labelsIn({ assign_labels: assigned, labels }: ContainerWorkloadProfile)
   const chosen = (labels ?? []).flatMap((entry) => {
     const { key } = entry
     const references = 'assignment' in entry ? [entry.assignment] : (entry.restriction ?? [])
-    return references.map((reference) => ({ ...reference, key }))
+    return references.filter(Boolean).map((reference) => ({ ...reference, key }))
   })
   return [...(assigned ?? []), ...chosen]
 }

@@ -75,7 +75,8 @@ async function askHealth(pce: PceClient, options: RequestOptions): Promise<void>
 /** Reads the release. It is useful to know, but not part of the check. */
 async function askVersion(pce: PceClient, options: RequestOptions): Promise<string | undefined> {
   try {
-    return (await pce.getProductVersion(options)).version
+    const { version } = (await pce.getProductVersion(options)) as { version?: unknown }
+    return typeof version === 'string' ? version : undefined
   } catch {
     return undefined
   }
