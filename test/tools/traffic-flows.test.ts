@@ -434,3 +434,27 @@ t.test('off the corporate network', async (t) => {
     },
   )
 })
+
+t.test('a table is read to its end by its cursor', async (t) => {
+  const bench = await startBench(t, { budget: 4000 })
+  const args = { ...WEEK, group_by: ['src_ip', 'dst_ip', 'port', 'proto'] }
+  const large = await startBench(t, { budget: 800_000 })
+  const whole = await large.ok(TOOL, { ...args, max_results: 10_000 })
+  const pages: Json[] = [await bench.ok(TOOL, args)]
+  while (pages.at(-1).next_cursor !== undefined)
+    pages.push(await bench.ok(TOOL, { ...args, cursor: pages.at(-1).next_cursor }))
+  t.ok(pages.length > 2, `${pages.length} pages`)
+  t.same(
+    pages.flatMap(({ data }) => data),
+    whole.data,
+  )
+  t.same(
+    pages.map(({ truncated }) => truncated),
+    pages.map((_page, at) => at < pages.length - 1),
+  )
+  t.ok(Buffer.byteLength(JSON.stringify(pages[0])) <= 4000)
+  const cursor = pages[0].next_cursor
+  for (const other of [{ group_by: ['port'] }, { start_date: '2026-06-09' }])
+    await bench.fails(TOOL, { ...args, ...other, cursor }, 'invalid_argument')
+  t.equal(whole.next_cursor, undefined)
+})

@@ -1,15 +1,17 @@
 import { Type, type Static } from '@sinclair/typebox'
-import { MAX_PAGE } from '../../schemas/paging.js'
+import { MAX_PAGE, PagingInput } from '../../schemas/paging.js'
 import { FILTER_FORMS, trafficInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { groupRows } from '../../domain/traffic/group-rows.js'
 import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
+import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 import { FlowTableOutput, showFlowTable } from '../answers/traffic/show-flow-table.js'
 import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
+const NAME = 'get-traffic-flows'
 const DEFAULT_DAYS = 7
 const DEFAULT_ROWS = 500
 /**
@@ -19,7 +21,7 @@ const DEFAULT_ROWS = 500
 const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction']
 
 export default defineTool({
-  name: 'get-traffic-flows',
+  name: NAME,
   summary: 'Observed traffic by chosen dimensions, busiest first. Overview: get-traffic-flows-summary.',
   effect: 'read',
   toolset: 'traffic',
@@ -41,6 +43,7 @@ export default defineTool({
       max_results: Type.Optional(
         Type.Integer({ minimum: 1, maximum: MAX_PAGE, default: DEFAULT_ROWS, description: 'Groups shown' }),
       ),
+      cursor: PagingInput.cursor,
       query_name: Type.Optional(
         Type.String({
           minLength: 1,
@@ -61,6 +64,10 @@ export default defineTool({
   },
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
+    const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, ...asked } = args
+    // A window that counts back from now is another one tomorrow, and its groups have another order.
+    const question = { ...asked, window }
+    const { offset } = await decodeCursor(ctx, NAME, question, cursor)
     const services = {
       include: parseTrafficServices('include_services', args.include_services),
       exclude: parseTrafficServices('exclude_services', args.exclude_services),
@@ -84,7 +91,12 @@ export default defineTool({
       },
       grouping.add,
     )
-    const { total, groups } = grouping.busiest(args.max_results ?? DEFAULT_ROWS)
-    return showFlowTable({ read, names, groups, total, optional, groupedBy }, ctx.limits)
+    const { total, groups } = grouping.busiest(offset + most)
+    const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: null, within: null })
+    const sample = (await cursorAt(total)) ?? ''
+    const table = { read, names, groups: groups.slice(offset), total, optional, groupedBy, offset }
+    const { shown, answer } = showFlowTable(table, sample, ctx.limits)
+    const next = shown < total ? await cursorAt(shown) : undefined
+    return { ...answer, ...(next !== undefined && { next_cursor: next }) }
   },
 })

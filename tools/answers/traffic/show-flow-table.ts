@@ -1,4 +1,5 @@
 import { Type } from '@sinclair/typebox'
+import { PagingOutput } from '../../../schemas/paging.js'
 import { TrafficCounts } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
@@ -26,6 +27,7 @@ export const FlowTableOutput = Type.Object({
   coverage_note: TrafficCounts.coverage_note,
   window: TrafficCounts.window,
   data_span: TrafficCounts.data_span,
+  next_cursor: PagingOutput.next_cursor,
   message: Type.Optional(Type.String()),
 })
 
@@ -43,13 +45,19 @@ interface FlowTable {
   optional: ReadonlySet<string>
   /** The columns of dimensions that have another name than these. */
   groupedBy: Readonly<Record<string, readonly string[]>>
+  /** The number of groups that earlier pages had. */
+  offset: number
 }
 
 /**
- * Builds the answer of get-traffic-flows with as many groups as fit the budget. Missing keys are `-` (T8), missing
- * times are null.
+ * Builds the answer of get-traffic-flows with as many groups as fit the budget beside a cursor as long as `cursor`, and
+ * says how many groups this page and earlier ones have. Missing keys are `-` (T8), missing times are null.
  */
-export function showFlowTable({ read, names, groups, total, optional, groupedBy }: FlowTable, limits: Limits) {
+export function showFlowTable(
+  { read, names, groups, total, optional, groupedBy, offset }: FlowTable,
+  cursor: string,
+  limits: Limits,
+) {
   const used = names.filter((name) => !optional.has(name) || groups.some(({ keys }) => keys[name] !== null))
   const empty = used.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
   const columns = [...used, ...SUM_COLUMNS]
@@ -81,7 +89,8 @@ export function showFlowTable({ read, names, groups, total, optional, groupedBy 
     ...(span !== null && { data_span: span }),
     ...(total === 0 && { message: 'No flows in the window.' }),
   }
-  const fitting = rows.slice(0, countRowsThatFit(rows, envelope, limits))
-  const truncated = read.truncated || fitting.length < total
-  return { ...envelope, returned_rows: fitting.length, truncated, data: fitting }
+  const fitting = rows.slice(0, countRowsThatFit(rows, { ...envelope, data: [], next_cursor: cursor }, limits))
+  const shown = offset + fitting.length
+  const truncated = read.truncated || shown < total
+  return { shown, answer: { ...envelope, returned_rows: fitting.length, truncated, data: fitting } }
 }
