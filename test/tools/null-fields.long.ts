@@ -85,7 +85,9 @@ t.test('an odd field costs its own cell', { timeout: 600_000 }, async (t) => {
         const after = rowsOf((await bench.ok(tool, args))[key])
         if (!isSpoiled) continue
         const changed = before.filter((row) => !after.includes(row))
-        t.ok(after.length === before.length && changed.length < 2, `${tool}: ${field} is ${what}`)
+        // A label that is read again under another name is read so in all rows.
+        const isShared = what === 'an unknown word' || what === 'a deleted reference'
+        t.ok(after.length === before.length && (isShared || changed.length < 2), `${tool}: ${field} is ${what}`)
       }
     }
   }

@@ -53,8 +53,14 @@ export function showService(service: Service): ServiceOut {
   }
 }
 
-/** Returns an entry of a service without the fields that are null in the PCE. */
+/** Returns an entry of a service without the fields that are null in the PCE; a number that is a text there is a number. */
 export function withoutNulls<T extends object>(entry: T): { [K in keyof T]?: NonNullable<T[K]> } {
-  const told = Object.entries(entry).filter(([, value]) => value !== null && value !== undefined)
+  const told = Object.entries(entry).flatMap(([name, value]) => {
+    if (value === null || value === undefined) return []
+    const isNumber = NUMBERS.has(name) && typeof value === 'string' && /^-?\d+$/u.test(value)
+    return [[name, isNumber ? Number(value) : value] as const]
+  })
   return Object.fromEntries(told) as { [K in keyof T]?: NonNullable<T[K]> }
 }
+
+const NUMBERS: ReadonlySet<string> = new Set(['port', 'to_port', 'proto', 'icmp_type', 'icmp_code'])
