@@ -45,7 +45,7 @@ export const DecisionsInput = Type.Optional(Type.Array(StringEnum(POLICY_DECISIO
 
 /** The argument that allows queries which reach the PCE's row limit to be split (D136). */
 export const CompleteInput = {
-  complete: Type.Optional(Type.Boolean({ description: 'Past the row limit' })),
+  complete: Type.Optional(Type.Boolean({ description: 'Past row limit' })),
 }
 
 /** The ways to name ends of flows. Only one tool contains this full description, and the others refer to it. */

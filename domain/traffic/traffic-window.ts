@@ -102,7 +102,7 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
 
 /** The schema of the argument `lookback_days`. */
 export const lookbackDays = (days: number) =>
-  Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days back' }))
+  Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days' }))
 
 /** The arguments for the window of a tool that reads traffic: a number of days back from now, or dates. */
 export const windowInput = (days: number) => ({
