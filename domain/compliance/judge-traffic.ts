@@ -183,7 +183,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
       if (traffic.rows === 0) return notAssessed('No traffic in the window.', { counts })
       const fails = counts.allowed_from_unlabelled > 0
       const flows = traffic.busiest(fails ? unlabelled : (cell) => others(cell) || open(cell), MOST_EVIDENCE)
-      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', 'passing because no policy is enforced')}${found(counts.blocked, 'row', 'blocked, as intended')}${describeDefault(traffic, risky)}`
+      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', WITHOUT_RULE)}${found(counts.blocked, 'row', 'blocked, as intended')}${describeDefault(traffic, risky)}`
       const status = fails
         ? 'FAIL'
         : counts.allowed_from_other_applications + counts.passing_unenforced > 0
@@ -222,14 +222,17 @@ export const clearText: Evaluator = evaluator(
       return notAssessed(text, { counts })
     }
     const flows = traffic.busiest((cell) => isClear(cell) && cell.decision !== 'blocked', MOST_EVIDENCE)
-    const text = `${found(allowed, 'row', 'to clear-text services allowed')}${found(open, 'row', 'passing because no policy is enforced')}`
+    const text = `${found(allowed, 'row', 'to clear-text services allowed')}${found(open, 'row', WITHOUT_RULE)}`
     return { status: allowed > 0 ? 'FAIL' : 'WARNING', detail: text.trim(), evidence: { counts, flows } }
   },
 )
 
+/** Says why traffic that the PCE calls potentially blocked passes, in visibility and in selective mode alike. */
+const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
+
 /** Wording for row counts whose field names do not read well. */
 const PHRASES: Record<string, string> = {
-  passing_unenforced: 'passing because no policy is enforced',
+  passing_unenforced: WITHOUT_RULE,
   allowed_unlisted: 'allowed to or from internet addresses in no IP list',
   allowed_by_ip_list: 'allowed to or from internet addresses in an IP list',
   allowed_from_unknown: 'allowed from unlabelled sources in no IP list',

@@ -67,13 +67,18 @@ function meetsLabels({ labels }: Workload, alternatives: readonly string[][] | u
   return alternatives === undefined || alternatives.some((all) => all.every((href) => own.has(href)))
 }
 
-/** Counts the Kubernetes workloads that a selection of workloads leaves out. */
+/** Counts the Kubernetes workloads that a selection of workloads leaves out. `name` is a part of their names. */
 export async function countLeftOut(
   pce: PceClient,
-  { selectsPod }: Pick<ResolvedSelection, 'selectsPod'>,
+  { selectsPod, name }: Pick<ResolvedSelection, 'selectsPod'> & { name?: string | undefined },
   signal: AbortSignal,
 ): Promise<LeftOut> {
-  const { items, unread } = await readKubernetesWorkloads({ pce, signal }, {}, (one) => selectsPod(one) || undefined)
+  const filters = name === undefined ? {} : { name }
+  const { items, unread } = await readKubernetesWorkloads(
+    { pce, signal },
+    filters,
+    (one) => selectsPod(one) || undefined,
+  )
   return { left: items.length, unread }
 }
 

@@ -55,9 +55,28 @@ export async function readKubernetesWorkloads<R>(
   } catch (error) {
     if (error instanceof IncompleteListError || error instanceof OddListError)
       return { items: [], unread: error.message }
-    const refusal = refusalOf(error)
-    return { items: [], unread: refusal.status === 404 ? await clustersWithoutList(pce, signal) : refusal.message }
+    return { items: [], unread: await explainRefusal(error, pce, signal) }
   }
+}
+
+/**
+ * Counts all Kubernetes workloads with one small request, or two if the release does not know them.
+ * @throws whatever the PCE client throws, except for a refusal.
+ */
+export async function countKubernetesWorkloads({ pce, signal }: Source): Promise<LeftOut> {
+  try {
+    const params = { max_results: 1 }
+    const { items, totalCount } = await pce.kubernetesWorkloads.getPage('draft', null, { params, signal })
+    return { left: totalCount ?? items.length, unread: null }
+  } catch (error) {
+    return { left: 0, unread: await explainRefusal(error, pce, signal) }
+  }
+}
+
+/** Returns why the list is refused, or null if this PCE has nothing to list; any other error is thrown again. */
+async function explainRefusal(error: unknown, pce: Source['pce'], signal: AbortSignal): Promise<string | null> {
+  const refusal = refusalOf(error)
+  return refusal.status === 404 ? clustersWithoutList(pce, signal) : refusal.message
 }
 
 /**

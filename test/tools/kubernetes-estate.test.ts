@@ -107,6 +107,18 @@ t.test('get-workload-enforcement-status counts them', async (t) => {
   t.same(await (await start(t, GONE)).ok('get-workload-enforcement-status'), alone, 'older releases have none')
 })
 
+t.test('get-workloads counts those that its filters select too, and says if it cannot', async (t) => {
+  const left = async (bench: Awaited<ReturnType<typeof start>>, args = {}) =>
+    (await bench.ok('get-workloads', args)).kubernetes_workloads_left_out
+  const bench = await start(t)
+  t.same(
+    [await left(bench), await left(bench, { labels: ['app=cart'] }), await left(bench, { managed: false })],
+    [PODS.length, 2, undefined],
+  )
+  t.equal(await left(await start(t, REFUSED)), null)
+  t.equal(await left(await start(t, GONE)), undefined, 'older releases have none')
+})
+
 t.test('enforcement-readiness and the coverage report know their modes', async (t) => {
   const bench = await start(t)
   const answer = await bench.ok('enforcement-readiness', CART_PROD)

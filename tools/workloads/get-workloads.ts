@@ -1,16 +1,17 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { PceError } from '../../pce-client/index.js'
 import { StringEnum } from '../../schemas/common.js'
 import { MAX_PAGE, PagingInput, PagingOutput } from '../../schemas/paging.js'
 import { Workload } from '../../schemas/pce/workload.js'
 import { WorkloadSelection } from '../../schemas/workload-selection.js'
-import { addressFilter, allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { requireFields } from '../answers/select-fields.js'
-import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
+import { countLeftOut, resolveSelection, type ResolvedSelection } from '../../domain/hygiene/select-workloads.js'
+import { countKubernetesWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
 import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
-import { labelExpander, loadLabels, parseLabelList } from '../../domain/inventory/labels.js'
+import { labelExpander, loadLabels } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { rowsByColumn } from '../answers/byte-budget.js'
@@ -38,6 +39,9 @@ const output = Type.Object({
   total: Total,
   returned: Type.Integer({ description: 'Workloads in this answer' }),
   ...FurtherPaging,
+  kubernetes_workloads_left_out: Type.Optional(
+    Type.Union([Type.Integer(), Type.Null()], { description: 'Match too: get-kubernetes-workloads; null: not known' }),
+  ),
   pce_truncated: Type.Boolean({ description: 'More match than max_results' }),
   columns: Type.Optional(Type.Array(Type.String(), { description: 'Of data; label keys last' })),
   data: Type.Optional(Type.Array(Type.Array(Type.Unknown()), { description: 'One row per workload; null is missing' })),
@@ -61,25 +65,15 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults, detail_level: detail = 'compact', fields, ...asked } = args
     const question = { ...asked, detail }
-    const { exact, ...filters } = asked
     const position = await decodeCursor(ctx, NAME, question, cursor)
     if (fields !== undefined && detail !== 'full') await requireColumns(fields, ctx)
-    const labels = await resolveLabelConditions(ctx.pce, parseLabelList(filters.labels), ctx)
-    const params = {
-      ...filters,
-      ip_address: addressFilter(exact, filters.ip_address),
-      labels: labels.param,
-      include: 'labels',
-    }
-    const isExact = matchExactly<Workload>(exact, filters, {
-      name: ({ name }) => [name],
-      hostname: ({ hostname }) => [hostname],
-      ip_address: ({ interfaces, public_ip: ip }) => [ip, ...(interfaces ?? []).map(({ address }) => address)],
-      description: ({ description }) => [description],
-    })
-    const ownFilter = allOf(labels.ownFilter, isExact)
+    const selection = await resolveSelection(ctx.pce, asked, ctx)
+    const { params, ownFilter } = selection
     const query = { api: ctx.pce.workloads, params, signal: ctx.signal }
-    const slice = await fetchSlice(query, position, pageSize(maxResults, ctx.limits, fields), ownFilter)
+    const [slice, leftOut] = await Promise.all([
+      fetchSlice(query, position, pageSize(maxResults, ctx.limits, fields), ownFilter),
+      cursor === undefined ? countPods(ctx, asked, selection) : {},
+    ])
 
     const expand = await labelExpander(
       ctx.pce,
@@ -87,7 +81,8 @@ export default defineTool({
       ctx,
     )
     const labelled = slice.items.map((workload) => ({ workload, labels: (workload.labels ?? []).map(expand) }))
-    const counts = { total: slice.totalCount, returned: 0, pce_truncated: slice.totalCount > (maxResults ?? MAX_PAGE) }
+    const isCut = slice.totalCount > (maxResults ?? MAX_PAGE)
+    const counts = { total: slice.totalCount, returned: 0, ...leftOut, pce_truncated: isCut }
     if (fields !== undefined && detail === 'full') {
       // The fields of a workload depend on the PCE's release, so all fields that were returned are accepted too.
       const found = slice.items.flatMap((workload) => Object.keys(workload))
@@ -120,6 +115,25 @@ export default defineTool({
     return { ...counts, ...furtherOf(paging), returned: rows.length, columns, data: rows }
   },
 })
+
+/** Counts the Kubernetes workloads that the filters select as well, which the PCE has in a list of their own. */
+async function countPods(
+  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  asked: WorkloadSelection,
+  { selectsPod }: ResolvedSelection,
+): Promise<{ kubernetes_workloads_left_out?: number | null }> {
+  try {
+    const isEvery = Object.values(asked).every((value) => value === undefined)
+    const { left, unread } = isEvery
+      ? await countKubernetesWorkloads({ pce, signal })
+      : await countLeftOut(pce, { selectsPod, name: asked.name }, signal)
+    if (unread !== null) return { kubernetes_workloads_left_out: null }
+    return left === 0 ? {} : { kubernetes_workloads_left_out: left }
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return { kubernetes_workloads_left_out: null }
+  }
+}
 
 /**
  * Throws invalid_argument for fields that are not columns. Every label key is a column, even if no workload of the page
