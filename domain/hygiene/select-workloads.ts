@@ -2,7 +2,12 @@ import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { WorkloadSelection } from '../../schemas/workload-selection.js'
-import { readKubernetesWorkloads, type LeftOut } from '../inventory/kubernetes-workloads.js'
+import {
+  countKubernetesWorkloads,
+  NONE_LEFT_OUT,
+  readKubernetesWorkloads,
+  type LeftOut,
+} from '../inventory/kubernetes-workloads.js'
 import { resolveLabelConditions } from '../inventory/label-conditions.js'
 import { parseLabelList, type LabelIndex, type ReadContext } from '../inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.js'
@@ -45,15 +50,14 @@ export async function resolveSelection(
 
 type Filters = Omit<WorkloadSelection, 'labels' | 'exact'>
 
-/**
- * Returns true if a Kubernetes workload meets the filters. As in the PCE, a filter matches parts of texts. A Kubernetes
- * workload has no VEN, no host name and no description.
- */
-function meetsFilters(
-  { name, interfaces, enforcement_mode: own }: Workload,
-  { name: part, hostname, ip_address: ip, description, managed, online, enforcement_mode: mode }: Filters,
-): boolean {
-  if (hostname !== undefined || description !== undefined || online !== undefined || managed === false) return false
+/** Returns true if no Kubernetes workload can meet the filters, since it has no VEN, no host name and no description. */
+const isForHosts = ({ hostname, description, online, managed }: Filters): boolean =>
+  hostname !== undefined || description !== undefined || online !== undefined || managed === false
+
+/** Returns true if a Kubernetes workload meets the filters. As in the PCE, a filter matches parts of texts. */
+function meetsFilters({ name, interfaces, enforcement_mode: own }: Workload, filters: Filters): boolean {
+  if (isForHosts(filters)) return false
+  const { name: part, ip_address: ip, enforcement_mode: mode } = filters
   const has = (text: string, wanted: string) => text.toLowerCase().includes(wanted.toLowerCase())
   return (
     (part === undefined || has(name ?? '', part)) &&
@@ -67,19 +71,31 @@ function meetsLabels({ labels }: Workload, alternatives: readonly string[][] | u
   return alternatives === undefined || alternatives.some((all) => all.every((href) => own.has(href)))
 }
 
-/** Counts the Kubernetes workloads that a selection of workloads leaves out. `name` is a part of their names. */
+/** Counts the Kubernetes workloads that a selection of workloads leaves out. */
 export async function countLeftOut(
   pce: PceClient,
-  { selectsPod, name }: Pick<ResolvedSelection, 'selectsPod'> & { name?: string | undefined },
+  { selectsPod }: Pick<ResolvedSelection, 'selectsPod'>,
   signal: AbortSignal,
 ): Promise<LeftOut> {
-  const filters = name === undefined ? {} : { name }
-  const { items, unread } = await readKubernetesWorkloads(
-    { pce, signal },
-    filters,
-    (one) => selectsPod(one) || undefined,
-  )
+  const { items, unread } = await readKubernetesWorkloads({ pce, signal }, {}, (one) => selectsPod(one) || undefined)
   return { left: items.length, unread }
+}
+
+/**
+ * Like `countLeftOut`, but lets the PCE count wherever its own filters for Kubernetes workloads say the same: a part of
+ * the name, and one label.
+ */
+export async function countLeftOutCheaply(
+  pce: PceClient,
+  asked: WorkloadSelection,
+  selection: ResolvedSelection,
+  signal: AbortSignal,
+): Promise<LeftOut> {
+  const { name, ip_address: ip, enforcement_mode: mode } = asked
+  if (isForHosts(asked)) return NONE_LEFT_OUT
+  const [label, ...more] = (selection.params.labels as string[][] | undefined)?.flat() ?? []
+  const isCountable = ip === undefined && mode === undefined && more.length === 0 && selection.ownFilter === undefined
+  return isCountable ? countKubernetesWorkloads({ pce, signal }, { name, label }) : countLeftOut(pce, selection, signal)
 }
 
 /** Label keys that every PCE has, even if it has no labels with them (P14). */

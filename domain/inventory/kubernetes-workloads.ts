@@ -60,12 +60,16 @@ export async function readKubernetesWorkloads<R>(
 }
 
 /**
- * Counts all Kubernetes workloads with one small request, or two if the release does not know them.
+ * Counts the Kubernetes workloads whose names contain a text and that have a label, with one small request, or two if the
+ * release does not know them.
  * @throws whatever the PCE client throws, except for a refusal.
  */
-export async function countKubernetesWorkloads({ pce, signal }: Source): Promise<LeftOut> {
+export async function countKubernetesWorkloads(
+  { pce, signal }: Source,
+  { name, label }: { name?: string | undefined; label?: string | undefined },
+): Promise<LeftOut> {
   try {
-    const params = { max_results: 1 }
+    const params = { name, labels: label === undefined ? undefined : [label], max_results: 1 }
     const { items, totalCount } = await pce.kubernetesWorkloads.getPage('draft', null, { params, signal })
     return { left: totalCount ?? items.length, unread: null }
   } catch (error) {

@@ -8,8 +8,7 @@ import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { answerPage, type Paging, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { requireFields } from '../answers/select-fields.js'
-import { countLeftOut, resolveSelection, type ResolvedSelection } from '../../domain/hygiene/select-workloads.js'
-import { countKubernetesWorkloads } from '../../domain/inventory/kubernetes-workloads.js'
+import { countLeftOutCheaply, resolveSelection, type ResolvedSelection } from '../../domain/hygiene/select-workloads.js'
 import { hintAtHostname } from '../../domain/inventory/hint-at-hostname.js'
 import { labelExpander, loadLabels } from '../../domain/inventory/labels.js'
 import { COMPACT_COLUMNS, labelColumnName, toCompactRecord } from '../answers/show-workload.js'
@@ -120,13 +119,10 @@ export default defineTool({
 async function countPods(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: WorkloadSelection,
-  { selectsPod }: ResolvedSelection,
+  selection: ResolvedSelection,
 ): Promise<{ kubernetes_workloads_left_out?: number | null }> {
   try {
-    const isEvery = Object.values(asked).every((value) => value === undefined)
-    const { left, unread } = isEvery
-      ? await countKubernetesWorkloads({ pce, signal })
-      : await countLeftOut(pce, { selectsPod, name: asked.name }, signal)
+    const { left, unread } = await countLeftOutCheaply(pce, asked, selection, signal)
     if (unread !== null) return { kubernetes_workloads_left_out: null }
     return left === 0 ? {} : { kubernetes_workloads_left_out: left }
   } catch (error) {
