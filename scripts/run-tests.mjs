@@ -22,7 +22,7 @@ const { compileSuite } = await import('./suite/compile.mjs')
 const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE ...]]
 
   --timeout=SECONDS  how long one file may take (900)
-  --jobs=N           processes that run files side by side (3, for postgres 2)
+  --jobs=N           processes that run files side by side (4, for suites that start much by themselves 3 or 2)
 
   Suites: ${Object.keys(SUITES).join(', ')} (scripts/suite/suites.mjs says what they are for)
 `
@@ -56,7 +56,7 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 
 t.register()
 t.setTimeout(0)
-t.jobs = Number(values.jobs ?? suites[0]?.jobs ?? 3)
+t.jobs = Number(values.jobs ?? suites[0]?.jobs ?? 4)
 t.on('complete', ({ ok }) => {
   const { pass, fail } = t.counts
   const failed = ok && pass > 0 ? 0 : Math.max(1, fail)

@@ -5,9 +5,9 @@
  */
 export const SUITES = {
   // Tests with large estates, with faults at every step, and with processes that are killed.
-  long: { matching: /\.long\.ts$/ },
+  long: { matching: /\.long\.ts$/, jobs: 3 },
   // Tests with third-party programs around the server: a proxy, a browser, log rotation, service managers.
-  edge: { matching: /\.browser\.ts$|^test\/edge\/.*\.edge\.ts$/ },
+  edge: { matching: /\.browser\.ts$|^test\/edge\/.*\.edge\.ts$/, jobs: 3 },
   // Tests with the state in PostgreSQL instead of a file: those that write the state or observe its condition. Tests
   // that only look up a user are not repeated.
   postgres: {
