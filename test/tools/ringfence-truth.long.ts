@@ -544,7 +544,10 @@ t.test('what is to be left out is named exactly', async (t) => {
     )
   }
   const unseen = await bench.ok('create-ringfence', { ...PAY, exclude_sources: ['a|prod', 'app=erp'], dry_run: true })
-  t.match(text(unseen), /exclude_sources names what is not among the sources: a \(prod\)\. Left out, without a rule: erp/)
+  t.match(
+    text(unseen),
+    /exclude_sources names what is not among the sources: a \(prod\)\. Left out, without a rule: erp/,
+  )
 
   bench.writes()
   const refused: [object, string, object][] = [
