@@ -233,9 +233,9 @@ async function unread(
     return rawHead('POST', '/mcp', { ...headers, 'content-length': String(body.length) }) + body
   }
   const call = (id: number, params: object) => ({ jsonrpc: '2.0', id, method: 'tools/call', params })
-  // A word of progress opens the stream. Ten megabytes in all, with calls of the PCE in between.
+  // A word of progress opens the stream; the call itself is refused. Ten megabytes in all, with calls of the PCE in between.
   const batch = [
-    call(0, { name: 'get-traffic-flows', arguments: {}, _meta: { progressToken: 1 } }),
+    call(0, { name: 'get-traffic-flows', arguments: { lookback_days: 0 }, _meta: { progressToken: 1 } }),
     ...Array.from({ length: 99 }, (_, at) =>
       at % 7 === 0 ? call(at + 1, { name: 'get-labels', arguments: { key: 'env' } }) : list(at + 1),
     ),
