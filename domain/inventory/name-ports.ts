@@ -16,9 +16,12 @@ export function namePorts({ port, to_port: toPort, proto, icmp_type: type, icmp_
     : portName({ port: port ?? null, proto: protocol })
 }
 
+/** Length in characters beyond which a text names no further port of a service. */
+const MOST_CHARACTERS = 300
+
 /**
- * Writes what a service covers: its ports, with the programs that it requires. Returns an empty text if the PCE does
- * not say what it covers.
+ * Writes what a service covers: its ports, with the programs that it requires, and the number of those that would make
+ * the text too long. Returns an empty text if the PCE does not say what it covers.
  */
 export function nameCoverage({
   process_name: process,
@@ -31,7 +34,10 @@ export function nameCoverage({
     const where = entry.proto == null ? 'every port' : namePorts(dropNulls(entry))
     return of === '' ? where : `${where} (${of})`
   })
-  return [...own, ...(egress ?? []).map((entry) => `connections of ${programOf(entry)}`)].join(', ')
+  const all = [...own, ...(egress ?? []).map((entry) => `connections of ${programOf(entry)}`)]
+  let left = MOST_CHARACTERS
+  const end = all.findIndex((one, at) => (left -= one.length) < 0 && at > 0)
+  return end === -1 ? all.join(', ') : `${all.slice(0, end).join(', ')} and ${all.length - end} more`
 }
 
 const programOf = (entry: object): string => {

@@ -208,6 +208,35 @@ t.test('rule sets that are off, boundaries, and what the search of the PCE may l
   }
 })
 
+t.test('the ports of services leave room for rules, and are those of the rules of the page', async (t) => {
+  const ports = Array.from({ length: 100 }, (_, at) => ({ port: 10_000 + at, proto: 6 }))
+  const many = Array.from({ length: 60 }, (_, at) => `service ${at}`)
+  const wide = handMade({
+    services: Object.fromEntries(many.map((name) => [name, { service_ports: ports }])),
+    ruleSets: [{ name: 'wide', scope: '', allow: many.map((name) => ({ from: 'ams', to: 'ams', services: [name] })) }],
+  })
+  const bench = await startBench(t, { estate: wide, budget: 12_000 })
+  for (const [tool, rulesOf] of [
+    ['find-rules', ({ rules }: Json) => rules.map(({ rule }: Json) => /service \d+/u.exec(rule as string)![0])],
+    ['get-rulesets', ({ rulesets }: Json) => rulesets[0].rules.map((rule: Json) => rule.ingress_services[0])],
+  ] as const) {
+    const shown: string[] = []
+    let page: Json
+    do {
+      page = await bench.ok(tool, page?.next_cursor === undefined ? {} : { cursor: page.next_cursor })
+      t.ok(Buffer.byteLength(JSON.stringify(page)) <= 12_000, `${tool}: within the budget`)
+      const here: string[] = rulesOf(page)
+      const listed = Object.keys(page.services as object)
+      t.ok(page.next_cursor === undefined || here.length > 10, `${tool}: ${here.length} rules have room`)
+      t.same(listed, here.slice(0, listed.length), `${tool}: services of its rules alone`)
+      t.equal(listed.length + (page.services_left_out ?? 0), here.length, `${tool}: the others are counted`)
+      t.match(page.services[here[0]!], /^10000\/tcp, .*, 100\d\d\/tcp and [6-7]\d more$/u)
+      shown.push(...here)
+    } while (page.next_cursor !== undefined)
+    t.same(shown, many, `${tool}: every rule once`)
+  }
+})
+
 t.test('pages, and bad arguments', async (t) => {
   const bench = await startBench(t, { estate })
   const first = await bench.ok('find-rules', { rule_type: 'allow', max_results: 3 })

@@ -1,3 +1,5 @@
+import { Type } from '@sinclair/typebox'
+import type { Limits } from '../../schemas/config.js'
 import type { Actor, DenyRule, IngressService, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { ActorOut, ScopeOut } from '../../schemas/rule-shapes.js'
 import type { ToolContext } from '../../domain/call.js'
@@ -8,6 +10,7 @@ import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { selectorOf } from '../../domain/policy/read-actor.js'
 import { conditionFieldsOf, describeConditions } from '../../domain/policy/rule-conditions.js'
 import { trimBlanks } from '../../domain/text/escape-text.js'
+import { answerBudget, jsonBytes } from './byte-budget.js'
 import { isWritable } from './show-label.js'
 import { isInForce } from '../../domain/policy/load-snapshot.js'
 import { denyType, type RuleType } from '../../domain/policy/rule-type.js'
@@ -134,23 +137,40 @@ export function showRuleSet(
   }
 }
 
-/** Maximum number of services whose ports are shown in one answer. */
-const MOST_SERVICES = 100
+/** Output fields with the ports of the services that the rules of an answer name. */
+export const ServicesOut = {
+  services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports' })),
+  services_left_out: Type.Optional(Type.Integer({ description: 'Not in services, for want of room' })),
+}
+
+/** The part of an answer's budget that the ports of services may take: one in this many bytes. */
+const SERVICES_SHARE = 4
 
 /**
- * Returns the ports of the services that are named in the rules: `{DNS: "53/udp"}`. If several services have a name,
- * the href follows it.
+ * Returns the ports of the services that are named in the rules, `{DNS: "53/udp"}`, as many as fit a quarter of the
+ * answer, and the number of the others. If several services have a name, the href follows it. For the first of these
+ * rules the result is never larger than for all of them.
  */
-export function showPorts(rules: readonly (Rule | DenyRule)[], names: ReferenceNames): Record<string, string> {
+export function showPorts(
+  rules: readonly (Rule | DenyRule)[],
+  names: ReferenceNames,
+  limits: Limits,
+): { services?: Record<string, string>; services_left_out?: number } {
   const services = rules.flatMap((rule) => [...(rule.ingress_services ?? []), ...(rule.egress_services ?? [])])
   const hrefs = [...new Set(services.flatMap((service) => ('href' in service ? [toDraftHref(service.href)] : [])))]
-  return Object.fromEntries(
-    hrefs.slice(0, MOST_SERVICES).flatMap((href) => {
-      const [{ name }, ports] = [names(href), names.portsOf?.(href)]
-      if (name === undefined || ports === undefined) return []
-      return [[names.isShared?.(href) === true ? `${name} (${href})` : name, ports]]
-    }),
-  )
+  const known = hrefs.flatMap((href): [string, string][] => {
+    const [{ name }, ports] = [names(href), names.portsOf?.(href)]
+    if (name === undefined || ports === undefined) return []
+    return [[names.isShared?.(href) === true ? `${name} (${href})` : name, ports]]
+  })
+  let left = answerBudget(limits) / SERVICES_SHARE
+  const end = known.findIndex((one) => (left -= jsonBytes(one)) < 0)
+  const shown = end === -1 ? known : known.slice(0, end)
+  const leftOut = known.length - shown.length
+  return {
+    ...(shown.length > 0 && { services: Object.fromEntries(shown) }),
+    ...(leftOut > 0 && { services_left_out: leftOut }),
+  }
 }
 
 const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labelgroup' }

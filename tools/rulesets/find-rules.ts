@@ -15,7 +15,7 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { nameScopes } from '../answers/hygiene/name-scopes.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
-import { referencesOf, showPorts, showConditionFields, showRule } from '../answers/show-rules.js'
+import { referencesOf, ServicesOut, showPorts, showConditionFields, showRule } from '../answers/show-rules.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'find-rules'
@@ -56,7 +56,7 @@ const output = Type.Object({
   summary: Text('What was found, and how'),
   ...PolicyVersionOut,
   applies_to: Type.Optional(Text('Who that is')),
-  services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports of those named' })),
+  ...ServicesOut,
   counts: Counts('Rules found, by type'),
   uncertain_count: Type.Optional(Count('Of these, rules that may not be meant')),
   found_by: StringEnum(['rule_search', 'own'] as const, {
@@ -156,11 +156,14 @@ export default defineTool({
       true,
     )
     const rows = slice.items.map((one) => select(showFound(one, names, result, version, detail)))
-    const services =
+    const namesServices =
       fields === undefined || fields.some((field) => field === 'rule' || field.endsWith('_services'))
+    const servicesOf = (items: readonly FoundRule[]) =>
+      namesServices
         ? showPorts(
-            slice.items.map(({ rule }) => rule),
+            items.map(({ rule }) => rule),
             names,
+            ctx.limits,
           )
         : {}
     const uncertain = found.filter((one) => one.uncertain.length > 0).length
@@ -171,15 +174,15 @@ export default defineTool({
       counts: countTypes(found),
       ...(uncertain > 0 && { uncertain_count: uncertain }),
       found_by: result.engine,
-      ...(Object.keys(services).length > 0 && { services }),
       ...(result.unread.length > 0 && { not_read: result.unread }),
       ...showAssumed([
         ...assumedBy(found.map((one) => unknown(...one.uncertain))),
         ...(result.engine === 'rule_search' ? ['P96'] : []),
       ]),
     }
-    const page = await answerPage(NAME, question, slice, rows, ctx, envelope)
-    return { ...envelope, rules: page.rows, ...page.paging }
+    const page = await answerPage(NAME, question, slice, rows, ctx, { ...envelope, ...servicesOf(slice.items) })
+    const services = servicesOf(slice.items.slice(0, page.rows.length))
+    return { ...envelope, ...services, rules: page.rows, ...page.paging }
   },
 })
 

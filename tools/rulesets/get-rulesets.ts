@@ -31,7 +31,7 @@ import {
   type Slice,
 } from '../answers/page-list.js'
 import { selectFields, type Select } from '../answers/select-fields.js'
-import { referencesOf, showPorts, showRuleSet } from '../answers/show-rules.js'
+import { referencesOf, ServicesOut, showPorts, showRuleSet } from '../answers/show-rules.js'
 
 const NAME = 'get-rulesets'
 /**
@@ -70,7 +70,7 @@ const Row = Type.Object({
 const output = Type.Object({
   rulesets: Type.Array(Type.Partial(Row), { description: 'Of this page' }),
   ...PolicyVersionOut,
-  services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports' })),
+  ...ServicesOut,
   ...PagingOutput,
 })
 
@@ -154,15 +154,16 @@ export default defineTool({
     const shown = found.map((ruleSet) =>
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) }),
     )
-    const services = shows('rules')
-      ? showPorts(
-          found.flatMap((ruleSet) => shownRules(ruleSet, wantedIn?.(ruleSet))),
-          names,
-        )
-      : {}
-    const facts = { policy_version: String(version), ...(Object.keys(services).length > 0 && { services }) }
-    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, facts, ctx, select)
-    return { rulesets, ...facts, ...paging }
+    const from = partsBefore(position, found[0])
+    // The rules that the page may show, as its rows have them.
+    const listed = shows('rules')
+      ? found.map((ruleSet, at) => shownRules(ruleSet, wantedIn?.(ruleSet)).slice(at === 0 ? from : 0))
+      : []
+    const facts = { policy_version: String(version) }
+    const most = { ...facts, ...showPorts(listed.flat(), names, ctx.limits) }
+    const { rulesets, paging } = await pageRuleSets(NAME, question, position, slice, shown, most, ctx, select)
+    const kept = rulesets.flatMap(({ rules }, at) => listed[at]?.slice(0, rules?.length) ?? [])
+    return { rulesets, ...facts, ...showPorts(kept, names, ctx.limits), ...paging }
   },
 })
 
@@ -271,6 +272,10 @@ interface ShownRuleSet {
   rules: unknown[]
 }
 
+/** Returns how many rules of the first rule set of a page were on earlier pages. */
+const partsBefore = ({ within }: Position, first: { href: string } | undefined): number =>
+  within !== null && within.href === first?.href ? within.parts : 0
+
 /** Bytes reserved for the paging fields and a cursor. */
 const ENVELOPE_BYTES = 2_000
 
@@ -292,7 +297,7 @@ async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   const { limits } = ctx
   const [first, ...rest] = ruleSets
   if (first === undefined) return finish(await answerPage(tool, filters, slice, ruleSets, ctx, facts))
-  const from = position.within?.href === first.href ? position.within.parts : 0
+  const from = partsBefore(position, first)
   const opened: R & { rules_from?: number } =
     from === 0 ? first : { ...first, rules: first.rules.slice(from), rules_from: from }
   const shown = select(opened)
