@@ -8,7 +8,7 @@ import { scanEvery } from '../inventory/fetch-every.js'
 import { findObject } from '../inventory/find-object.js'
 import { resolveApplication } from '../inventory/find-labels.js'
 import { NONE_LEFT_OUT, readKubernetesWorkloads, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
-import { isManaged } from '../inventory/workloads.js'
+import { isManaged, modeOf } from '../inventory/workloads.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
@@ -32,6 +32,8 @@ export interface ChosenWorkload {
   isManaged: boolean
   /** The current enforcement mode; null if the PCE reports none, or one that this server does not know. */
   mode: EnforcementMode | null
+  /** True if it is not known what the workload does with traffic at present. */
+  isUntold: boolean
   obstacle: Obstacle | null
 }
 
@@ -168,8 +170,14 @@ async function readOne(
 
 function describe(workload: Workload): ChosenWorkload {
   const { href, name, hostname, enforcement_mode: told } = workload
-  const mode = isMode(told) ? told : null
-  return { href, name: name ?? hostname ?? href, isManaged: isManaged(workload), mode, obstacle: obstacleOf(workload) }
+  return {
+    href,
+    name: name ?? hostname ?? href,
+    isManaged: isManaged(workload),
+    mode: isMode(told) ? told : null,
+    isUntold: modeOf(workload) === 'unknown',
+    obstacle: obstacleOf(workload),
+  }
 }
 
 function obstacleOf(workload: Workload): Obstacle | null {

@@ -148,7 +148,7 @@ function endsOf({ application, workloads }: ChosenWorkloads, to: EnforcementMode
       const known = byHref.get(end.workload)
       return known === undefined || !known.isManaged || known.mode === to
         ? null
-        : { from: known.mode, to, ...(known.mode === null && { isUntold: true as const }) }
+        : { from: known.mode, to, ...(known.isUntold && { isUntold: true as const }) }
     },
   }
 }

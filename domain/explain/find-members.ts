@@ -9,7 +9,7 @@ import { isKubernetes, readKubernetesWorkloads, tellUnread } from '../inventory/
 import type { LabelIndex } from '../inventory/labels.js'
 import { isOffNetwork, type OffNetwork } from '../inventory/off-network.js'
 import { isAddress } from '../inventory/parse-addresses.js'
-import { isManaged, osType } from '../inventory/workloads.js'
+import { isManaged, modeOf, osType } from '../inventory/workloads.js'
 import { LAST, classifyAddress, compileIpList, readRange, type Family, type Range } from '../policy/addresses.js'
 import type { End } from '../policy/match-rules.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -191,14 +191,6 @@ function offNetworkOf({ interfaces, ven }: Workload, addresses: readonly string[
     used.map(({ network }) => network),
     ven?.ven_type === 'endpoint',
   )
-}
-
-function modeOf(workload: Workload): EndMode {
-  if (!isManaged(workload)) return 'none'
-  const { enforcement_mode: mode, selectively_enforced_services: services } = workload
-  // It is not documented which part of the policy is enforced when selectively enforced services are set.
-  if (mode === 'selective' && (services ?? []).length > 0) return 'unknown'
-  return mode ?? 'unknown'
 }
 
 /** Lists the addresses at which others can reach a workload: all except loopback and link-local ones. */

@@ -1,3 +1,4 @@
+import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { isKubernetes } from './kubernetes-workloads.js'
@@ -5,6 +6,18 @@ import { isKubernetes } from './kubernetes-workloads.js'
 /** Returns true if the workload has a VEN. Unmanaged workloads have an `agent` object too, but it has no href (P16). */
 export function isManaged(workload: Workload): boolean {
   return workload.managed ?? Boolean(workload.ven?.href ?? workload.agent?.href)
+}
+
+/**
+ * Returns the mode by which to judge what a workload does with traffic: `none` if it has no VEN, `unknown` if the PCE does
+ * not tell the mode or tells one that is not known here. It is not documented which part of the policy is enforced in
+ * selective mode with selectively enforced services, so that is unknown, too.
+ */
+export function modeOf(workload: Workload): EndMode {
+  if (!isManaged(workload)) return 'none'
+  const { enforcement_mode: mode, selectively_enforced_services: services } = workload
+  if (mode === 'selective' && (services ?? []).length > 0) return 'unknown'
+  return isMode(mode) ? mode : 'unknown'
 }
 
 /**

@@ -1,12 +1,11 @@
 import type { PceClient } from '../../pce-client/index.js'
-import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { JUDGED_DECISIONS, isStopped, mapDecisions, readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { isUnread } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
-import { isManaged } from '../inventory/workloads.js'
+import { modeOf } from '../inventory/workloads.js'
 import { noDisagreement } from '../policy/compare-record.js'
 import { createRowDecider, type DecidedWord } from '../policy/decide-rows.js'
 import { assumedOfIpTables, countIpTables } from '../policy/ip-tables.js'
@@ -135,11 +134,6 @@ export function decideByRules(
       }
     },
   }
-}
-
-const modeOf = (workload: Workload): EndMode => {
-  if (!isManaged(workload)) return 'none'
-  return isMode(workload.enforcement_mode) ? workload.enforcement_mode : 'unknown'
 }
 
 /**

@@ -4,11 +4,20 @@ import type { Json } from './harness.js'
 import { startListed } from './listed-pce.js'
 import { CART, LABELS, POLICY, PROD, SHOP, hostOf } from './shop-and-cart.js'
 
+const FLOW = { source: 'shop-1', destination: 'cart-1', port: 443, proto: 'tcp' }
 type Mode = string | null | undefined
 
-/** A PCE that saw one row from shop to cart. */
-function start(test: Test, source: Mode, destination: Mode, port = 443, profiles: Json[] = [], decision = 'allowed') {
-  const [shop, cart] = [hostOf('shop-1', SHOP, source), hostOf('cart-1', CART, destination)]
+/** A PCE that saw one row from shop to cart; `more`: further fields of cart's workload. */
+function start(
+  test: Test,
+  source: Mode,
+  destination: Mode,
+  port = 443,
+  profiles: Json[] = [],
+  decision = 'allowed',
+  more: Json = {},
+) {
+  const [shop, cart] = [hostOf('shop-1', SHOP, source), { ...hostOf('cart-1', CART, destination), ...more }]
   const row: Json = {
     src: { ip: '10.1.0.2', workload: shop },
     dst: { ip: '10.1.0.1', workload: cart },
@@ -99,6 +108,36 @@ t.test('a change of such a mode cuts only possibly', async (t) => {
       t.match(warnings[0], /0 connections would be cut and 5 possibly/)
     }
   }
+})
+
+t.test('explain-flow and suggest-rule judge such ends in any mode', async (t) => {
+  const UNCERTAIN = {
+    verdict: 'uncertain',
+    why: 'allowed or potentially_blocked or blocked: an unknown enforcement mode decide.',
+  }
+  for (const mode of [null, undefined, 'of_a_later_release']) {
+    const { ok } = await start(t, mode, mode)
+    for (const tool of ['explain-flow', 'suggest-rule'])
+      t.same((await ok(tool, FLOW)).active, UNCERTAIN, `${tool}: ${mode}`)
+  }
+})
+
+t.test('what selective mode enforces is not known where it is set for some services', async (t) => {
+  const ask = async (services: Json[]) => {
+    const more = { selectively_enforced_services: services }
+    const { ok } = await start(t, 'idle', 'selective', 443, [], 'potentially_blocked', more)
+    const full = { enforcement_mode: 'full' }
+    const { active } = await ok('explain-flow', FLOW)
+    const { connections } = await ok('preview-enforcement-change', { workloads: ['cart-1'], ...full })
+    const { effect } = await ok('update-workload', { name: 'cart-1', ...full, dry_run: true })
+    return [
+      active.verdict,
+      [connections.cut, connections.possibly_cut],
+      [effect.from, effect.traffic.connections.cut, effect.traffic.connections.possibly_cut],
+    ]
+  }
+  t.same(await ask([]), ['allowed', [5, 0], ['selective', 5, 0]])
+  t.same(await ask([{ port: 443, proto: 6 }]), ['uncertain', [0, 5], ['selective', 0, 5]])
 })
 
 t.test('pods that are managed from now on in such a mode', async (t) => {

@@ -26,7 +26,7 @@ import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { showWrittenWorkload, writeWorkloadLabels } from '../answers/show-workload.js'
 import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
 import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
-import { isManaged } from '../../domain/inventory/workloads.js'
+import { isManaged, modeOf } from '../../domain/inventory/workloads.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 
@@ -128,7 +128,7 @@ export default defineTool({
         isOwn: ({ workload }: FlowEnd) => workload === own,
       }
       const change = { from, to: mode }
-      const asKnown = { ...change, ...(from === null && { isUntold: true as const }) }
+      const asKnown = { ...change, ...(modeOf(current) === 'unknown' && { isUntold: true as const }) }
       const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, asKnown, args.complete)
       const { effect, warnings } = showModeChange(change, traffic)
       return { ...shown, effect, warnings: [...warnings, ...(shown.warnings ?? [])] }
