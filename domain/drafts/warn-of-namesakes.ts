@@ -39,7 +39,7 @@ export async function warnOfNamesakes(
     if (workload.href === own) return
     for (const name of wantedNames)
       if (workload.name === name || workload.hostname === name) note(byName, name, workload)
-    const theirs = (workload.interfaces ?? []).flatMap(({ address }) => address ?? [])
+    const theirs = (workload.interfaces ?? []).flatMap((one) => one?.address ?? [])
     for (const { address, isSame } of tests) if (theirs.some(isSame)) note(byAddress, address, workload)
   }
   if (wantedNames.length === 0 && addresses.length === 0) return []

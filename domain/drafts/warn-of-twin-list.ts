@@ -21,7 +21,7 @@ export async function warnOfTwinList(
   signal: AbortSignal,
   own?: string,
 ): Promise<string[]> {
-  if (unreadableOf(entries).length > 0) return []
+  if (!isReadable(entries)) return []
   signal.throwIfAborted()
   let lists: readonly IpList[]
   try {
@@ -41,12 +41,18 @@ export async function warnOfTwinList(
   return [`${shown.join(', ')}${more} already has exactly these addresses and domain names: use it instead.`]
 }
 
+/** Returns whether every entry of a list can be compared. A list with an odd entry is left out, whoever wrote it. */
+const isReadable = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
+  (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
+  (fqdns ?? []).every((name) => typeof name?.fqdn === 'string') &&
+  unreadableOf({ ip_ranges: ranges }).length === 0
+
 function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]> {
   const wanted = contentOf(entries)
   const found: IpList[] = []
   for (const list of lists) {
     yield
-    if (unreadableOf(list).length === 0 && contentOf(list) === wanted) found.push(list)
+    if (isReadable(list) && contentOf(list) === wanted) found.push(list)
   }
   return found
 }

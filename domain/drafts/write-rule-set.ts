@@ -86,7 +86,10 @@ export async function verifyRuleSet(
     (rule) =>
       !own.has(rule.href) &&
       rule.update_type !== 'delete' &&
-      rules.some((written) => written.collection === collectionOf(rule.href) && saysTheSame(written.body, rule)),
+      rules.some(
+        ({ collection, body: sent }) =>
+          collection === collectionOf(rule.href) && sent.enabled === (rule.enabled ?? true) && saysTheSame(sent, rule),
+      ),
   )
   const hrefs = surplus.map(({ href: one }) => toDraftHref(one)).join(', ')
   return {

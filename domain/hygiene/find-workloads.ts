@@ -102,7 +102,8 @@ async function explainPods(
   await readKubernetesWorkloads({ pce, signal }, {}, ({ name }) => void (name != null && names.add(name)))
   return lookups.map((lookup, at) => {
     const [text = ''] = Object.values<string>(references[at] ?? {})
-    const isPod = !isFound(lookup) && (names.has(text) || isKubernetes({ href: text }))
+    const isPod =
+      !isFound(lookup) && lookup.candidates === undefined && (names.has(text) || isKubernetes({ href: text }))
     return isPod ? { problem: `"${text}" is a Kubernetes workload: ${KUBERNETES_LIMITS}` } : lookup
   })
 }

@@ -74,10 +74,19 @@ function meetsLabels({ labels }: Workload, alternatives: readonly string[][] | u
 /** Counts the Kubernetes workloads that a selection of workloads leaves out. */
 export async function countLeftOut(
   pce: PceClient,
-  { selectsPod }: Pick<ResolvedSelection, 'selectsPod'>,
+  { selectsPod, params }: Pick<ResolvedSelection, 'selectsPod'> & Partial<Pick<ResolvedSelection, 'params'>>,
   signal: AbortSignal,
 ): Promise<LeftOut> {
-  const { items, unread } = await readKubernetesWorkloads({ pce, signal }, {}, (one) => selectsPod(one) || undefined)
+  const [labels = [], ...others] = (params?.labels as string[][] | undefined) ?? []
+  const filters = {
+    ...(typeof params?.name === 'string' && { name: params.name }),
+    labels: others.length === 0 ? labels : [],
+  }
+  const { items, unread } = await readKubernetesWorkloads(
+    { pce, signal },
+    filters,
+    (one) => selectsPod(one) || undefined,
+  )
   return { left: items.length, unread }
 }
 

@@ -71,7 +71,8 @@ export async function countKubernetesWorkloads(
   try {
     const params = { name, labels: label === undefined ? undefined : [label], max_results: 1 }
     const { items, totalCount } = await pce.kubernetesWorkloads.getPage('draft', null, { params, signal })
-    return { left: totalCount ?? items.length, unread: null }
+    if (totalCount === null && items.length > 0) return { left: items.length, unread: 'the PCE does not count them' }
+    return { left: totalCount ?? 0, unread: null }
   } catch (error) {
     return { left: 0, unread: await explainRefusal(error, pce, signal) }
   }

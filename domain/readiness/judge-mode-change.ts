@@ -32,6 +32,8 @@ export interface ModeChangeTraffic {
    * blocked now and would pass.
    */
   connections: { cut: number; possibly_cut: number; kept: number; blocked: number; possibly_blocked?: number }
+  /** Number of the `blocked` connections that would pass in the new mode, since no other end blocks them. */
+  opened: number
   /** Certain losses first, then possible ones; busiest first within each. */
   losses: ModeLoss[]
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
@@ -53,6 +55,7 @@ export async function judgeModeChange(
   complete?: boolean,
 ): Promise<ModeChangeTraffic | string> {
   const connections: ModeChangeTraffic['connections'] = { cut: 0, possibly_cut: 0, kept: 0, blocked: 0 }
+  let opened = 0
   const losses = new Map<string, ModeLoss & { byPort: Map<string, number> }>()
   const answers = new Set<Answer>()
   const assumed = collectAssumedFacts()
@@ -71,6 +74,7 @@ export async function judgeModeChange(
       answers.add(flow.undecided)
       return
     }
+    if (effect === 'opened') opened += flow.connections
     if (effect !== 'cut' && effect !== 'possibly_cut') {
       connections[effect === 'stays_allowed' ? 'kept' : 'blocked'] += flow.connections
       return
@@ -97,6 +101,7 @@ export async function judgeModeChange(
   return {
     reads,
     connections,
+    opened,
     losses: [...losses.values()].map(withPorts).sort(worstFirst),
     undecided: undecidedBecause(answers),
     assumes: assumed.list(),

@@ -71,8 +71,8 @@ export function namesActor(rule: Pick<AnyRule, Side>, side: Side, wanted: Actor)
 /** Returns true if a scope is for the label or label group, which every rule of the rule set then has at its providers. */
 function scopesName(scopes: RuleSet['scopes'], wanted: Actor): boolean {
   const known = identify(wanted)
-  return scopes.some((scope) =>
-    scope.some((condition) => condition.exclusion !== true && identify(condition) === known),
+  return (scopes ?? []).some((scope) =>
+    (scope ?? []).some((condition) => condition.exclusion !== true && identify(condition) === known),
   )
 }
 

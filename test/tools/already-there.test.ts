@@ -68,6 +68,16 @@ t.test('an IP list with the same addresses, however they are written', async (t)
   t.same(warnings, [twin])
 })
 
+t.test('an odd list is left out of the comparison', async (t) => {
+  const odd = {
+    ...estate,
+    ipLists: estate.ipLists.map((list) => (list.name === 'Half' ? { ...list, fqdns: [{ fqdn: null }] } : list)),
+  } as unknown as typeof estate
+  const bench = await startBench(t, { estate: odd })
+  const ranges = [{ from_ip: '10.2.0.0/17' }]
+  t.same((await bench.ok('create-iplist', { name: 'Again', ip_ranges: ranges, dry_run: true })).warnings, undefined)
+})
+
 t.test('an IP list that is any address in effect', async (t) => {
   const bench = await startBench(t, { estate })
   const halves = ['0.0.0.0/1', '128.0.0.0/1'].map((from) => ({ from_ip: from }))

@@ -64,8 +64,10 @@ function* fieldsNamed(answer: Json, names: readonly string[]): Generator<Json> {
 const partsOf = (answer: Json): number[] => [...fieldsNamed(answer, ['parts'])]
 const isCut = (answer: Json): boolean =>
   [...fieldsNamed(answer, ['flows_truncated']), answer.totals?.truncated].includes(true)
+/** What tells how an answer was asked for; a cursor is bound to the arguments. */
+const HOW = ['parts', 'row_limit', 'next_cursor']
 const withoutParts = (answer: Json): Json =>
-  JSON.parse(JSON.stringify(answer, (name, value) => (name === 'parts' || name === 'row_limit' ? undefined : value)))
+  JSON.parse(JSON.stringify(answer, (name, value) => (HOW.includes(name) ? undefined : value)))
 
 const queriesOf = ({ simulator }: Bench): (TrafficQuery & { query_name: string })[] =>
   simulator.requests

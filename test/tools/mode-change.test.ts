@@ -17,6 +17,7 @@ const ESTATE: HandMadeEstate = {
     'bare-1': { ip: '10.0.0.9', managed: false },
     'idle-1': { ip: '10.0.0.7', labels: 'app=idle env=prod', mode: 'idle' },
     'full-1': { ip: '10.0.0.8', labels: 'app=full env=prod', mode: 'full' },
+    'full-2': { ip: '10.0.0.10', labels: 'app=fuller env=prod', mode: 'full' },
   },
   flows: [
     { from: 'web-1', to: 'db-1', port: 5432, connections: 100 },
@@ -26,6 +27,7 @@ const ESTATE: HandMadeEstate = {
     { from: '10.9.9.9', to: 'db-1', port: 443, connections: 50 },
     { from: 'db-1', to: 'log-1', port: 514, proto: 17, connections: 20 },
     { from: 'crm-1', to: 'full-1', port: 443, connections: 9 },
+    { from: 'full-2', to: 'full-1', port: 443, connections: 5 },
   ],
   ruleSets: [
     {
@@ -95,13 +97,13 @@ t.test('from selective to full, what passed only because no deny rule matched wo
   t.same(effect.traffic.connections, { cut: 104, possibly_cut: 0, kept: 100, blocked: 7 })
 })
 
-t.test('a mode that enforces nothing cuts nothing, and lets pass what is blocked', async (t) => {
+t.test('a mode that enforces nothing cuts nothing, and lets pass what no other end blocks', async (t) => {
   const bench = await start(t)
   for (const to of ['visibility_only', 'idle'] as const) {
     const { effect, warnings } = await bench.ok(UPDATE, { name: 'full-1', enforcement_mode: to, dry_run: true })
-    partial(t, effect, { from: 'full', to, traffic: { connections: { cut: 0, blocked: 9 }, would_be_cut: [] } })
+    partial(t, effect, { from: 'full', to, traffic: { connections: { cut: 0, blocked: 14 }, would_be_cut: [] } })
     t.same(warnings, [
-      `${to} enforces nothing: whatever policy blocks here would pass, such as 9 connections blocked now.`,
+      `${to} enforces nothing: whatever policy blocks here alone would pass, such as 9 connections blocked now.`,
     ])
   }
 })

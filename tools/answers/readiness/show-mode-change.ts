@@ -59,13 +59,13 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
 /** Returns a sentence about the most serious effect. */
 function warn(
   { to }: ModeChange,
-  { connections, losses }: ModeChangeTraffic,
+  { connections, losses, opened }: ModeChangeTraffic,
   rows: number,
   isTruncated: boolean,
 ): string {
-  const { cut, possibly_cut: possibly, blocked } = connections
+  const { cut, possibly_cut: possibly } = connections
   if (!isEnforcing(to)) {
-    return `${to} enforces nothing: whatever policy blocks here would pass${blocked > 0 ? `, such as ${countOf(blocked, 'connection')} blocked now` : ''}.`
+    return `${to} enforces nothing: whatever policy blocks here alone would pass${opened > 0 ? `, such as ${countOf(opened, 'connection')} blocked now` : ''}.`
   }
   if (rows === 0) return `Mode ${to} takes effect at once, and no traffic was seen to judge it by.`
   if (cut + possibly === 0) return `Mode ${to} takes effect at once; none of the traffic that was seen would be cut.`
