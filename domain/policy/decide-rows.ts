@@ -18,7 +18,10 @@ export interface DecidedRow {
   /** A copy of the row with the word in place of the recorded decision; valid until the next call. */
   row: FlowRow
   word: DecidedWord
+  /** Why it is not certain what happens to the traffic, even where it is certain that no rule allows it. */
   undecided: Answer
+  /** True if the traffic may be blocked already, but is not certain to be. */
+  mayBeBlocked: boolean
   /** The modes of its ends. */
   modes: readonly [source: EndMode, destination: EndMode]
   /** How the recorded decision differs from the rules. */
@@ -56,12 +59,14 @@ export function createRowDecider(
     const verdicts = [requireRules(at('src', modes[0])), requireRules(at('dst', modes[1]))] as const
     const { decision, possible, undecided } = decide(...verdicts)
     const isOut = modes.every((mode) => mode === 'none' || mode === 'idle')
-    // Where only the mode is not known, it is certain that no rule allows the traffic.
+    const isUncertain = !isOut && decision === 'uncertain'
+    // Where only the mode is not known, or whether a source drops what it may, it is certain that no rule allows the traffic.
     const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
     const word = isOut ? 'unknown' : decision === 'uncertain' ? least : decision
     return {
       word,
-      undecided: word === 'undecided' ? undecided : 'no',
+      undecided: isUncertain ? undecided : 'no',
+      mayBeBlocked: isUncertain && possible.includes('blocked'),
       modes,
       verdicts,
       code: encoder.dictionaries.decision.code(word),

@@ -171,13 +171,16 @@ function nameApplications(applications: readonly Application[]): string {
 /** Says what the decisions on the rows do not settle. */
 function describeReliance(
   { undecided: count }: Decisions['flows'],
-  { byDefault, undecided, elsewhere, iptables, recorded }: Reliance,
+  { byDefault, undecided, maybeBlocked, elsewhere, iptables, recorded }: Reliance,
   consequence: string,
 ): string[] {
   return [
     count > 0 ? `${countOf(count, 'row')} ${undecided}: not counted as allowed.` : '',
     byDefault > 0
       ? `${countOf(byDefault, 'row')} may pass only by default (selective mode, or one that is not known): no rule is known to allow them${consequence}.`
+      : '',
+    maybeBlocked.uncovered > 0
+      ? `${countOf(maybeBlocked.uncovered, 'row')} that no rule allows may be blocked already: ${maybeBlocked.because}.`
       : '',
     elsewhere > 0 ? `${countOf(elsewhere, 'allowed row')} judged by the other end alone: here is no VEN.` : '',
     explainRecorded(recorded),

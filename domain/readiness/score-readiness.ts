@@ -177,11 +177,14 @@ function modeFactor({ fleet: { modes, managed, kubernetes } }: ReadinessFacts): 
   }
 }
 
-function blockedFactor({ decisions: { flows, connections } }: ReadinessFacts): Factor {
+function blockedFactor({ decisions: { flows, connections }, reliance: { maybeBlocked } }: ReadinessFacts): Factor {
   const factor = { factor: 'no_blocked_traffic', max: 10 }
-  if (flows.blocked === 0) return { ...factor, points: 10, reason: 'nothing blocked' }
-  const reason = `${countOf(flows.blocked, 'row')} blocked (${countOf(connections.blocked, 'connection')})`
-  return { ...factor, points: 0, reason }
+  const found = [
+    flows.blocked > 0 ? `${countOf(flows.blocked, 'row')} blocked (${countOf(connections.blocked, 'connection')})` : '',
+    maybeBlocked.rows > 0 ? `${countOf(maybeBlocked.rows, 'row')} possibly blocked` : '',
+  ].filter(Boolean)
+  if (found.length === 0) return { ...factor, points: 10, reason: 'nothing blocked' }
+  return { ...factor, points: 0, reason: found.join(', ') }
 }
 
 function remoteFactor({ remotes: { covered, partlyCovered, uncovered } }: ReadinessFacts): Factor {

@@ -82,6 +82,11 @@ export interface Reliance {
   open: number
   /** Why rows are undecided, as in `undecided because of …`; empty if none are. */
   undecided: string
+  /**
+   * Rows that may be blocked already, but are not certain to be. No rule allows those in `uncovered`, and `because` says why
+   * it is undecided whether these are blocked.
+   */
+  maybeBlocked: { rows: number; uncovered: number; because: string }
   /** Number of iptables rules for the application, which are not judged; null if they could not be counted. */
   iptables: number | null
   /** The facts about the PCE that no source settles and on which these numbers depend. */
@@ -104,18 +109,25 @@ export function decideByRules(
   const own = new Map(workloads.map((one) => [one.href, modeOf(one)] as const))
   const decide = createRowDecider(encoder, policy, (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end))
   const answers = new Set<Answer>()
+  const blockedAnswers = new Set<Answer>()
   const assumed = collectAssumedFacts()
   const recorded = noDisagreement()
-  let [byDefault, open, elsewhere] = [0, 0, 0]
+  let [byDefault, open, elsewhere, mayStop, mayStopUncovered] = [0, 0, 0, 0, 0]
   return {
     /** Passes the row on with what the rules decide in place of the recorded decision. */
     take(given: FlowRow, path: FlowPath, pass: (row: FlowRow, path: FlowPath) => void): void {
-      const { row, word, undecided, modes, disagreement } = decide(given)
+      const { row, word, undecided, mayBeBlocked, modes, disagreement } = decide(given)
       const { src, dst, count, connections } = row
       if (word !== 'unknown') assumed.add(undecided, encoder.ends.end(src), encoder.ends.end(dst))
       if (disagreement !== null) recorded[disagreement] += connections
-      if (word === 'undecided') answers.add(undecided)
-      if (isUnknown(undecided) && undecided.unknown.some((reason) => reason !== 'essential')) open += count
+      if (mayBeBlocked) mayStop += count
+      if (word === 'undecided') {
+        answers.add(undecided)
+        if (isUnknown(undecided) && undecided.unknown.some((reason) => reason !== 'essential')) open += count
+      } else if (mayBeBlocked) {
+        blockedAnswers.add(undecided)
+        mayStopUncovered += count
+      }
       const passes = word === 'undecided' || word === 'potentially_blocked'
       if (passes && mayPassByDefault(...modes.map((mode) => (mode === 'none' ? null : mode)))) byDefault += count
       if (word === 'allowed' && modes[path === 'outbound' ? 0 : 1] === 'none') elsewhere += count
@@ -127,6 +139,7 @@ export function decideByRules(
         byDefault,
         open,
         undecided: undecidedBecause(answers),
+        maybeBlocked: { rows: mayStop, uncovered: mayStopUncovered, because: undecidedBecause(blockedAnswers) },
         iptables,
         assumes: [...assumed.list(), ...assumedOfIpTables(iptables)],
         elsewhere,

@@ -622,6 +622,33 @@ t.test('judges rows by the policy in force and says what is undecided', async (t
   })
 })
 
+t.test('what no rule allows may be blocked already, where a selective source has a deny rule for it', async (t) => {
+  const bench = await start(t, {
+    hosts: {
+      'shop-1': { ip: '10.0.0.1', labels: OWN, mode: 'selective' },
+      'pay-1': { ip: '10.0.3.1', labels: 'app=pay env=prod' },
+    },
+    flows: [{ from: 'shop-1', to: 'pay-1', port: 25 }],
+    ruleSets: [{ name: 'mail', scope: '', deny: [{ from: 'app=shop', to: 'app=pay' }] }],
+  })
+  const { traffic_analysis: traffic, factors, assumes, recommendations } = await bench.ok(TOOL, SHOP)
+  t.same(
+    traffic.policy_decisions,
+    { allowed: 0, potentially_blocked: 1, blocked: 0, unknown: 0 },
+    'not allowed, for sure',
+  )
+  t.same(
+    factors.filter(({ factor }: Json) => factor === 'no_blocked_traffic'),
+    [{ factor: 'no_blocked_traffic', points: 0, max: 10, reason: '1 row possibly blocked' }],
+  )
+  t.same(assumes, ['P51'])
+  const BECAUSE =
+    '1 row that no rule allows may be blocked already: undecided because of deny rules at sources in selective mode.'
+  t.ok(recommendations.includes(BECAUSE), recommendations.join('\n'))
+  const coverage = await bench.ok('get-policy-coverage-report', SHOP)
+  t.same([coverage.assumes, coverage.recommendation.includes(BECAUSE)], [['P51'], true])
+})
+
 t.test('also names gaps in outbound and internal traffic', async (t) => {
   const bench = await start(t, {
     hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
