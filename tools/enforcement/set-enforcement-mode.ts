@@ -66,6 +66,8 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args
     if (args.dry_run === true) return showPlannedModes(ctx, await judge(ctx, args))
+    // Only what is shown before the write needs the window, but a window that cannot be read is an error here as well.
+    chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
     // The workloads are read again, directly before the first write.
     const chosen = await choose(ctx, args)
     const text = 'The workloads, or their modes, have changed since the call was confirmed. Nothing was written.'
