@@ -140,7 +140,7 @@ export function showRuleSet(
 /** Output fields with the ports of the services that the rules of an answer name. */
 export const ServicesOut = {
   services: Type.Optional(Type.Record(Type.String(), Type.String(), { description: 'Ports' })),
-  services_left_out: Type.Optional(Type.Integer({ description: 'Not in services, for want of room' })),
+  services_left_out: Type.Optional(Type.Integer({ description: 'Not in services' })),
 }
 
 /** The part of an answer's budget that the ports of services may take: one in this many bytes. */

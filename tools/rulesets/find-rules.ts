@@ -60,8 +60,7 @@ const output = Type.Object({
   counts: Counts('Rules found, by type'),
   uncertain_count: Type.Optional(Count('Of these, rules that may not be meant')),
   found_by: StringEnum(['rule_search', 'own'] as const, {
-    description:
-      'rule_search: the PCE narrowed them, and each was compared here; own: every rule was read and compared',
+    description: 'rule_search: narrowed by the PCE, each compared here; own: every rule read and compared',
   }),
   not_read: Type.Optional(Type.Array(Type.String(), { description: 'What the answer lacks' })),
   ...AssumesOut,
@@ -91,11 +90,11 @@ export default defineTool({
       provider: End('Destination, as actor'),
       consumer: End('Source, as actor'),
       service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or {port, proto} covered' })),
-      process: Type.Optional(Type.String({ minLength: 1, description: 'In the name of a process or Windows service' })),
-      text: Type.Optional(Type.String({ minLength: 1, description: 'In a description, or the name of the rule set' })),
-      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Only rules of this type' })),
+      process: Type.Optional(Type.String({ minLength: 1, description: 'In a process or Windows service name' })),
+      text: Type.Optional(Type.String({ minLength: 1, description: 'In a description or rule set name' })),
+      rule_type: Type.Optional(StringEnum(RULE_TYPES, { description: 'Rules of this type' })),
       enabled: Type.Optional(
-        Type.Boolean({ description: 'Rule and rule set. With applies_to the default is true, otherwise both' }),
+        Type.Boolean({ description: 'Rule and rule set. Default true with applies_to, else both' }),
       ),
       pending: Type.Optional(
         StringEnum(['create', 'update', 'delete', 'any', 'none'] as const, { description: 'Change not provisioned' }),

@@ -40,7 +40,7 @@ const NAME = 'get-rulesets'
 const ROWS_PER_RULE_SET = 8
 
 const LabelsInput = Type.Union([Type.String({ maxLength: 16_384 }), Type.Array(LabelReference, { maxItems: 50 })], {
-  description: 'Of the scope: one or a list',
+  description: 'Of the scope',
 })
 
 /**
@@ -91,11 +91,9 @@ export default defineTool({
       enabled: Type.Optional(Type.Boolean({ description: 'Switched on' })),
       labels: Type.Optional(LabelsInput),
       href: Type.Optional(Type.String({ description: 'Rule set or rule' })),
-      actor: Type.Optional(
-        Type.Union([...ActorInput.anyOf], { description: 'At either end of a rule, or in the scope' }),
-      ),
-      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Named, or a port covered' })),
-      detail_level: DetailLevel('full: all as objects with href'),
+      actor: Type.Optional(Type.Union([...ActorInput.anyOf], { description: 'At an end, or in the scope' })),
+      service: Type.Optional(Type.Union([...ServiceInput.anyOf], { description: 'Name, or port covered' })),
+      detail_level: DetailLevel('full: objects with href'),
       ...PagingInput,
     },
     { additionalProperties: false },
