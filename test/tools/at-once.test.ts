@@ -98,8 +98,8 @@ t.test('two processes that add the same rule at once say so', async (t) => {
   t.ok(said.length >= 1, `somebody says it: ${JSON.stringify(outcomes)}`)
 })
 
-/** A tool that has its turn at a rule set until the test lets it go. */
-function createHolder() {
+/** A tool that has its turn at an object until the test lets it go. */
+function createHolder(object: string) {
   let letGo = () => {}
   let isHeld = () => {}
   const held = new Promise<void>((resolve) => (isHeld = resolve))
@@ -116,9 +116,9 @@ function createHolder() {
     output: Type.Object({}),
     example: {},
     handler: (_args, ctx) =>
-      ctx.inOrder('rule_sets Pay', () =>
+      ctx.inOrder(object, () =>
         // A call that asks again while it has its turn does not wait for itself.
-        ctx.inOrder('rule_sets Pay', async () => {
+        ctx.inOrder(object, async () => {
           isHeld()
           await gone
           return {}
@@ -128,8 +128,8 @@ function createHolder() {
   return { tool, held, letGo: () => letGo() }
 }
 
-async function held(t: Test, waitMs?: number) {
-  const holder = createHolder()
+async function held(t: Test, waitMs?: number, object = 'rule_sets Pay') {
+  const holder = createHolder(object)
   const writeOrder = createWriteOrder(waitMs === undefined ? {} : { waitMs })
   const bench = await startBench(t, { estate, tools: [holder.tool], writeOrder })
   const holding = bench.ok('hold')
@@ -146,6 +146,24 @@ t.test('waiting for a turn is bounded, and ends with nothing written', async (t)
   letGo()
   await holding
   await bench.ok('create-rule', args)
+})
+
+t.test('what is replaced is what the list is in the turn, not what it was before', async (t) => {
+  const { bench, holding, letGo } = await held(t, undefined, 'ip_lists Branches')
+  const waiting = bench.ok('update-iplist', { name: 'Branches', ip_ranges: [{ from_ip: '10.2.0.0/16' }] })
+  const isAsked = () => bench.simulator.requests.some(({ path }) => path.endsWith('/ip_lists'))
+  while (!isAsked()) await new Promise((resolve) => setImmediate(resolve))
+  const [list] = (await bench.pce.ipLists.getAll('draft', null, { params: { name: 'Branches' } })) as Json[]
+  const ip_ranges = [{ from_ip: '10.2.0.0/16' }, { from_ip: '10.3.0.0/16' }]
+  await bench.pce.put(list.href, { json: { ip_ranges }, includeOrg: false })
+  letGo()
+  await holding
+  const { updated_fields: fields, previous } = await waiting
+  t.same(fields, ['ip_ranges'])
+  t.same(
+    previous.ip_ranges.map(({ from_ip: from }: Json) => from),
+    ['10.2.0.0/16', '10.3.0.0/16'],
+  )
 })
 
 t.test('a server that stops ends the waiting', async (t) => {

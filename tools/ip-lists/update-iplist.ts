@@ -3,10 +3,11 @@ import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { FqdnInput, IpListWrittenOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
-import { describeObject, findObject } from '../../domain/inventory/find-object.js'
+import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
@@ -51,26 +52,32 @@ export default defineTool({
       ip_ranges: ranges === undefined ? undefined : planRanges(ranges),
       fqdns: planFqdns(fqdn, fqdns),
     }
-    const current = await findObject(pce, 'ip_lists', { href, name }, signal)
+    const found: IpList = await findObject(pce, 'ip_lists', { href, name }, signal)
     requireFields(body, ['new_name', 'description', 'ip_ranges', 'fqdn', 'fqdns'])
-    if (body.ip_ranges !== undefined || body.fqdns !== undefined) refuseEmptyList(body.ip_ranges, body.fqdns, current)
-    if (newName !== undefined) await refuseTakenName(pce, 'ip_lists', newName, signal, current)
+    if (newName !== undefined) await refuseTakenName(pce, 'ip_lists', newName, signal, found)
     const isNew = body.ip_ranges !== undefined || body.fqdns !== undefined
-    const entries = { ip_ranges: body.ip_ranges ?? current.ip_ranges, fqdns: body.fqdns ?? current.fqdns }
-    const plan = {
-      what: describeObject('ip_lists', current),
-      current,
-      body,
-      read: (changed: string) => pce.ipLists.getByReference(changed),
-      warnings: [
-        ...warnOfBuiltIn(current),
-        ...(isNew ? warnOfWideList(entries) : []),
-        ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : []),
-      ],
+    const update = async (current: IpList) => {
+      if (isNew) refuseEmptyList(body.ip_ranges, body.fqdns, current)
+      const entries = { ip_ranges: body.ip_ranges ?? current.ip_ranges, fqdns: body.fqdns ?? current.fqdns }
+      const plan = {
+        what: describeObject('ip_lists', current),
+        current,
+        body,
+        read: (changed: string) => pce.ipLists.getByReference(changed),
+        warnings: [
+          ...warnOfBuiltIn(current),
+          ...(isNew ? warnOfWideList(entries) : []),
+          ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : []),
+        ],
+      }
+      return updateObject(ctx, plan, dryRun)
     }
-    // An edit of single ranges that is planned at this moment must see this change.
-    const write = () => updateObject(ctx, plan, dryRun)
-    const answer = await (dryRun === true ? write() : ctx.inOrder(orderOf('ip_lists', current.name), write))
+    // An edit of single ranges may have had its turn before this one, so the list is read again.
+    const answer = await (dryRun === true
+      ? update(found)
+      : ctx.inOrder(orderOf('ip_lists', found.name), async () =>
+          update(await findByHref(pce, 'ip_lists', found.href, 'draft', signal)),
+        ))
     return fitAnswer({ ...withoutStored(answer), ...showWrittenIpList(answer.stored) }, ctx.limits)
   },
 })
