@@ -166,6 +166,15 @@ t.test('what is replaced is what the list is in the turn, not what it was before
   )
 })
 
+t.test('a workload waits for its turn before it writes labels', async (t) => {
+  const { bench, holding, letGo } = await held(t, 0, 'workloads box')
+  const args = { name: 'box', ip_addresses: ['10.9.0.1'], labels: ['role=new'] }
+  t.match((await bench.fails('create-workload', args, 'busy')).message, /Nothing was written/u)
+  t.same(bench.writes(), [])
+  letGo()
+  await holding
+})
+
 t.test('a server that stops ends the waiting', async (t) => {
   const { bench, holding, letGo } = await held(t)
   const waiting = bench.fails('create-rule', { ...RULE, ruleset_name: 'Pay', rule_type: 'allow' }, 'cancelled')

@@ -75,22 +75,22 @@ export default defineTool({
     }
 
     const created: LabelOutput[] = []
-    const { workload, body, labels } = await writeWithRollback(ctx.pce, {
-      describe: (left) => ({ labels_created: created.filter((label) => left.includes(label.href)) }),
-      write: async (written) => {
-        const labels = await writePlannedLabels(ctx, plan, written, created)
-        const body = toBody(labels.map(({ href }) => href))
-        ctx.signal.throwIfAborted()
-        const workload = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
-          refuseCreatedMeanwhile(name, others)
-          const made = await ctx.pce.workloads
+    // The turn comes before the labels, because a call that has written something no longer ends with its client.
+    const { workload, body, labels } = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
+      refuseCreatedMeanwhile(name, others)
+      return writeWithRollback(ctx.pce, {
+        describe: (left) => ({ labels_created: created.filter((label) => left.includes(label.href)) }),
+        write: async (written) => {
+          const labels = await writePlannedLabels(ctx, plan, written, created)
+          const body = toBody(labels.map(({ href }) => href))
+          ctx.signal.throwIfAborted()
+          const workload = await ctx.pce.workloads
             .create(body)
             .catch((error: unknown) => findCreated(error, ctx.pce, 'workloads', name, ctx.signal))
-          note(made.href)
-          return made
-        })
-        return { body, labels, workload }
-      },
+          note(workload.href)
+          return { body, labels, workload }
+        },
+      })
     })
     const read = await readBack(workload, () => ctx.pce.workloads.getByReference(workload.href))
     warnings.push(...(read.warnings.warnings ?? []))
