@@ -5,7 +5,7 @@ import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows, type Group, type Grouping } from '../traffic/group-rows.js'
 import type { FlowPath } from '../traffic/read-both-ways.js'
-import { isUncovered, readWord, tallyDecisions } from './tally-decisions.js'
+import { isNotAllowed, isUncovered, readWord, tallyDecisions } from './tally-decisions.js'
 
 /** A draft rule that would allow traffic which is not allowed today, with the amount of that traffic. */
 interface MatchingRule {
@@ -52,7 +52,8 @@ export function collectCoverage(encoder: FlowEncoder) {
 
   return {
     take: (row: FlowRow, path: FlowPath): void => {
-      const isOpen = isUncovered(readWord(decision.value(decision.code(row))))
+      const word = readWord(decision.value(decision.code(row)))
+      const isOpen = isUncovered(word)
       overall.active.add(row)
       overall.draft.add(row)
       paths[path].add(row, isOpen)
@@ -60,7 +61,8 @@ export function collectCoverage(encoder: FlowEncoder) {
         paths.inbound.add(row, isOpen)
         paths.outbound.add(row, isOpen)
       }
-      if (isOpen && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
+      // Of a row that is undecided, it is not known that the draft would change anything.
+      if (isNotAllowed(word) && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
     },
     result: (own: Application, hasDraft: boolean) => ({
       inbound: paths.inbound.result(own, hasDraft),
@@ -68,7 +70,7 @@ export function collectCoverage(encoder: FlowEncoder) {
       intra: paths.intra.result(own, hasDraft),
       overall: { decisions: overall.active.result(), draft: hasDraft ? overall.draft.result() : null },
       rules: hasDraft ? countRules(matching) : [],
-      /** Number of uncovered rows that the draft would allow. */
+      /** Number of rows that are certainly not allowed now and that the draft would allow. */
       wouldAllow: [...matching].reduce((sum, { rows }) => sum + rows, 0),
     }),
   }
@@ -94,7 +96,7 @@ function countRules(
 export interface Uncovered {
   flows: number
   connections: number
-  /** Number of these connections that the draft would allow; null if the PCE gave no draft decisions. */
+  /** Number of these connections, without undecided ones, that the draft would allow; null if the PCE gave no draft decisions. */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {
@@ -107,18 +109,18 @@ export interface UncoveredService extends Uncovered {
 
 const MAX_PROCESSES = 5
 
-/** Grouping key of uncovered rows, together with the draft's decision on them. */
-type Drafted<K> = K & { draft: string | null }
+/** Grouping key of uncovered rows, together with the decision on them and that of the draft. */
+type Drafted<K> = K & { decision: string | null; draft: string | null }
 
 /**
  * Groups uncovered rows in two ways: by service, and by the application on the given side. An end without an
  * application is its own group.
  */
 export function collectUncovered(encoder: FlowEncoder, side: Side) {
-  const draft = textColumn(encoder, 'draftDecision')
+  const [decision, draft] = [textColumn(encoder, 'decision'), textColumn(encoder, 'draftDecision')]
   const application = applicationColumns(encoder)[side]
   const by = <K extends object>(columns: { readonly [P in keyof K]: Column<K[P]> }) =>
-    groupRows({ ...columns, draft }) as unknown as Grouping<Drafted<K>>
+    groupRows({ ...columns, decision, draft }) as unknown as Grouping<Drafted<K>>
   const services = by({ port: portColumn, proto: protocolColumn, process: textColumn(encoder, 'process') })
   const applications = by({ application })
   const ends = by({ end: wholeEndColumn(encoder, side) })
@@ -162,7 +164,8 @@ function fold<K, T extends object>(
     found.set(id, entry)
     entry.flows += rows
     entry.connections += measures.connections
-    if (entry.draft_allowed_connections !== null && readDecision(keys.draft) === 'allowed') {
+    const isOpened = isNotAllowed(readWord(keys.decision)) && readDecision(keys.draft) === 'allowed'
+    if (entry.draft_allowed_connections !== null && isOpened) {
       entry.draft_allowed_connections += measures.connections
     }
     more(entry, group)

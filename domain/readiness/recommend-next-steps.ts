@@ -7,17 +7,24 @@ import type { Application } from '../traffic/applications.js'
 import type { Coverage } from './collect-coverage.js'
 import type { UnlabelledEnd } from './collect-readiness.js'
 import type { Readiness, ReadinessFacts, RingfenceState } from './score-readiness.js'
-import { coverage, judged, type Decisions, type Reliance } from './tally-decisions.js'
+import { coverage, judged, notAllowed, type Decisions, type Reliance } from './tally-decisions.js'
 
 /** Explains the coverage figures and recommends what to do next; the advice changes at 95, 80 and 50 % (T21). */
 export function recommendCoverage(found: Coverage, reliance: Reliance): string {
   const { flows } = found.overall.decisions
   const percentage = coverage(flows)
   if (percentage === null) return describeNothing(flows, reliance)
-  const missing = judged(flows) - flows.allowed
+  const missing = notAllowed(flows)
+  const uncovered = missing + flows.undecided
+  // The advice is about the rows that are decided: no rule may be missing for the others.
+  const decided = coverage({ ...flows, undecided: 0 }) ?? percentage
   return [
-    missing === 0 ? 'All observed traffic is allowed.' : `${percentage} % of rows are allowed: ${adviceAt(percentage)}`,
-    missing > 0 ? nameBusiest(found) : '',
+    uncovered === 0
+      ? 'All observed traffic is allowed.'
+      : missing === 0
+        ? `${percentage} % of rows are known to be allowed.`
+        : `${percentage} % of rows are allowed: ${adviceAt(decided, flows.undecided)}`,
+    uncovered > 0 ? nameBusiest(found, flows.undecided) : '',
     nameUnlabelled(found),
     describeDraft(found, missing),
     ...describeReliance(flows, reliance, ''),
@@ -33,14 +40,14 @@ function describeNothing({ unknown, undecided }: Decisions['flows'], reliance: R
     : 'No traffic was seen in the window, so coverage is unknown: look further back.'
 }
 
-function adviceAt(percentage: number): string {
-  if (percentage >= 95) return 'resolve the few rows left, then enforce.'
+function adviceAt(percentage: number, undecided: number): string {
+  if (percentage >= 95) return `resolve the few rows left${undecided > 0 ? ' and those undecided' : ''}, then enforce.`
   if (percentage >= 80) return 'add rules for what is still needed before enforcing.'
   if (percentage >= 50) return 'enforcing now would break a lot; see uncovered_apps.'
   return 'policy is mostly missing; start with create-ringfence and dry_run.'
 }
 
-function nameBusiest({ inbound, outbound }: Coverage): string {
+function nameBusiest({ inbound, outbound }: Coverage, undecided: number): string {
   const [first] = [
     ...inbound.uncovered.services.slice(0, 1).map((service) => ({ ...service, path: 'inbound' })),
     ...outbound.uncovered.services.slice(0, 1).map((service) => ({ ...service, path: 'outbound' })),
@@ -48,13 +55,14 @@ function nameBusiest({ inbound, outbound }: Coverage): string {
   if (first === undefined) return ''
   const { port, proto, path, connections } = first
   const name = [port, proto === null ? null : protocolName(proto)].filter((part) => part !== null).join('/')
-  return `Most of it is ${path} ${name} (${countOf(connections, 'connection')}).`
+  const all = undecided > 0 ? 'what is not known to be allowed' : 'it'
+  return `Most of ${all} is ${path} ${name} (${countOf(connections, 'connection')}).`
 }
 
 function nameUnlabelled({ inbound }: Coverage): string {
   const { ends } = inbound.uncovered
   if (ends.length === 0) return ''
-  return `${countOf(ends.length, 'source')} without app and env labels sent traffic that is not allowed.`
+  return `${countOf(ends.length, 'source')} without app and env labels sent traffic that is not known to be allowed.`
 }
 
 function describeDraft({ overall, wouldAllow }: Coverage, missing: number): string {
@@ -129,7 +137,7 @@ function hintUnscored({ fleet, decisions }: ReadinessFacts): string {
 }
 
 function nameGap({ flows }: Decisions, noun: string, advice: string): string {
-  const [all, missing] = [judged(flows), judged(flows) - flows.allowed]
+  const [all, missing] = [judged(flows), notAllowed(flows)]
   if (missing === 0) return ''
   return `${missing} of ${countOf(all, noun)} not allowed: ${advice}`
 }
@@ -138,7 +146,7 @@ function recommendUnlabelled(stopped: readonly UnlabelledEnd[]): string {
   const connections = stopped.reduce((sum, end) => sum + end.uncovered_connections, 0)
   const half = stopped.filter(({ kind }) => kind === 'half_labelled').length
   const halfText = half > 0 ? `, ${half} of them with one of the two` : ''
-  return `${countOf(stopped.length, 'source')} without both app and env labels${halfText}: ${countOf(connections, 'connection')} not allowed. Label them, or allow them by IP list.`
+  return `${countOf(stopped.length, 'source')} without both app and env labels${halfText}: ${countOf(connections, 'connection')} not known to be allowed. Label them, or allow them by IP list.`
 }
 
 function recommendRingfence({

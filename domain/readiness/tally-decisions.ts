@@ -56,9 +56,16 @@ export const readWord = (word: string | null): DecidedWord => (word === 'undecid
 /** True if no rule is known to allow traffic about which this was decided. */
 export const isUncovered = (word: DecidedWord): boolean => word === 'undecided' || isStopped(word)
 
+/** True if it is certain that no rule allows traffic about which this was decided. */
+export const isNotAllowed = (word: DecidedWord): boolean => word !== 'undecided' && isStopped(word)
+
 /** Number of rows or connections with an end that policy reaches. */
 export const judged = (counts: Record<DecidedWord, number>): number =>
   JUDGED_DECISIONS.reduce((sum, word) => sum + counts[word], counts.undecided)
+
+/** Number of rows or connections that certainly no rule allows. */
+export const notAllowed = (counts: Record<DecidedWord, number>): number =>
+  judged(counts) - counts.allowed - counts.undecided
 
 /**
  * Share of allowed rows among those that policy reaches, in percent with one decimal; null if there are none, or if all

@@ -219,7 +219,7 @@ t.test('classifies sources as covered, partly covered, uncovered or no applicati
   t.same(answer.recommendations, [
     'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may block it.',
     'Only part of the traffic from pay (prod) is known to be allowed: see uncovered_flows.',
-    '4 sources without both app and env labels, 2 of them with one of the two: 79 connections not allowed. Label them, or allow them by IP list.',
+    '4 sources without both app and env labels, 2 of them with one of the two: 79 connections not known to be allowed. Label them, or allow them by IP list.',
     '2 of 2 outbound rows not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
     '1 of 1 intra row not allowed: the ringfence can allow them.',
   ])

@@ -383,6 +383,37 @@ t.test('the recommendation follows the bands 95, 80 and 50', async (t) => {
   t.match(await at(3, 4), /Most of it is inbound 4\/tcp \(1 connection\)\./)
 })
 
+t.test('rows that are undecided are not called not allowed', async (t) => {
+  const bench = await start(t, {
+    hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN } },
+    flows: [443, 22].map((port) => ({ from: '203.0.113.1', to: 'shop-1', port, connections: port })),
+    ruleSets: [{ name: 'Web', scope: OWN, allow: [{ from: 'any', to: 'ams', extra: true }] }],
+  })
+  // Of the program at the destination a row says nothing.
+  const nginx = { name: 'nginx', windows_services: [{ port: 443, proto: 6, process_name: 'nginx.exe' }] }
+  const { href } = await bench.pce.services.create(nginx)
+  const [set] = await bench.pce.ruleSets.getAll('draft')
+  await bench.pce.rules.update(set!.rules![0]!.href, { ingress_services: [{ href }] })
+  await bench.pce.provisionPolicyChanges('programs', [set!.href, href])
+  const { recommendation } = await bench.ok(TOOL, SHOP)
+  t.match(
+    recommendation,
+    /^0 % of rows are allowed: .*\. Most of what is not known to be allowed is inbound 443\/tcp \(443 connections\)\. /,
+  )
+  t.match(
+    recommendation,
+    /1 source .* sent traffic that is not known to be allowed\. The draft .* none of the rest\. 1 row undecided/,
+  )
+  // A rule for the other row settles nothing about this one.
+  const rule = { ...RULE, consumers: set!.rules![0]!.consumers, ingress_services: [{ port: 22, proto: 6 }] }
+  await bench.pce.rules.create(rule, set!.href)
+  await bench.pce.provisionPolicyChanges('ssh', [set!.href])
+  t.match(
+    (await bench.ok(TOOL, SHOP)).recommendation,
+    /^50 % of rows are known to be allowed\. Most of what is not known to be allowed is inbound 443/,
+  )
+})
+
 t.test('100 % means all and 0 % means none', (t) => {
   const share = (allowed: number, of: number) =>
     coverage({ allowed, potentially_blocked: of - allowed, blocked: 0, unknown: 7, undecided: 0 })
@@ -466,6 +497,11 @@ t.test('figures of a generated estate match an independent count', async (t) => 
   t.equal(answer.inbound.by_decision.undecided, inbound.filter(isOpen).length)
   t.equal(answer.outbound.by_decision.undecided, outbound.filter(isOpen).length)
   t.match(answer.recommendation, /2 rows undecided because of ICMP types, rules for certain processes: not counted/)
+  t.same([answer.draft.would_allow_flows, answer.draft.rules], [0, []], 'nothing is pending')
+  const opened = [answer.inbound, answer.outbound].flatMap(({ uncovered_services: services }: Json) =>
+    services.filter(({ draft_allowed_connections: many }: Json) => many !== 0),
+  )
+  t.same(opened, [])
   const share = (flows: TrafficFlow[]) => Math.round((1000 * count(flows, 'allowed')) / flows.length) / 10
   for (const [name, flows] of Object.entries({ inbound, outbound, intra })) {
     partial(t, answer[name], {

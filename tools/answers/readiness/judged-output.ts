@@ -10,7 +10,7 @@ export const CoveredConnections = Percent('The same of connections')
 
 const DECIDED = {
   allowed: 'Rules allow it at both ends',
-  potentially_blocked: 'Passes, and no rule allows it',
+  potentially_blocked: 'May pass, and no rule allows it',
   blocked: DECISION_MEANINGS.blocked,
   unknown: 'Neither end judges it: in no total',
 }

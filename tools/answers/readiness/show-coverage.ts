@@ -33,9 +33,11 @@ const Figures = {
   draft_coverage_percentage: CoveredByDraft,
 }
 const uncovered = {
-  flows: Count('Rows not allowed'),
+  flows: Count('Rows not known to be allowed'),
   connections: Type.Integer(),
-  draft_allowed_connections: Nullable(Count('Of these the draft would allow; null: not assessed')),
+  draft_allowed_connections: Nullable(
+    Count('Of these the draft would allow, undecided ones aside; null: not assessed'),
+  ),
 }
 const Direction = Type.Object(
   {
@@ -47,7 +49,7 @@ const Direction = Type.Object(
         processes: Type.Array(Plain, { description: 'At most 5' }),
         ...uncovered,
       }),
-      { description: 'What is not allowed, by port; busiest first' },
+      { description: 'By port; busiest first' },
     ),
     uncovered_apps: Type.Array(Type.Object({ app: Plain, env: Plain, ...uncovered }), {
       description: 'By the other application; busiest first',

@@ -76,14 +76,14 @@ export const ReadinessOutput = Type.Object({
     {
       total: Total,
       half_labelled: Count('With one of the two'),
-      uncovered: Count('With a row that is not allowed'),
+      uncovered: Count('With uncovered flows'),
       top: Type.Array(
         Type.Object({
           ...NoApplication,
           flows: Count('Rows judged'),
           connections: Type.Integer(),
-          uncovered_flows: Count('Rows of these not allowed'),
-          uncovered_connections: Count('Connections of these not allowed'),
+          uncovered_flows: Count('Rows not known to be allowed'),
+          uncovered_connections: Count('Connections of these rows'),
         }),
         { description: 'Most uncovered connections first, at most 20' },
       ),
@@ -97,7 +97,7 @@ export const ReadinessOutput = Type.Object({
       port: Port,
       proto: Port,
       process: Nullable(Plain),
-      decision: Text('potentially_blocked or blocked'),
+      decision: Text('As in policy_decisions'),
       connections: Type.Integer(),
     }),
     { description: 'At most 20' },
