@@ -458,3 +458,21 @@ t.test('a table is read to its end by its cursor', async (t) => {
     await bench.fails(TOOL, { ...args, ...other, cursor }, 'invalid_argument')
   t.equal(whole.next_cursor, undefined)
 })
+
+t.test('pages have the same columns, and say when the traffic has changed between them', async (t) => {
+  const seen = (flows: number) => handMade({ ...ESTATE, flows: ESTATE.flows!.slice(0, flows) })
+  const estate = { ...seen(6), conversations: [...seen(6).conversations] }
+  const bench = await startBench(t, { estate })
+  const ask = (cursor?: string) => bench.ok(TOOL, { ...WEEK, max_results: 2, ...(cursor !== undefined && { cursor }) })
+  const first = await ask()
+  const second = await ask(first.next_cursor)
+  const third = await ask(second.next_cursor)
+  // Only the first two groups have a process and a user.
+  t.same([second.columns, third.columns], [first.columns, first.columns])
+  t.ok(first.columns.includes('process_name'))
+  t.same([first.coverage_note, second.coverage_note, third.coverage_note], [undefined, undefined, undefined])
+  estate.conversations.push([...seen(7).conversations][6]!)
+  const moved = await ask(first.next_cursor)
+  t.match(moved.coverage_note, /^The traffic has changed since the page before, .* missing or repeated .* end_date /u)
+  t.equal((await ask(moved.next_cursor)).coverage_note, undefined, 'once for each change')
+})

@@ -4,7 +4,7 @@ import { FILTER_FORMS, trafficInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
-import { groupRows } from '../../domain/traffic/group-rows.js'
+import { groupRows, type Grouping } from '../../domain/traffic/group-rows.js'
 import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
 import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 import { FlowTableOutput, showFlowTable } from '../answers/traffic/show-flow-table.js'
@@ -67,7 +67,7 @@ export default defineTool({
     const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, ...asked } = args
     // A window that counts back from now is another one tomorrow, and its groups have another order.
     const question = { ...asked, window }
-    const { offset } = await decodeCursor(ctx, NAME, question, cursor)
+    const { offset, after } = await decodeCursor(ctx, NAME, question, cursor)
     const services = {
       include: parseTrafficServices('include_services', args.include_services),
       exclude: parseTrafficServices('exclude_services', args.exclude_services),
@@ -75,7 +75,7 @@ export default defineTool({
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
     const { labels, names, optional, groupedBy } = await resolveGrouping(ctx, args.group_by)
     const encoder = createFlowEncoder(labels)
-    const grouping = groupRows<Record<string, string | number | null>>(columnsOf(encoder, names))
+    const grouping = groupRows<Keys>(columnsOf(encoder, names))
     const read = await createFlowReader(
       ctx,
       encoder,
@@ -92,11 +92,36 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(offset + most)
-    const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: null, within: null })
+    // Every page runs the query again, so the cursor carries what the answer was made of (D79).
+    const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}`
+    const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })
     const sample = (await cursorAt(total)) ?? ''
-    const table = { read, names, groups: groups.slice(offset), total, optional, groupedBy, offset }
+    const table = {
+      read,
+      names: names.filter((name) => !optional.has(name) || hasValues(grouping, name)),
+      groups: groups.slice(offset),
+      total,
+      groupedBy,
+      offset,
+      hasMoved: after !== null && after !== mark,
+    }
     const { shown, answer } = showFlowTable(table, sample, ctx.limits)
     const next = shown < total ? await cursorAt(shown) : undefined
     return { ...answer, ...(next !== undefined && { next_cursor: next }) }
   },
 })
+
+type Keys = Record<string, string | number | null>
+
+/** Returns the connections of all groups, shown or not. */
+function connectionsOf(grouping: Grouping<Keys>): number {
+  let sum = 0
+  for (let group = 0; group < grouping.size; group++) sum += grouping.connections(group)
+  return sum
+}
+
+/** Returns true if any group, shown or not, has a value in the column. */
+function hasValues(grouping: Grouping<Keys>, name: string): boolean {
+  for (let group = 0; group < grouping.size; group++) if (grouping.value(group, name) !== null) return true
+  return false
+}

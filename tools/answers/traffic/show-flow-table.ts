@@ -35,41 +35,43 @@ type Keys = Record<string, string | number | null>
 
 interface FlowTable {
   read: FlowsRead
-  /** Names of the grouping keys, in order. */
+  /** Names of the grouping keys that are columns, in order: the same on every page. */
   names: readonly string[]
   /** Groups, busiest first. */
   groups: readonly Group<Keys>[]
   /** Total number of groups. */
   total: number
-  /** Columns that are left out if no group has a value in them. */
-  optional: ReadonlySet<string>
   /** The columns of dimensions that have another name than these. */
   groupedBy: Readonly<Record<string, readonly string[]>>
   /** The number of groups that earlier pages had. */
   offset: number
+  /** True if the traffic is no longer what it was on the page before. */
+  hasMoved: boolean
 }
+
+const MOVED =
+  'The traffic has changed since the page before, and with it the order: groups may be missing or repeated across pages. An end_date in the past keeps the order.'
 
 /**
  * Builds the answer of get-traffic-flows with as many groups as fit the budget beside a cursor as long as `cursor`, and
  * says how many groups this page and earlier ones have. Missing keys are `-` (T8), missing times are null.
  */
 export function showFlowTable(
-  { read, names, groups, total, optional, groupedBy, offset }: FlowTable,
+  { read, names, groups, total, groupedBy, offset, hasMoved }: FlowTable,
   cursor: string,
   limits: Limits,
 ) {
-  const used = names.filter((name) => !optional.has(name) || groups.some(({ keys }) => keys[name] !== null))
-  const empty = used.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
-  const columns = [...used, ...SUM_COLUMNS]
+  const empty = names.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
+  const columns = [...names, ...SUM_COLUMNS]
   const rows = rowsByColumn(
     columns,
     groups.map(({ keys, measures: { connections, ...sums } }) => ({
-      ...Object.fromEntries(used.map((name) => [name, keys[name] ?? '-'])),
+      ...Object.fromEntries(names.map((name) => [name, keys[name] ?? '-'])),
       num_connections: connections,
       ...sums,
     })),
   ) as (string | number | null)[][]
-  const note = coverageNote(read)
+  const note = [hasMoved ? MOVED : '', coverageNote(read)].filter(Boolean).join(' ')
   const span = dataSpan([read])
   const envelope = {
     total_pce_flows: read.pceFlows,
