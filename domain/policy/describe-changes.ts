@@ -6,6 +6,7 @@ import type { ToolContext } from '../call.js'
 import { loadReferenceNames, nameAuthors, type ReferenceNames } from '../inventory/reference-names.js'
 import { loadPolicyUsers } from '../inventory/find-uses.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
+import { requireRuleShapes } from '../inventory/require-rule-shape.js'
 import type { NamedObject } from '../inventory/find-object.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
@@ -138,7 +139,10 @@ async function readVersions(pce: PceClient, change: TypedPendingChange, signal: 
   const read = async (href: string): Promise<PceObject> => {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
     if (typeof object?.href !== 'string') throw new PceError('invalid_response', `${href}: the PCE sent no object`)
+    if (change.type === 'enforcement_boundaries')
+      requireRuleShapes([{ href, scopes: [], deny_rules: [object] } as unknown as RuleSet])
     if (change.type !== 'rule_sets') return object
+    requireRuleShapes([object as RuleSet])
     const [complete] = await loadDenyRules(pce, [object as RuleSet], signal)
     if (complete?.error !== undefined) throw new PceError('invalid_response', complete.error)
     return complete?.ruleSet ?? object

@@ -33,6 +33,18 @@ t.test('pending changes of an odd shape', async (t) => {
   partial(t, await bench.ok('compare-draft-active'), { status: 'in_sync' })
 })
 
+t.test('a pending rule set with a rule of an odd shape', async (t) => {
+  const bench = await startTwisted(t)
+  const { href } = await bench.direct.pce.ruleSets.create({ name: 'odd', enabled: true, scopes: [[]], rules: [] })
+  const rule = { href: `${href}/sec_rules/1`, consumers: null, providers: [], ingress_services: [] }
+  const id = href.slice(href.indexOf('/rule_sets/'))
+  bench.twist(
+    on('GET', new RegExp(`${id}$`), (real) => json(200, { ...(JSON.parse(real.body) as Json), rules: [rule] })),
+  )
+  const changes = Object.values((await bench.ok('compare-draft-active')).changes).flat() as Json[]
+  t.match(changes.find((one) => one.href === href)?.diff_error, /consumers is missing or of a shape/)
+})
+
 t.test('dependencies of an odd shape', async (t) => {
   const bench = await startTwisted(t)
   await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })

@@ -156,6 +156,16 @@ t.test('pods that are managed from now on in such a mode', async (t) => {
   ])
 })
 
+t.test('a profile whose label has no value labels no pods', async (t) => {
+  const href = '/orgs/1/container_clusters/c/container_workload_profiles/p'
+  const labels = [{ key: 'app', assignment: null }]
+  const profiles = [{ href, namespace: 'n', managed: true, enforcement_mode: 'idle', labels }]
+  const { ok } = await start(t, 'idle', 'idle', 443, profiles)
+  const to = { enforcement_mode: 'full', dry_run: true }
+  const { warnings } = await ok('update-container-workload-profile', { profile_href: href, ...to })
+  t.match(warnings[0], /The profile assigns no labels/)
+})
+
 t.test('what a ringfence would make such workloads drop of their outbound traffic', async (t) => {
   const ask = async (mode: Mode, decision = 'allowed') => {
     const { ok, updates } = await start(t, mode, 'idle', 443, [], decision)

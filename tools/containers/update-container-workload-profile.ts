@@ -133,7 +133,7 @@ async function judgeProfile(
   if ((managed ?? current.managed) !== true) return null
   if (to === null) return { effect: undefined, warnings: [MODE_UNTOLD] }
   const index = await loadLabels(ctx.pce, ctx)
-  const given = (current.labels ?? []).flatMap((entry) => ('assignment' in entry ? [entry.assignment] : []))
+  const given = (current.labels ?? []).flatMap((entry) => ('assignment' in entry ? (entry.assignment ?? []) : []))
   const labels = [...new Set([...given, ...(current.assign_labels ?? [])].map(({ href }) => href))].flatMap(
     (href) => index.get(href) ?? [],
   )
