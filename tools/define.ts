@@ -41,6 +41,9 @@ const BEYOND_DEFAULT: ReadonlySet<Toolset> = new Set([
 /** Returns true if the tool is one of those that the project's owner requested, which make up the toolset `default`. */
 export const isInDefault = ({ toolset }: Pick<AnyTool, 'toolset'>): boolean => !BEYOND_DEFAULT.has(toolset)
 
+/** The functions of a tool that may run in a worker thread. */
+export type Act = 'handler' | 'preview' | 'boundTo'
+
 export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends boolean> {
   /** Name in the protocol, in kebab-case; also the name of the tool's file. */
   name: string
@@ -64,9 +67,10 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   requiresConfirm: boolean
   /**
    * Set if the cost grows with the number of objects in the PCE or with their traffic, so that the call runs in a
-   * worker thread (D61). If it is a function, it decides this from the arguments.
+   * worker thread (D61). If it is a function, it decides this from the arguments and from which function of the tool is
+   * about to run.
    */
-  isHeavy?: true | ((args: Static<I>) => boolean)
+  isHeavy?: true | ((args: Static<I>, act: Act) => boolean)
   /**
    * The maximum number of requests that a call sends to the PCE. `and` describes additional requests (`one for each
    * 1,000 workloads`). Polling a running query does not count. Required for tools beyond the contract; docs and a test
@@ -97,7 +101,7 @@ export type ToolSpec<I extends TObject = TObject, O extends TSchema = TSchema, P
 /** A tool without its argument types, for the list of tools, the dispatcher and the transports. */
 export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview' | 'boundTo' | 'isHeavy'> {
   readonly example: object
-  readonly isHeavy?: true | ((args: never) => boolean)
+  readonly isHeavy?: true | ((args: never, act: Act) => boolean)
   handler(args: never, ctx: never): Promise<unknown>
   preview?(args: never, ctx: never): Promise<Preview>
   boundTo?(args: never, ctx: never): Promise<string>

@@ -75,7 +75,8 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
-  isHeavy: true,
+  // Provisioning itself, and the look for changes before it, compare no rules: they must not wait for a place.
+  isHeavy: ({ dry_run: dryRun }, act) => act === 'preview' || (act === 'handler' && dryRun === true),
   input: Type.Object(
     {
       hrefs: Type.Optional(

@@ -4,11 +4,11 @@ import type { ToolContext } from '../../../domain/call.js'
 import { serveClient, type ServedClient } from '../../../pce-client/index.js'
 import type { HeavyConfig } from '../../../schemas/config.js'
 import { ToolError } from '../../../schemas/errors.js'
-import type { AnyTool } from '../../../tools/define.js'
+import type { Act, AnyTool } from '../../../tools/define.js'
 import { convert } from '../../errors/convert.js'
 import type { ServerLog } from '../call.js'
 import { HARD_LIMIT, outOfMemory } from './guard-heap.js'
-import type { Act, FromThread, ThreadTask, ToThread } from './messages.js'
+import type { FromThread, ThreadTask, ToThread } from './messages.js'
 import { createPlaces, type Places } from './places.js'
 
 export interface HeavyCallsOptions extends HeavyConfig {
@@ -80,7 +80,7 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
       if (isHeavy === undefined) return tool
       const acts = ACTS.filter((act) => tool[act] !== undefined)
       const run = (act: Act) => async (args: never, context: ToolContext) =>
-        isHeavy === true || isHeavy(args) ? inThread(tool, act)(args, context) : tool[act]!(args, context as never)
+        isHeavy === true || isHeavy(args, act) ? inThread(tool, act)(args, context) : tool[act]!(args, context as never)
       return { ...tool, ...Object.fromEntries(acts.map((act) => [act, run(act)])) }
     }),
     figures: places.figures,

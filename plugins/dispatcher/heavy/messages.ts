@@ -1,11 +1,8 @@
 import type { MessagePort } from 'node:worker_threads'
 import type { ToolContext } from '../../../domain/call.js'
 import type { RemoteAddress } from '../../../pce-client/index.js'
-import type { AnyTool } from '../../../tools/define.js'
+import type { Act } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
-
-/** The functions of a tool that run in a thread. */
-export type Act = keyof Pick<AnyTool, 'handler' | 'preview' | 'boundTo'>
 
 /** One call, in the form in which a thread receives it. */
 export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | 'limits' | 'approved'> {
