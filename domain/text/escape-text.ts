@@ -50,8 +50,8 @@ export function readEscapes<T>(value: T): T {
 const HIDDEN_IN_JSON = /[\u007F-\u009F\p{Zl}\p{Zp}\p{Cf}\p{Default_Ignorable_Code_Point}]/gu
 
 /**
- * Formats a value as JSON in which hidden characters are escapes (`\u202e`). Whoever reads a file of such lines in a
- * terminal sees all of it, and parsing it gives the same value.
+ * Formats a value as JSON in which hidden characters are escapes (`\u202e`), so that a terminal shows all of a line.
+ * Parsing it gives the same value.
  */
 export const visibleJson = (value: object): string =>
   JSON.stringify(value).replace(HIDDEN_IN_JSON, (character) =>
