@@ -1,4 +1,4 @@
-import { Type, type Static } from '@sinclair/typebox'
+import { Type } from '@sinclair/typebox'
 
 /** The `dry_run` argument, for every tool that can show its plan (D3). */
 export const DryRunInput = {
@@ -15,12 +15,17 @@ export const DRY_RUN_BINDING = 'dry run'
  * A request as it would be sent: the path below /api/v2, and the JSON body. Braces stand for parts that the PCE would
  * assign only when the call runs.
  */
-export const PlannedRequest = Type.Object({
-  method: Type.String(),
-  path: Type.String(),
-  body: Type.Unknown(),
-})
-export type PlannedRequest = Static<typeof PlannedRequest>
+export interface PlannedRequest {
+  method: string
+  path: string
+  body: unknown
+}
+
+/**
+ * A planned request in an output schema. Its fields are only in the description, since nearly half of the tools have
+ * it, and every conversation pays for the list of tools.
+ */
+const PlannedRequestOut = Type.Unsafe<PlannedRequest>({ type: 'object' })
 
 /**
  * The fields that a dry run adds to an answer. They are optional, so that one output schema covers real runs and dry
@@ -28,5 +33,7 @@ export type PlannedRequest = Static<typeof PlannedRequest>
  */
 export const DryRunOutput = {
   dry_run: Type.Optional(Type.Boolean({ description: 'Nothing was written' })),
-  requests: Type.Optional(Type.Array(PlannedRequest, { description: 'What a real call would send' })),
+  requests: Type.Optional(
+    Type.Array(PlannedRequestOut, { description: 'What a real call would send, each as {method, path, body}' }),
+  ),
 }

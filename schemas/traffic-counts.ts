@@ -19,13 +19,11 @@ export const TrafficCounts = {
   ),
   coverage_note: Type.Optional(Type.String({ description: 'What the counts leave out, and why' })),
   data_span: Type.Optional(
-    Type.Object(
-      { first_detected: Type.String(), last_detected: Type.String() },
-      {
-        description:
-          'Times of the first and last row, where outside the window: the PCE adds up before it cuts to the window',
-      },
-    ),
+    Type.Unsafe<{ first_detected: string; last_detected: string }>({
+      type: 'object',
+      description:
+        '{first_detected, last_detected} of all rows, where outside the window: the PCE adds up before it cuts to it',
+    }),
   ),
   flows_truncated: Type.Boolean({
     description: 'Row limit reached, rows missing or a region silent: all counts are lower bounds',

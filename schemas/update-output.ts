@@ -3,14 +3,9 @@ import { DryRunOutput } from './dry-run.js'
 
 /** Fields that the PCE dropped or changed, which are found by reading the object back. */
 export const DifferencesOut = Type.Optional(
-  Type.Array(
-    Type.Object({
-      field: Type.String(),
-      sent: Type.Unknown(),
-      stored: Type.Unknown(),
-    }),
-    { description: 'Stored differently' },
-  ),
+  Type.Array(Type.Unsafe<{ field: string; sent: unknown; stored: unknown }>({ type: 'object' }), {
+    description: 'Stored differently, each as {field, sent, stored}',
+  }),
 )
 
 /**

@@ -129,7 +129,7 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
   const confirm = tool.requiresConfirm ? ' May answer confirm_required first.' : ''
-  return `${tool.summary} Changes PCE state: do not retry.${confirm}`
+  return `${tool.summary} Writes; do not retry.${confirm}`
 }
 
 /**

@@ -136,8 +136,9 @@ const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'ma
 /**
  * Keeps what a model needs to write arguments. Bounds of lengths and numbers are checked by this server and named in
  * its errors; they would be a tenth of a list that is read in every conversation, although hardly anyone reaches them.
- * A default of false and the defaults of free text are left out too, because nobody has to know them in order to omit
- * an argument, and so is `additionalProperties`, which is stated for the arguments as a whole.
+ * A default of false, the `standard` amount of detail and the defaults of free text are left out too, because nobody has
+ * to know them in order to omit an argument, and so is `additionalProperties`, which is stated for the arguments as a
+ * whole.
  */
 const withoutBounds = (schema: object): unknown =>
   without(
@@ -145,7 +146,8 @@ const withoutBounds = (schema: object): unknown =>
     (keyword, value, part) =>
       BOUNDS.includes(keyword) ||
       (keyword === 'additionalProperties' && part !== schema) ||
-      (keyword === 'default' && (value === false || (typeof value === 'string' && !('enum' in part)))),
+      (keyword === 'default' &&
+        (value === false || value === 'standard' || (typeof value === 'string' && !('enum' in part)))),
   )
 
 /** The size in bytes of a reference, and of a definition without the part that it defines. */
