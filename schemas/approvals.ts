@@ -159,7 +159,10 @@ export interface ApprovalDesk {
    * Records in the audit log that this person was shown the request, only once per person and request in each process.
    */
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
-  /** Returns the open requests that this person made or may decide: the newest 100, and their total number. */
+  /**
+   * Returns the open requests that this person made or may decide, the oldest first: at most 100, and for an admin at
+   * most 10 of each asker, so that no asker hides those of others. `total` counts them all.
+   */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
   /**

@@ -98,10 +98,15 @@ export interface Approvals {
   /** Returns the latest question about the call. */
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
-   * Returns the newest questions that are undecided and have neither ended nor expired, and the total number of such
-   * questions. They are those of one owner, or of all if `owner` is null.
+   * Returns questions that are undecided and have neither ended nor expired, the first to expire first, and the total
+   * number of such questions. They are those of one owner, or of all if `owner` is null. Of each owner at most `ofEach`
+   * are returned, and no owner gets another one before every owner has had the same number, so that nobody can push
+   * the questions of somebody else off the list.
    */
-  waiting(owner: ChallengeKey['owner'] | null, limit: number): Promise<{ total: number; rows: ApprovalRow[] }>
+  waiting(
+    owner: ChallengeKey['owner'] | null,
+    most: { inAll: number; ofEach: number },
+  ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
    * Stores a decision about an open question if it is the first one. Resolves, when that is on disk, with true if it
    * was.

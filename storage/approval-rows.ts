@@ -29,6 +29,11 @@ export interface StoredApproval {
 export const APPROVAL_COLUMNS = 'id, owner, call, request, decision, ending, expires_at'
 /** The SQL condition for questions that are undecided and have not been ended. */
 export const UNDECIDED = 'decision IS NULL AND ending IS NULL'
+/** The SQL column that counts the questions of each owner, from the first to expire on. */
+export const TURN = 'row_number() OVER (PARTITION BY owner ORDER BY expires_at, id) AS turn'
+/** Orders questions as the list of a person has them: the first to expire first. */
+export const byExpiry = (one: ApprovalRow, other: ApprovalRow): number =>
+  one.expiresAt - other.expiresAt || (one.id < other.id ? -1 : 1)
 
 /** Converts a row to the form of the interface in schemas/state.ts. */
 export const approvalOf = ({ id, owner, call, expires_at: expiresAt, ...row }: StoredApproval): ApprovalRow => ({

@@ -55,7 +55,9 @@ export type Approvals = ApprovalService['approvals']
 
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
+/** How many open requests a person is shown, and how many of them from one asker if they are other people's. */
 const MOST_LISTED = 100
+const MOST_LISTED_OF_EACH = 10
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
 /** How often the store is polled for a decision, which another replica may have recorded, in milliseconds. */
 const LOOK_MS = 2000
@@ -263,8 +265,9 @@ export function createApprovals(options: ApprovalsOptions) {
 
     async waitingFor(person) {
       const own = ownerKey(person)
-      const all = roleOf(person) === 'admin' ? null : own
-      const { total, rows: found } = await attempt(() => rows.waiting(all, MOST_LISTED))
+      const isAdmin = roleOf(person) === 'admin'
+      const most = { inAll: MOST_LISTED, ofEach: isAdmin ? MOST_LISTED_OF_EACH : MOST_LISTED }
+      const { total, rows: found } = await attempt(() => rows.waiting(isAdmin ? null : own, most))
       const shown = found.flatMap((row) => open(row) ?? [])
       return { total, approvals: shown.filter(({ request }) => partOf(request, person) !== 'nobody') }
     },

@@ -2,11 +2,13 @@ import type { ApprovalRow, Approvals } from '../../schemas/state.js'
 import {
   APPROVAL_COLUMNS as COLUMNS,
   approvalOf as rowOf,
+  byExpiry,
   CLEARED,
   KEPT_MS,
   MOST_WAITING,
   MOST_WAITING_PER_OWNER,
   type StoredApproval as Row,
+  TURN,
   UNDECIDED,
   WORKING_MS,
 } from '../approval-rows.js'
@@ -43,13 +45,15 @@ export function approvals({ query }: Database, now: () => number): Approvals {
         checkText(owner),
         checkText(call),
       ]),
-    async waiting(owner, limit) {
+    async waiting(owner, { inAll, ofEach }) {
       const { rows } = await query<Row & { total: string }>(
-        `SELECT ${COLUMNS}, count(*) OVER () AS total FROM svc_mcp.approvals
-         WHERE ${UNDECIDED} AND expires_at > $1 AND ($2::text IS NULL OR owner = $2) ORDER BY expires_at DESC, id LIMIT $3`,
-        [now(), owner === null ? null : checkText(owner), limit],
+        `SELECT ${COLUMNS}, total FROM (
+           SELECT ${COLUMNS}, ${TURN}, count(*) OVER () AS total FROM svc_mcp.approvals
+           WHERE ${UNDECIDED} AND expires_at > $1 AND ($2::text IS NULL OR owner = $2)) AS waiting
+         WHERE turn <= $3 ORDER BY turn, expires_at, id LIMIT $4`,
+        [now(), owner === null ? null : checkText(owner), ofEach, inAll],
       )
-      return { total: Number(rows[0]?.total ?? 0), rows: rows.map(rowOf) }
+      return { total: Number(rows[0]?.total ?? 0), rows: rows.map(({ total: _, ...row }) => rowOf(row)).sort(byExpiry) }
     },
     async decide(id, decision) {
       const open = `UPDATE svc_mcp.approvals SET decision = $2 WHERE id = $1 AND ${UNDECIDED} AND expires_at > $3`

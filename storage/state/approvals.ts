@@ -2,11 +2,13 @@ import type { Approvals } from '../../schemas/state.js'
 import {
   APPROVAL_COLUMNS as COLUMNS,
   approvalOf as rowOf,
+  byExpiry,
   CLEARED,
   KEPT_MS,
   MOST_WAITING,
   MOST_WAITING_PER_OWNER,
   type StoredApproval as Row,
+  TURN,
   UNDECIDED,
   WORKING_MS,
 } from '../approval-rows.js'
@@ -58,17 +60,19 @@ export function approvals({ read, write }: Queries, now: () => number): Approval
         const row = current(sql, checkText(owner), checkText(call))
         return row === undefined ? null : rowOf(row)
       }),
-    waiting: (owner, limit) =>
+    waiting: (owner, { inAll, ofEach }) =>
       read((sql) => {
         const where = `WHERE ${UNDECIDED} AND expires_at > ?${owner === null ? '' : ' AND owner = ?'}`
         const values = [now(), ...(owner === null ? [] : [checkText(owner)])]
         const { total } = sql.one<{ total: number }>(`SELECT count(*) AS total FROM approvals ${where}`, ...values)!
         const rows = sql.all<Row>(
-          `SELECT ${COLUMNS} FROM approvals ${where} ORDER BY expires_at DESC, id LIMIT ?`,
+          `SELECT ${COLUMNS} FROM (SELECT ${COLUMNS}, ${TURN} FROM approvals ${where})
+           WHERE turn <= ? ORDER BY turn, expires_at, id LIMIT ?`,
           ...values,
-          limit,
+          ofEach,
+          inAll,
         )
-        return { total, rows: rows.map(rowOf) }
+        return { total, rows: rows.map(rowOf).sort(byExpiry) }
       }),
     decide: (id, decision) =>
       write((sql) => {

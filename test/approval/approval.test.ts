@@ -282,6 +282,24 @@ t.test('a confirm token counts for nothing, and none is issued', async (t) => {
   t.equal(bench.provisioned(), 0)
 })
 
+t.test('an admin sees the oldest questions of everybody, however many others one person asks', async (t) => {
+  const bench = await startApproving(t, { confirm: { tools: ['create-label'] } })
+  const ask = async (sub: string, value: string) => {
+    bench.clock.now += 1000
+    const { approval_id: id } = await bench.call(sub, 'create-label', { key: 'app', value }, undefined, 'operator')
+    return id as string
+  }
+  const olgas: string[] = []
+  for (let n = 0; n < 12; n++) olgas.push(await ask('olga', `of olga ${n}`))
+  const ottos = await ask('otto', 'of otto')
+  const listed = async (...who: Parameters<typeof bench.person>) => {
+    const { total, approvals } = await bench.desk.waitingFor(bench.person(...who))
+    return [total, approvals.map(({ request }) => request.id)]
+  }
+  t.same(await listed('adam'), [13, [...olgas.slice(0, 10), ottos]])
+  t.same(await listed('olga', 'operator'), [12, olgas])
+})
+
 t.test('page: whoever asks decides, or an admin for them; nobody else learns of it', async (t) => {
   const bench = await startApproving(t, { confirm: { tools: ['create-label'] } })
   const args = { key: 'app', value: 'reissue' }

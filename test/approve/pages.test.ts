@@ -207,7 +207,7 @@ t.test('every state has words', async (t) => {
   const words: Record<ApprovalState, RegExp> = {
     pending: /Approve this call/,
     approved: /may run once, exactly as shown here/,
-    denied: /The call does not run/,
+    denied: /does not run: a denial holds for exactly this call of this person, until/,
     used: /was let run, once/,
     void: /has changed since, or the person who decided is no longer/,
     expired: /was not repeated in time/,

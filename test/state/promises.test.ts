@@ -364,14 +364,15 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     await open('bob', 11, NOW)
     await other.approvals.decide('ann 1', 'd')
     await other.approvals.end('ann 2', 'void')
-    const ids = async (...args: Parameters<typeof approvals.waiting>) => {
-      const { total, rows } = await other.approvals.waiting(...args)
+    const ids = async (owner: string | null, inAll: number, ofEach: number) => {
+      const { total, rows } = await other.approvals.waiting(owner, { inAll, ofEach })
       return [total, ...rows.map(({ id }) => id)]
     }
-    t.same(await ids(hex('ann'), 10), [2, 'ann 3', 'ann 0'])
-    t.same(await ids(null, 10), [3, 'bob 10', 'ann 3', 'ann 0'])
-    t.same(await ids(null, 2), [3, 'bob 10', 'ann 3'])
-    t.same(await ids(hex('nobody'), 10), [0])
+    t.same(await ids(hex('ann'), 10, 10), [2, 'ann 0', 'ann 3'])
+    t.same(await ids(null, 10, 10), [3, 'ann 0', 'ann 3', 'bob 10'])
+    t.same(await ids(null, 10, 1), [3, 'ann 0', 'bob 10'])
+    t.same(await ids(null, 2, 10), [3, 'ann 0', 'bob 10'], 'ann does not push bob off')
+    t.same(await ids(hex('nobody'), 10, 10), [0])
   },
 
   async 'one owner has 50 waiting; those that end first expire, and never what is decided'(t, { approvals }, other) {
@@ -386,12 +387,12 @@ const PROMISES: Record<string, (t: Test, state: State, other: State, engine: Eng
     await other.approvals.decide('ann 0', 'yes')
     for (let n = 1; n <= 52; n++) await open('ann', n)
     await open('bob', 0)
-    t.equal((await other.approvals.waiting(hex('ann'), 100)).total, 50)
+    t.equal((await other.approvals.waiting(hex('ann'), { inAll: 100, ofEach: 100 })).total, 50)
     t.same((await other.approvals.expire()).map(({ id, ending }) => `${id} ${ending}`).sort(), [
       'ann 1 expired',
       'ann 2 expired',
     ])
-    t.equal((await other.approvals.waiting(null, 100)).total, 51)
+    t.equal((await other.approvals.waiting(null, { inAll: 100, ofEach: 100 })).total, 51)
   },
 
   async 'what expires ends once, and is forgotten after a day, or an hour undecided'(t, { approvals }, other) {

@@ -182,7 +182,7 @@ function explainState({ state, decision }: AskedApproval, expiresAt: number, now
     case 'approved':
       return `The call may run once, exactly as shown here, ${describeWait(expiresAt - now)} at the latest. It runs when the client of the person who asked repeats it. If anything has changed by then, it does not run, and asks again.`
     case 'denied':
-      return 'The call does not run. The client of the person who asked is told when it repeats the call, with the note.'
+      return `The call does not run: ${describeDenial(expiresAt)} The client of the person who asked is told when it repeats the call, with the note.`
     case 'used':
       return 'The call was let run, once. This approval lets no other call run.'
     case 'void':
@@ -226,6 +226,10 @@ function renderDecision(page: ApprovalPage): string {
   </section>`
 }
 
+/** Says exactly what a denial holds for, since it is narrower than it sounds. */
+const describeDenial = (expiresAt: number): string =>
+  `a denial holds for exactly this call of this person, until ${describeMoment(expiresAt)} and while it would do what is shown here. Later, with other arguments, or from somebody else, it is asked again.`
+
 const renderLogInAgain = (path: string) =>
   html`<p>
       To decide, enter your password once more: your identity provider let you in without asking for it, or some time
@@ -243,7 +247,10 @@ function renderForm({ approval, csrfToken, basePath, entered, part }: ApprovalPa
         <b>Approve</b> lets this call run once, exactly as shown, until ${describeMoment(approval.request.expiresAt)}:
         as soon as ${their} repeats it. If anything has changed by then, it does not run and asks again.
       </li>
-      <li><b>Deny</b> keeps it from running. When ${their} repeats it, it is told so, and your note.</li>
+      <li>
+        <b>Deny</b> keeps it from running: ${describeDenial(approval.request.expiresAt)} When ${their} repeats it, it is
+        told so, and your note.
+      </li>
     </ul>
     <div class="field ${error === undefined ? '' : 'invalid'}">
       <label for="note">Note (optional)</label>

@@ -38,7 +38,7 @@ export function renderWaitingPage(page: WaitingPage): string {
       </div>
       !${renderCard('waiting', 'Waiting for you', theirs, page, 'Nothing waits for you.')}
       !${watched.length === 0 ? '' : renderCard('yours', 'Yours, waiting for somebody else', watched, page, '')}
-      !${left > 0 ? html`<p class="foot">${left} older ${left === 1 ? 'one is' : 'ones are'} not listed here.</p>` : ''}
+      !${left > 0 ? html`<p class="foot">${left} more ${left === 1 ? 'waits' : 'wait'}: the oldest of each person are listed first, and the others follow as these are decided.</p>` : ''}
     `,
     forms: renderLogout(page),
   })
