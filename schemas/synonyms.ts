@@ -29,6 +29,7 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   services: ['include_services', 'ingress_services'],
   process: ['process_name'],
   process_name: ['process'],
+  user: ['user_name'],
   service_name: ['windows_service_name', 'service'],
   windows_service_name: ['service_name'],
   resolved_name: ['service'],

@@ -17,7 +17,7 @@ const exclude = (description: string) =>
   Type.Optional(Type.Array(LabelReference, { maxItems: MAX_FILTER_ENTRIES, description }))
 /**
  * Creates a filter by services. Port ranges and empty names are checked when the entries are read
- * (parseTrafficServices).
+ * (resolveTrafficServices).
  */
 const services = (description: string) =>
   Type.Optional(
@@ -36,7 +36,7 @@ const services = (description: string) =>
     ),
   )
 
-/** Creates a filter by the reporters of flows; an empty list means all. */
+/** Creates a filter by what reported a flow, or by its process or user; an empty list means all. */
 const reporter = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
 
@@ -69,5 +69,7 @@ export const trafficInput = (forms: string) => ({
   ),
   network: reporter('Of the reporter: External …'),
   client_type: reporter('endpoint, server …'),
+  process_name: reporter('Whole path or file name'),
+  user_name: reporter('Whole'),
   ...CompleteInput,
 })

@@ -12,6 +12,7 @@ import {
   type Column,
 } from './columns.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
+import { fileName } from './file-name.js'
 import { endpointLabel, seenFromOutside } from './flow-ends.js'
 import { groupRows, groupWithParts, type GroupWithParts, type Grouping } from './group-rows.js'
 import { firstByName, pickTop } from './group-tables.js'
@@ -92,7 +93,7 @@ export function createEgressFinder(
   const external = endColumn(encoder, 'dst', (end) =>
     end.managed || seenFromOutside(end) !== null ? null : 'external',
   )
-  const name = derivedColumn(path, (text) => text && baseName(text))
+  const name = derivedColumn(path, (text) => text && fileName(text))
   const process = dashed(name)
   const destination = dashed(endColumn(encoder, 'dst', endpointLabel))
   const provider = providerColumn(encoder)
@@ -173,10 +174,6 @@ function otherNames({ keys }: { keys: EgressKeys }, known: Names): OtherNames {
 
 /** Maximum number of other names shown per address. */
 const MOST_NAMES = 5
-
-function baseName(path: string): string {
-  return path.split(/[\\/]/).findLast((part) => part !== '') ?? path
-}
 
 /** Maximum number of processes that fit into an answer (see showSections). */
 const MOST_ROWS = 2_000

@@ -12,6 +12,7 @@ import {
 import { sameAddress } from '../inventory/parse-addresses.js'
 import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
 import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
+import { fileName } from './file-name.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /**
@@ -27,14 +28,16 @@ interface TrafficFilterArguments {
   exclude_destinations?: readonly LabelReference[]
   network?: readonly string[]
   client_type?: readonly string[]
+  process_name?: readonly string[]
+  user_name?: readonly string[]
 }
 
 export interface TrafficFilters {
   sources: TrafficQuery['sources']
   destinations: TrafficQuery['destinations']
   /**
-   * Tests a row against filters that the PCE cannot apply: addresses in CIDR form, and the network and kind of the
-   * agent that reported the row. Undefined if there are no such filters.
+   * Tests a row against filters that the PCE cannot apply: addresses in CIDR form, whole names of processes and users,
+   * and the network and kind of the agent that reported the row. Undefined if there are no such filters.
    */
   keeps?: (flow: TrafficFlow) => boolean
   /** The filters that `keeps` applies, for messages, such as `include_sources 10.0.0.0/8`. */
@@ -51,13 +54,14 @@ const MAX_VALID_VALUES = 25
 /**
  * Converts the filters of a caller to the form the PCE takes. Nothing is queried unless every reference resolves.
  * @throws {ToolError} unresolved_label_filter with all references that do not resolve; invalid_argument for a list that
- * mixes blocks with single references or expands to too many combinations.
+ * mixes blocks with single references or expands to too many combinations, and for an empty name of what reported.
  */
 export async function resolveTrafficFilters(
   pce: PceClient,
   args: TrafficFilterArguments,
   context: ReadContext,
 ): Promise<TrafficFilters> {
+  requireNames(args)
   const attempt = (index: LabelIndex) => build(createPolicyLookups(pce, index, 'active', context.signal), args)
   const first = await attempt(await loadLabels(pce, context))
   const built = 'unresolved' in first ? await attempt(await loadLabels(pce, context, 'fresh')) : first
@@ -98,9 +102,7 @@ async function build(
     ...(keepsDestination === undefined ? [] : [({ dst }: TrafficFlow) => keepsDestination(dst.ip)]),
     ...reporterTests(args),
   ]
-  const reporter = (['network', 'client_type'] as const).flatMap((name) =>
-    (args[name] ?? []).map((value) => `${name} ${value}`),
-  )
+  const reporter = REPORTED.flatMap((name) => (args[name] ?? []).map((value) => `${name} ${value}`))
   return {
     sources: sources.query,
     destinations: destinations.query,
@@ -109,29 +111,37 @@ async function build(
   }
 }
 
+/** The filters by what the agent that reported a row says of itself, and of the program and user at its end. */
+const REPORTED = ['network', 'client_type', 'process_name', 'user_name'] as const
+
+/** Throws invalid_argument for an empty name, which is nobody's, so that every row would be left out. */
+function requireNames(args: TrafficFilterArguments): void {
+  for (const argument of REPORTED) {
+    const index = (args[argument] ?? []).findIndex((name) => name.trim() === '')
+    if (index === -1) continue
+    throw new ToolError('invalid_argument', `${argument}[${index}] is an empty name; leave it out.`, {
+      argument,
+      index,
+    })
+  }
+}
+
 /**
- * Returns the tests for the agent that reported a row: for its network, by name or href, and for its kind. Case does
- * not matter.
+ * Returns the tests for the agent that reported a row: for its network, by name or href, for its kind, for the program,
+ * by path or file name, and for the user. Names are compared whole, and case does not matter.
  */
-function reporterTests({
-  network = [],
-  client_type: type = [],
-}: TrafficFilterArguments): ((flow: TrafficFlow) => boolean)[] {
+function reporterTests(args: TrafficFilterArguments): ((flow: TrafficFlow) => boolean)[] {
   const fold = (text: unknown) => (typeof text === 'string' ? text.trim().toLowerCase() : '')
-  const isIn = (wanted: readonly string[]) => {
-    const words = new Set(wanted.map(fold).filter(Boolean))
-    return (...texts: unknown[]) => texts.some((text) => words.has(fold(text)))
+  const test = (argument: (typeof REPORTED)[number], textsOf: (flow: TrafficFlow) => unknown[]) => {
+    const words = new Set((args[argument] ?? []).map(fold))
+    return words.size === 0 ? [] : [(flow: TrafficFlow) => textsOf(flow).some((text) => words.has(fold(text)))]
   }
-  const tests: ((flow: TrafficFlow) => boolean)[] = []
-  if (network.length > 0) {
-    const isWanted = isIn(network)
-    tests.push(({ network: own }) => isWanted(own?.name, own?.href))
-  }
-  if (type.length > 0) {
-    const isWanted = isIn(type)
-    tests.push(({ client_type: own }) => isWanted(own))
-  }
-  return tests
+  return [
+    ...test('network', ({ network }) => [network?.name, network?.href]),
+    ...test('client_type', ({ client_type: type }) => [type]),
+    ...test('process_name', ({ service: { process_name: path } }) => [path, path && fileName(path)]),
+    ...test('user_name', ({ service: { user_name: user } }) => [user]),
+  ]
 }
 
 function toBlocks(include: IncludeReferences, argument: string): { nested: boolean; lists: LabelReference[][] } {
@@ -240,11 +250,27 @@ interface TrafficServiceArgument {
   windows_service_name?: string
 }
 
+interface ServiceArguments {
+  include_services?: readonly TrafficServiceArgument[]
+  exclude_services?: readonly TrafficServiceArgument[]
+  process_name?: readonly string[]
+}
+
 /**
- * Converts the service filters of a caller to the form the PCE takes.
+ * Converts the service filters of a caller to the form the PCE takes. Where nothing else is included, the PCE is asked
+ * for the processes of the caller: it finds their names as parts of paths, and `keeps` leaves out the others.
  * @throws {ToolError} invalid_argument with the index of the wrong entry.
  */
-export function parseTrafficServices(
+export function resolveTrafficServices(args: ServiceArguments): TrafficQuery['services'] {
+  const include = parseServices('include_services', args.include_services)
+  const processes = (args.process_name ?? []).map((name) => ({ process_name: name.trim() }))
+  return {
+    include: include.length > 0 ? include : processes,
+    exclude: parseServices('exclude_services', args.exclude_services),
+  }
+}
+
+function parseServices(
   argument: 'include_services' | 'exclude_services',
   entries: readonly TrafficServiceArgument[] | undefined,
 ): TrafficServiceFilter[] {

@@ -435,6 +435,50 @@ t.test('off the corporate network', async (t) => {
   )
 })
 
+t.test('processes and users are filtered whole, and the answer says where', async (t) => {
+  const flow = (process: string, user: string, connections: number) => ({
+    from: 'a',
+    to: 'b',
+    process,
+    user,
+    connections,
+  })
+  const estate = handMade({
+    hosts: { a: { ip: '10.0.0.1', labels: 'app=a env=lab' }, b: { ip: '10.0.0.2', labels: 'app=b env=lab' } },
+    flows: [
+      flow('/usr/bin/java', 'root', 1),
+      flow('/opt/java/bin/tool', 'rooted', 2),
+      flow('/opt/java/bin/java', 'CORP\\eve', 4),
+      flow('C:\\java\\java.exe', 'corp\\eve', 8),
+    ],
+  })
+  const bench = await startBench(t, { estate })
+  const asked = { ...WEEK, group_by: ['process_name'] }
+  const by = async (filter: object) => {
+    const answer = await bench.ok(TOOL, { ...asked, ...filter })
+    const { totals } = await bench.ok('get-traffic-flows-summary', { ...WEEK, ...filter })
+    const sum = objects(answer).reduce((total, row) => total + (row.num_connections as number), 0)
+    t.equal(totals.connections, sum, 'as in the summary')
+    return [sum, answer.total_pce_flows, answer.coverage_note]
+  }
+  const here = (filters: string) =>
+    `The PCE cannot apply these filters, so they were applied to its rows here: ${filters}. pce_flows counts the rows before that.`
+  t.same(await by({ process_name: ['java'] }), [5, 4, here('process_name java')], 'no part of a path or name')
+  t.same(await by({ process_name: ['/usr/bin/JAVA'] }), [1, 1, here('process_name /usr/bin/JAVA')])
+  t.same(await by({ user_name: ['root'] }), [1, 4, here('user_name root')])
+  t.same(await by({ user: ['Corp\\Eve', 'nobody'] }), [12, 4, here('user_name Corp\\Eve, user_name nobody')])
+  const both = { process_name: ['java'], user_name: ['root'], include_services: [{ port: 443 }] }
+  t.same(await by(both), [1, 4, here('process_name java, user_name root')])
+  t.same(await by({ process_name: [], user_name: [] }), [15, 4, undefined], 'empty means all')
+
+  bench.simulator.clearRequests()
+  for (const argument of ['process_name', 'user_name', 'network'])
+    for (const tool of [TOOL, 'get-traffic-flows-summary'])
+      t.same((await bench.fails(tool, { [argument]: ['x', ' '] }, 'invalid_argument')).message, EMPTY(argument))
+  t.equal(bench.simulator.requests.length, 0, 'and nothing was asked')
+})
+const EMPTY = (argument: string) => `${argument}[1] is an empty name; leave it out.`
+
 t.test('a table is read to its end by its cursor', async (t) => {
   const bench = await startBench(t, { budget: 4000 })
   const args = { ...WEEK, group_by: ['src_ip', 'dst_ip', 'port', 'proto'] }

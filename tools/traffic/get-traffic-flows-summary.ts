@@ -11,7 +11,7 @@ import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowSummary, SECTION_NAMES } from '../../domain/traffic/summarize-flows.js'
 import { loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
-import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
+import { resolveTrafficFilters, resolveTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
 const DEFAULT_DAYS = 7
@@ -65,10 +65,7 @@ export default defineTool({
   example: { start_date: '2026-01-01', end_date: '2026-01-07', include_destinations: ['app=payments', 'env=prod'] },
   async handler(args, ctx) {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
-    const services = {
-      include: parseTrafficServices('include_services', args.include_services),
-      exclude: parseTrafficServices('exclude_services', args.exclude_services),
-    }
+    const services = resolveTrafficServices(args)
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
     const identityLabels = args.identity_labels ?? DEFAULT_IDENTITY
     const labels = await loadLabelsWith(identityLabels, ctx)

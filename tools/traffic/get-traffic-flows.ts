@@ -8,7 +8,7 @@ import { groupRows, type Grouping } from '../../domain/traffic/group-rows.js'
 import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
 import { decodeCursor, encodeCursor } from '../answers/page-list.js'
 import { FlowTableOutput, showFlowTable } from '../answers/traffic/show-flow-table.js'
-import { resolveTrafficFilters, parseTrafficServices } from '../../domain/traffic/resolve-filters.js'
+import { resolveTrafficFilters, resolveTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
 const NAME = 'get-traffic-flows'
@@ -68,10 +68,7 @@ export default defineTool({
     // A window that counts back from now is another one tomorrow, and its groups have another order.
     const question = { ...asked, window }
     const { offset, after } = await decodeCursor(ctx, NAME, question, cursor)
-    const services = {
-      include: parseTrafficServices('include_services', args.include_services),
-      exclude: parseTrafficServices('exclude_services', args.exclude_services),
-    }
+    const services = resolveTrafficServices(args)
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
     const { labels, names, optional, groupedBy } = await resolveGrouping(ctx, args.group_by)
     const encoder = createFlowEncoder(labels)
