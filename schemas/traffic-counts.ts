@@ -1,5 +1,5 @@
 import { Type } from '@sinclair/typebox'
-import { Count } from './common.js'
+import { Count, Nullable } from './common.js'
 
 /** The facts about how complete an answer about traffic is, in the same words in every tool (D4). */
 export const TrafficCounts = {
@@ -35,4 +35,13 @@ export const TrafficSums = {
   connections: Count('Sum of the connections of its rows'),
   bytes_in: Count('Into the destination'),
   bytes_out: Count('Out of the destination'),
+}
+
+/** When the rows of a group were seen, which is the same for all kinds of rows. Times are in UTC. */
+export const TrafficTimes = {
+  first_detected: Nullable(Type.String()),
+  last_detected: Nullable(Type.String()),
+  outside_window: Type.Optional(
+    Type.String({ description: 'before, after, both: where its times, and maybe counts, reach out of the window' }),
+  ),
 }

@@ -9,6 +9,7 @@ import { workInTurns } from '../text/pace-work.js'
 import { createFlowAsker, type AskContext, type FlowsAsked } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { createMeasures, type Measures } from './group-tables.js'
+import { describeReach, watchReach, type ReachingOut } from './outside-window.js'
 import { countReports, mergeReports } from './pair-reports.js'
 import { takeFromOutside, type SeenFromOutside } from './seen-from-outside.js'
 import { isLonger, LONGEST_QUERY_DAYS, readInParts } from './read-parts.js'
@@ -82,6 +83,8 @@ export interface FlowsRead {
   /** The filters that the PCE cannot apply, so that this server applied them to the rows. */
   appliedToRows: readonly string[]
   seenFromOutside: SeenFromOutside
+  /** The analysed rows whose times reach out of the window. */
+  reachingOut: ReachingOut
   /** The reason why rows have no draft decisions although they were requested; otherwise null. */
   draftUnavailable: string | null
 }
@@ -127,11 +130,13 @@ function createReader(
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
     const sink = sinkFor(encoder, take)
+    const reach = watchReach(window)
     const outside = takeFromOutside(ctx, encoder, (row) => sink.add(row))
     let rows = 0
     const count = (row: FlowRow) => {
       rows += row.count
       sums.add(0, row)
+      reach.see(row)
       eachReport?.(row)
       outside.add(row)
     }
@@ -172,6 +177,7 @@ function createReader(
       appliedToRows: filters?.appliedToRows ?? [],
       draftUnavailable: read.draftUnavailable,
       seenFromOutside,
+      reachingOut: reach.found,
     }
   }
 }
@@ -241,7 +247,7 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
   const sum = (field: 'pceFlows' | 'rows' | 'unparseable') => readings.reduce((total, read) => total + read[field], 0)
   const parts = readings.map((read) => read.parts)
   const raw = readings.map(({ rawObservations }) => rawObservations)
-  const note = [...new Set(readings.map(coverageNote))].filter(Boolean).join(' ')
+  const note = coverageNote(...readings)
   const span = dataSpan(readings)
   return {
     window: first.window,
@@ -259,8 +265,17 @@ export function describeReading(...readings: readonly [FlowsRead, ...FlowsRead[]
   }
 }
 
-/** Describes in sentences what the counts leave out; returns an empty text if they leave out nothing. */
-export function coverageNote(read: FlowsRead): string {
+/**
+ * Describes in sentences what the counts of one query cover, or of several over the same window together, and what they
+ * leave out; returns an empty text if there is nothing to say.
+ */
+export function coverageNote(...readings: readonly FlowsRead[]): string {
+  return [...new Set(readings.map(noteOne)), describeReach(readings.map(({ reachingOut }) => reachingOut))]
+    .filter(Boolean)
+    .join(' ')
+}
+
+function noteOne(read: FlowsRead): string {
   const { unparseable, appliedToRows, silentRegions, announced, seenFromOutside } = read
   return [
     describeLimit(read),

@@ -85,13 +85,70 @@ t.test('answers that only other PCEs give', async (t) => {
     t.notOk('data_span' in (await inside.ok(SUMMARY, WEEK)), 'a row without times says nothing about them')
   })
 
+  await t.test('rows that reach out of the window are marked wherever their times are shown', async (t) => {
+    const range = (first: string, last: string) => ({
+      timestamp_range: { first_detected: `2026-06-${first}T00:00:00Z`, last_detected: `2026-06-${last}T00:00:00Z` },
+    })
+    const row = (port: number, connections: number, first: string, last: string) =>
+      flow(
+        a,
+        { ip: '8.8.8.8' },
+        {
+          service: { port, proto: 6, process_name: 'curl' },
+          num_connections: connections,
+          policy_decision: 'potentially_blocked',
+          ...range(first, last),
+        },
+      )
+    const rows = [row(1, 10, '01', '10'), row(2, 200, '10', '20'), row(3, 3000, '02', '19'), row(4, 40_000, '09', '11')]
+    const NOTE =
+      '3 rows with 3210 connections reach out of the window, because the PCE adds up before it cuts: how many of these connections were inside is not known.'
+    const BY_PORT = [undefined, 'both', 'after', 'before']
+    const bench = await scripted(t, rows)
+    const table = await bench.ok(FLOWS, { ...WEEK, group_by: ['port'] })
+    const at = (table.columns as string[]).indexOf('outside_window')
+    t.same(
+      (table.data as Json[][]).map((cells) => cells[at]),
+      BY_PORT.map((mark) => mark ?? null),
+    )
+    t.same([table.coverage_note, table.columns.length], [NOTE, 7])
+    const marks = (list: Json[]) => list.map((one) => one.outside_window)
+    const summary = await bench.ok(SUMMARY, WEEK)
+    t.same(marks(summary.external_destinations), BY_PORT)
+    t.same(marks(summary.blocked), BY_PORT)
+    t.same([marks(summary.by_process), marks(summary.app_to_app)], [['both'], ['both']], 'groups of all four')
+    t.equal(summary.totals.coverage_note, NOTE)
+    const egress = await bench.ok('discover-process-egress', WEEK)
+    t.same([marks(egress.findings), egress.coverage_note], [BY_PORT, NOTE])
+    const unmanaged = await bench.ok('find-unmanaged-traffic', WEEK)
+    t.same([marks(unmanaged.unmanaged_destinations), unmanaged.analysed.note], [BY_PORT, NOTE])
+    const explained = await bench.ok('explain-flow', {
+      ...WEEK,
+      source: '10.0.0.1',
+      destination: '8.8.8.8',
+      port: 1,
+      proto: 'tcp',
+    })
+    t.same([explained.observed.outside_window, explained.observed.note.startsWith(NOTE)], ['both', true])
+
+    const inside = await scripted(t, [row(4, 40_000, '09', '11')])
+    const clean = await inside.ok(FLOWS, { ...WEEK, group_by: ['port'] })
+    t.same([clean.columns.length, 'coverage_note' in clean], [6, false], 'nothing is said where all is inside')
+    const { external_destinations: plain } = await inside.ok(SUMMARY, WEEK)
+    t.notOk('outside_window' in plain[0])
+  })
+
   await t.test('a row that reaches over a cut of a window too long for one query', async (t) => {
     const first = '2026-01-01T00:00:00Z'
     const row = flow(a, b, { timestamp_range: { first_detected: first, last_detected: '2026-04-08T00:00:00Z' } })
     const bench = await scripted(t, [row])
     const totals = async (end: string) => (await bench.ok(SUMMARY, { start_date: '2026-01-01', end_date: end })).totals
     const alone = await totals('2026-04-07')
-    t.same([alone.parts, alone.connections, alone.coverage_note], [undefined, 1, undefined])
+    t.same([alone.parts, alone.connections], [undefined, 1])
+    t.equal(
+      alone.coverage_note,
+      '1 row with 1 connection reaches out of the window, because the PCE adds up before it cuts: how many of these connections were inside is not known.',
+    )
     const cut = await totals('2026-04-08')
     t.same([cut.parts, cut.rows, cut.connections], [2, 1, 2])
     t.equal(

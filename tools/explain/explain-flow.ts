@@ -27,7 +27,8 @@ import {
 } from '../answers/explain/show-found-rule.js'
 import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
 import { doubtStrangers, reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
-import { TrafficCounts } from '../../schemas/traffic-counts.js'
+import { TrafficCounts, TrafficTimes } from '../../schemas/traffic-counts.js'
+import { outsideWindow } from '../../domain/traffic/outside-window.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
@@ -93,6 +94,7 @@ const output = Type.Object({
         connections: Type.Record(Type.String(), Type.Integer(), { description: 'By decision of the PCE' }),
         first_detected: Type.Optional(Type.String()),
         last_detected: Type.Optional(Type.String()),
+        outside_window: TrafficTimes.outside_window,
         programs: Type.Optional(Type.Array(Type.String(), { description: 'At the end that reported' })),
         note: Type.Optional(Type.String()),
       },
@@ -236,6 +238,7 @@ function showObserved(
   passesByMode: boolean,
 ): Output['observed'] {
   const { first_detected: first, last_detected: last } = read.totals
+  const outside = outsideWindow(read.window, read.totals)
   const others = Object.keys(decisions).filter((word) => word !== 'unknown' && word !== verdict)
   const isByMode = others.includes('potentially_blocked') && passesByMode
   const unexplained = others.filter((word) => !(isByMode && word === 'potentially_blocked'))
@@ -257,6 +260,7 @@ function showObserved(
     connections: decisions,
     ...(first !== null && { first_detected: first }),
     ...(last !== null && { last_detected: last }),
+    ...(outside !== null && { outside_window: outside }),
     ...(programs.length > 0 && { programs }),
     ...(note !== '' && { note }),
   }

@@ -148,7 +148,7 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
 
 /** Returns sentences about how complete the traffic is, for answers that do not have them in `analysed.note`. */
 export const noteReading = ({ traffic }: Enforcement): string[] =>
-  typeof traffic === 'string' ? [] : [...new Set(readsOf(traffic).map(coverageNote))].filter((text) => text !== '')
+  typeof traffic === 'string' ? [] : [coverageNote(...readsOf(traffic))].filter((text) => text !== '')
 
 /** Lists workloads on which the mode is not enforced, or not yet, by reason. */
 export function listObstacles(workloads: readonly ChosenWorkload[]) {

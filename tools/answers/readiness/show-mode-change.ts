@@ -34,7 +34,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
         ? `possibly_blocked is ${undecided}.`
         : '',
     explainRecorded(traffic.recorded),
-    ...new Set([reads.inbound, reads.outbound].map(coverageNote)),
+    coverageNote(reads.inbound, reads.outbound),
   ]
   return {
     effect: {

@@ -3,9 +3,10 @@ import type { Egress, EgressGroup } from '../../../domain/traffic/find-egress.js
 import { firstByName } from '../../../domain/traffic/group-tables.js'
 import { isProviderName } from '../../../domain/traffic/providers/provider-domains.js'
 import { findProvider } from '../../../domain/traffic/providers/find-provider.js'
+import { markOutside } from '../../../domain/traffic/outside-window.js'
 import { Reading, describeReading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
-import { TrafficCounts, TrafficSums } from '../../../schemas/traffic-counts.js'
+import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { Truncation, showSections } from '../byte-budget.js'
 
@@ -65,8 +66,7 @@ export const EgressOutput = Type.Object({
       policy_decision: Text('Of the active policy'),
       permitted_today: Flag('Allowed, maybe only as no deny rule matched'),
       ...TrafficSums,
-      first_detected: Nullable(text),
-      last_detected: Nullable(text),
+      ...TrafficTimes,
       process_runs_on: Text('source, or destination for its own records'),
       source_hosts: Count('Distinct source workloads or addresses'),
       user_count: count,
@@ -156,7 +156,10 @@ export function showEgress(
     {
       processes,
       providers: { rows: providers, total: providers.length },
-      findings: { rows: findings.groups.map(showFinding), total: findings.total },
+      findings: {
+        rows: findings.groups.map((group) => markOutside(read.window, showFinding(group))),
+        total: findings.total,
+      },
     },
     {
       // The caller's `limit` applies to findings only. As many processes and providers are shown as there is space for.

@@ -5,6 +5,7 @@ import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
 import { SUM_COLUMNS } from '../../../domain/traffic/dimensions.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
+import { outsideWindow } from '../../../domain/traffic/outside-window.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
 
 /** The answer of get-traffic-flows (T23), with rows as arrays in the order of `columns` (T9). */
@@ -14,7 +15,10 @@ export const FlowTableOutput = Type.Object({
   returned_rows: Type.Integer({ description: 'Groups shown, busiest first' }),
   truncated: Type.Boolean({ description: 'Groups are not shown, or flows_truncated' }),
   flows_truncated: TrafficCounts.flows_truncated,
-  columns: Type.Array(Type.String(), { description: 'What group_by asked for, then sums' }),
+  columns: Type.Array(Type.String(), {
+    description:
+      'What group_by asked for, then sums, and outside_window (before, after, both) where a row reaches out of it',
+  }),
   grouped_by: Type.Optional(Type.Object({}, { description: 'Columns of what group_by calls otherwise' })),
   empty_columns: Type.Optional(Type.Array(Type.String(), { description: 'Asked for, but no row shown has a value' })),
   data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number(), Type.Null()])), {
@@ -62,17 +66,19 @@ export function showFlowTable(
   limits: Limits,
 ) {
   const empty = names.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
-  const columns = [...names, ...SUM_COLUMNS]
+  const span = dataSpan([read])
+  // All pages have the column, or none, whatever the times of their own groups are.
+  const columns = [...names, ...SUM_COLUMNS, ...(span === null ? [] : ['outside_window'])]
   const rows = rowsByColumn(
     columns,
     groups.map(({ keys, measures: { connections, ...sums } }) => ({
       ...Object.fromEntries(names.map((name) => [name, keys[name] ?? '-'])),
       num_connections: connections,
       ...sums,
+      outside_window: outsideWindow(read.window, sums),
     })),
   ) as (string | number | null)[][]
   const note = [hasMoved ? MOVED : '', coverageNote(read)].filter(Boolean).join(' ')
-  const span = dataSpan([read])
   const envelope = {
     total_pce_flows: read.pceFlows,
     total_rows: total,

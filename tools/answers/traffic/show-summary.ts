@@ -1,4 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
+import { markOutside } from '../../../domain/traffic/outside-window.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import {
   SECTION_NAMES,
@@ -7,7 +8,7 @@ import {
   type Sections,
 } from '../../../domain/traffic/summarize-flows.js'
 import { Nullable } from '../../../schemas/common.js'
-import { TrafficCounts, TrafficSums } from '../../../schemas/traffic-counts.js'
+import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { adviseOnRows, showSections } from '../byte-budget.js'
 
@@ -23,12 +24,7 @@ const service = {
   proto: Type.String(),
   policy: Policy,
 }
-/** Sums and times in each row; times are in UTC. */
-const measures = {
-  ...TrafficSums,
-  first_detected: Nullable(Type.String()),
-  last_detected: Nullable(Type.String()),
-}
+const measures = { ...TrafficSums, ...TrafficTimes }
 
 /** The answer of get-traffic-flows-summary (T12). */
 export const TrafficSummaryOutput = Type.Object({
@@ -163,7 +159,10 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     // A section that was not requested must not be reported as cut.
     Object.assign(sections, {
       [name]: asked.includes(name)
-        ? { rows: summary.sections[name], total: summary.sectionTotals[name] }
+        ? {
+            rows: summary.sections[name].map((row) => markOutside(read.window, row)),
+            total: summary.sectionTotals[name],
+          }
         : { rows: [], total: 0 },
     })
   return showSections(envelope, sections, {

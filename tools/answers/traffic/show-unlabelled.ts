@@ -5,8 +5,10 @@ import {
   type UnlabelledPeer,
   type UnlabelledTrafficFinder,
 } from '../../../domain/traffic/find-unlabelled.js'
+import { markOutside } from '../../../domain/traffic/outside-window.js'
 import { describeReading, Reading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../../schemas/common.js'
+import { TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
 import { Truncation, showSections } from '../byte-budget.js'
 
@@ -31,8 +33,7 @@ const traffic = {
   connections: count,
   policy_decisions: Counts('Connections by decision'),
   processes: Type.Optional(Type.Array(text, { description: 'Busiest 5; absent: none named' })),
-  first_detected: Nullable(text),
-  last_detected: Nullable(text),
+  ...TrafficTimes,
 }
 
 /** The answer of find-unmanaged-traffic (T13). */
@@ -89,6 +90,8 @@ export function showUnlabelled(
   const destinations = direction === 'inbound' ? NONE : finder.peers('dst', limit, least)
   // Pairs are always shown: the direction is relative to a labelled end, and here neither end is labelled.
   const pairs = finder.pairs(limit, least)
+  const marked = <R extends Parameters<typeof markOutside>[1]>(rows: readonly R[]) =>
+    rows.map((row) => markOutside(read.window, row))
   const isEmpty = sources.total + destinations.total + pairs.total === 0
   return showSections(
     {
@@ -105,9 +108,9 @@ export function showUnlabelled(
       ...describeReading(read),
     },
     {
-      unmanaged_sources: { total: sources.total, rows: sources.rows.map(asSource) },
-      unmanaged_destinations: { total: destinations.total, rows: destinations.rows.map(asDestination) },
-      both_unlabelled: pairs,
+      unmanaged_sources: { total: sources.total, rows: marked(sources.rows).map(asSource) },
+      unmanaged_destinations: { total: destinations.total, rows: marked(destinations.rows).map(asDestination) },
+      both_unlabelled: { total: pairs.total, rows: marked(pairs.rows) },
     },
     {
       detail: 'full',
