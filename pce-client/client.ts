@@ -83,7 +83,9 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
     baseUrl: `${address.origin}/api/${address.version}`,
     setCredentials(username, password) {
       settings.authorization = basicAuthorization(username, password)
+      settings.userName = username
     },
+    isUserName: (name) => name === settings.userName,
     setProxies(httpProxy = null, httpsProxy = null) {
       settings.proxies = { http: readProxy('http proxy', httpProxy), https: readProxy('https proxy', httpsProxy) }
     },

@@ -24,6 +24,8 @@ export interface RemoteAddress extends AnswerSizes {
   origin: string
   version: string
   orgId: string
+  /** The user name of the credentials, so that both threads know whose key it is; the secret stays behind. */
+  userName?: string | undefined
 }
 
 /** A request that may have changed something at the PCE. */
@@ -145,7 +147,7 @@ export function serveClient(client: PceClient, port: MessagePort): ServedClient 
     AsyncResource.bind((request: Request) => void answer(request)),
   )
   return {
-    address: { origin, version, orgId, ...settings.sizes },
+    address: { origin, version, orgId, userName: settings.userName, ...settings.sizes },
     writes,
     async settleWrites() {
       port.close()
@@ -218,7 +220,7 @@ function createParcels(
  *   the request. No longer called after a change has been sent, because that must be completed.
  */
 export function connectRemoteClient(
-  { origin, version, orgId, maxAnswerMib, maxListMib }: RemoteAddress,
+  { origin, version, orgId, userName, maxAnswerMib, maxListMib }: RemoteAddress,
   port: MessagePort,
   arrived: (bytes: number) => void = () => {},
 ): PceClient {
@@ -232,6 +234,7 @@ export function connectRemoteClient(
     maxAnswerMib,
     maxListMib,
   })
+  settings.userName = userName
   return assembleClient(createRemoteHttp(port, arrived), settings)
 }
 

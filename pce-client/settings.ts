@@ -37,6 +37,8 @@ export interface ClientSettings {
   readonly pacer: Pacer | undefined
   requestTimeoutMs: number
   authorization: string | undefined
+  /** The user name of the credentials: an API key's `auth_username`, for example. */
+  userName: string | undefined
   proxies: { http: URL | undefined; https: URL | undefined }
   tls: TlsSettings
 }
@@ -101,6 +103,7 @@ export function readSettings(options: PceClientOptions): ClientSettings {
     hideReasons: options.hideReasons ?? false,
     requestId: options.requestId,
     authorization: undefined,
+    userName: undefined,
     proxies: { http: undefined, https: undefined },
     tls: { verify: true },
   }

@@ -319,6 +319,11 @@ export interface PceTransport {
   readonly baseUrl: string
   /** Sets the API key and secret, or a session's user and token, for all further requests. */
   setCredentials(username: string, password: string): void
+  /**
+   * Returns true if these credentials have this user name, such as the `auth_username` of an API key. The name itself
+   * is never exposed.
+   */
+  isUserName(name: string): boolean
   /** Sets the proxies for PCEs with http:// and with https:// addresses; null means no proxy. */
   setProxies(httpProxy?: string | null, httpsProxy?: string | null): void
   /** Sets the time-out of one attempt, in seconds, up to its response headers. */

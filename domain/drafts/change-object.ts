@@ -6,6 +6,7 @@ import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
 import { explainFailedWrite } from './look-again.js'
+import { warnOfOthers } from './warn-of-others.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
 
 /** An update of one object after all references in it have been resolved. */
@@ -19,6 +20,8 @@ interface UpdatePlan<T extends PceObject> {
   /** Reads the object again after the write. */
   read: (href: string) => Promise<T>
   warnings?: readonly string[]
+  /** The object that is provisioned, if that is not the changed one: the rule set of a rule. */
+  holder?: PceObject
   /** True if the parent is marked for deletion, so that the change will never take effect. */
   ends?: boolean
 }
@@ -63,7 +66,7 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
  */
 export async function updateObject<T extends PceObject>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
-  { what, current, body, read, warnings: given = [], ends = false }: UpdatePlan<T>,
+  { what, current, body, read, warnings: given = [], holder = current, ends = false }: UpdatePlan<T>,
   dryRun: boolean | undefined,
 ): Promise<UpdateAnswer<T>> {
   const href = toDraftHref(current.href)
@@ -82,6 +85,7 @@ export async function updateObject<T extends PceObject>(
     const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
     return answer(`${what} already has these values; nothing was written.`, { updated_fields: [], ...dry }, current)
   }
+  warnings.push(...(await warnOfOthers({ pce, signal }, holder)))
   const previous = Object.fromEntries(fields.map((field) => [field, current[field] ?? null]))
   if (dryRun === true) {
     const requests = [{ method: 'PUT', path: href, body: sent }]
@@ -130,6 +134,8 @@ interface DeletePlan {
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
+  /** The object that is provisioned, if that is not the deleted one: the rule set of a rule. */
+  holder?: PceObject
 }
 
 interface DeleteAnswer {
@@ -146,16 +152,17 @@ interface DeleteAnswer {
  */
 export async function deleteObject(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
-  { what, current, explainRefusal, warnings = [] }: DeletePlan,
+  { what, current, explainRefusal, warnings: given = [], holder = current }: DeletePlan,
   dryRun: boolean | undefined,
 ): Promise<DeleteAnswer> {
   const href = toDraftHref(current.href)
-  const shown = { href, ...(warnings.length > 0 && { warnings: [...warnings] }) }
+  const show = (warnings: readonly string[]) => ({ href, ...(warnings.length > 0 && { warnings: [...warnings] }) })
   if (current.update_type === 'delete') {
     const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
     const message = `The deletion of ${what} is already pending; provision it to make it final. Nothing was written.`
-    return { message, ...dry, ...shown }
+    return { message, ...dry, ...show(given) }
   }
+  const shown = show([...given, ...(await warnOfOthers({ pce, signal }, holder))])
   if (dryRun === true) {
     const requests = [{ method: 'DELETE', path: href, body: null }]
     return { dry_run: true, message: `Would delete ${what}.`, requests, ...shown }

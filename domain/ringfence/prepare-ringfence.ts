@@ -7,6 +7,7 @@ import type { Actor, IngressService, RuleSet } from '../../schemas/pce/rule-set.
 import type { ToolContext } from '../call.js'
 import { planRules, type PlannedRule } from '../drafts/plan-rules.js'
 import { resolveIngressServices, toWireServices, type ServiceReferences } from '../drafts/resolve-services.js'
+import { warnOfOthers } from '../drafts/warn-of-others.js'
 import { countModes, isManaged } from '../inventory/workloads.js'
 import { fetchWorkloads, tellUnread, type Workloads } from '../inventory/kubernetes-workloads.js'
 import { forgetLabels, type LabelIndex } from '../inventory/labels.js'
@@ -66,6 +67,8 @@ export interface Prepared {
    */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
+  /** Warnings of pending changes of others in the rule set to which the ringfence adds rules. */
+  others: readonly string[]
   existing: Existing
   deny: DenyAsked | null
   anyListIsIpv4Only: boolean
@@ -154,6 +157,7 @@ export async function prepareRingfence(
     workloads,
     pods,
     ruleSet,
+    others: ruleSet === null || plan.newRules.length === 0 ? [] : await warnOfOthers(ctx, ruleSet),
     existing,
     deny,
     anyListIsIpv4Only: anyFamilies?.ipv6 === 'no',

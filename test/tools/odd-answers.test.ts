@@ -98,7 +98,7 @@ t.test('a pending change without a name', async (t) => {
   }
   bench.twist(on('GET', /\/sec_policy\/pending$/, nameless))
   partial(t, await bench.ok('compare-draft-active'), { total_pending_changes: 1 })
-  const answer = await bench.ok('provision-policy')
+  const answer = await bench.ok('provision-policy', { all_pending: true })
   t.equal(answer.changes.length, 1)
   t.notOk('name' in answer.changes[0])
   t.same(bench.simulator.state.pendingHrefs(), [])

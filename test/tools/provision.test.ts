@@ -300,3 +300,33 @@ t.test('two counts of workloads that differ are told apart', async (t) => {
     ],
   ])
 })
+
+t.test('what is claimed to be active was read back, or is marked as not verified', async (t) => {
+  const bench = await startTwisted(t, { workloads: 40, flows: 0 })
+  const { href } = await draft(bench, 'claimed')
+  const isPost = ({ method, path }: { method: string; path: string }) =>
+    method === 'POST' && path.endsWith('/sec_policy')
+  // A PCE that accepts the call and does nothing.
+  const body = { href: '/orgs/1/sec_policy/57', version: 57 }
+  bench.simulator.faults.add({ kind: 'status', path: /\/sec_policy$/, method: 'POST', times: 1, status: 201, body })
+  const answer = await bench.ok(TOOL, { hrefs: [href] })
+  t.equal(answer.message, 'The PCE accepted provisioning 1 object as policy version 57, but 1 is pending as before.')
+  t.same([answer.provisioned_hrefs, answer.verified], [[], false])
+  t.ok(
+    answer.warnings.includes('The PCE accepted the call; pending as before nevertheless, and not active: "claimed".'),
+  )
+
+  let isSent = false
+  bench.twist((request) => {
+    isSent ||= isPost(request)
+    return isSent && request.path.endsWith('/pending') ? { status: 403, body: '[]' } : undefined
+  })
+  const unread = await bench.ok(TOOL, { hrefs: [href] })
+  t.same([unread.provisioned_hrefs, unread.verified], [[href], false])
+  t.ok(
+    unread.warnings.includes('What is still pending could not be read back: that all of it is active is not verified.'),
+  )
+  bench.twist(() => undefined)
+  const list = await bench.pce.ipLists.create({ name: 'verified', ip_ranges: [{ from_ip: '192.0.2.1' }] })
+  t.equal((await bench.ok(TOOL, { hrefs: [list.href] })).verified, true)
+})

@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { PceError, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
 import { showAssumedBy } from '../../schemas/assumes.js'
 import { Nullable } from '../../schemas/common.js'
+import { ToolError } from '../../schemas/errors.js'
 import { DRY_RUN_BINDING, DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
 import type { PolicyVersion } from '../../schemas/pce/policy.js'
 import { defineTool } from '../define.js'
@@ -11,9 +12,9 @@ import { countOf } from '../../domain/text/describe-numbers.js'
 import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/choose-changes.js'
 import { judgePending } from '../../domain/policy/describe-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
-import { choosePending, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
+import { choosePending, refuseOthers, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
-import { fitChanges, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
+import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
 import { requireObject } from '../../domain/drafts/change-object.js'
 
 const DEFAULT_DESCRIPTION = 'Provisioned via MCP'
@@ -54,6 +55,7 @@ const output = Type.Object({
     ),
   ),
   provisioned_hrefs: Type.Optional(Type.Array(Type.String(), { description: 'What was provisioned, all of it' })),
+  verified: Type.Optional(Type.Boolean({ description: 'Read back: none of it is pending as before' })),
   object_counts: Type.Optional(
     Type.Record(Type.String(), Type.Integer(), { description: 'Active objects by type afterwards' }),
   ),
@@ -85,6 +87,9 @@ export default defineTool({
           maxItems: 1000,
           description: 'Draft objects; a rule is its rule set. Omit for ALL pending changes',
         }),
+      ),
+      all_pending: Type.Optional(
+        Type.Boolean({ description: "Without hrefs: others' changes too; else refused, naming whose" }),
       ),
       change_description: Type.Optional(
         Type.String({
@@ -140,16 +145,14 @@ export default defineTool({
     const impact = await askImpact(pce, targets, warnings, signal)
     const common = {
       change_description: description,
-      provisioned_hrefs: targets,
       ...(included.length > 0 && { dependencies_included: included }),
       ...(impact !== undefined && { impact }),
     }
     if (dryRun === true) {
       const body = { update_description: description, change_subset: subset }
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy`, body }
-      const { provisioned_hrefs: _notYet, ...rest } = common
       const message = `Would provision ${countOf(targets.length, 'object')}.`
-      const plan = { dry_run: true, message, requests: [request], ...rest }
+      const plan = { dry_run: true, message, requests: [request], ...common }
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
     }
     if (ctx.approved !== undefined) {
@@ -157,7 +160,7 @@ export default defineTool({
       const pending = await pce.getPendingPolicyChanges({ signal })
       refuseUnapproved(ctx.approved, chosenNow(chosen, pending, args.hrefs === undefined))
     }
-    const done = await provision(pce, description, targets, warnings)
+    const done = await provision(pce, description, chosen, warnings)
     warnings.push(
       ...compareCounts(impact?.num_managed_workloads, 'workloads_affected' in done ? done.workloads_affected : null),
     )
@@ -166,18 +169,29 @@ export default defineTool({
   },
 })
 
+interface Choice {
+  hrefs?: string[]
+  include_dependencies?: boolean
+  all_pending?: boolean
+}
+
 /**
  * Returns the pending changes that a call selects, including dependencies; the dependencies that the call did not name;
  * and all other pending changes.
  */
 async function chooseChanges(
-  { hrefs, include_dependencies: include }: { hrefs?: string[]; include_dependencies?: boolean },
+  { hrefs, include_dependencies: include, all_pending: all }: Choice,
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
 ): Promise<{ chosen: TypedPendingChange[]; included: Dependency[]; rest: TypedPendingChange[] }> {
+  if (hrefs !== undefined && all === true) {
+    const text = 'Give hrefs or all_pending: true, not both.'
+    throw new ToolError('conflicting_identifiers', text, { arguments: ['hrefs', 'all_pending'] })
+  }
   const named = hrefs === undefined ? null : toProvisionable(hrefs, pce.orgId)
   const pending = await pce.getPendingPolicyChanges({ signal })
   const asked = named === null ? pending : choosePending(named, pending)
   if (asked.length === 0) return { chosen: [], included: [], rest: pending }
+  if (named === null && all !== true) await refuseOthers(pce, pending, signal)
   const { complete, included } = await completeChanges(pce, asked, pending, include === true, signal)
   const taken = new Set(complete.map(({ href }) => toDraftHref(href)))
   return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))) }
@@ -198,30 +212,76 @@ async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], si
 }
 
 /**
- * Provisions the changes and describes the result. When the PCE has accepted the request, it counts as done (D72). If
- * the PCE's answer cannot be read, the request counts as done if none of the changes is pending any more.
+ * Provisions the changes and describes the result, as far as it was read back. When the PCE has accepted the request,
+ * it counts as done (D72). If the PCE's answer cannot be read, the request counts as done if none of the changes is
+ * pending any more.
  */
-async function provision(pce: PceClient, description: string, targets: string[], warnings: string[]) {
-  const what = `Provisioned ${countOf(targets.length, 'object')}`
-  let accepted: PolicyVersion
+async function provision(pce: PceClient, description: string, chosen: TypedPendingChange[], warnings: string[]) {
+  const targets = chosen.map(({ href }) => toDraftHref(href))
+  let accepted: PolicyVersion | undefined
   try {
     accepted = await pce.provisionPolicyChanges(description, targets)
   } catch (error) {
-    const isDone = error instanceof PceError && error.isAccepted && (await isNonePending(pce, targets))
-    if (!isDone) throw error
+    if (!(error instanceof PceError && error.isAccepted)) throw error
+    const left = await findLeft(pce, chosen)
+    if (left?.still.length !== 0) throw error
     warnings.push("The policy was provisioned; the PCE's answer cannot be read, so its version is not known.")
-    return { message: `${what}.` }
+    return { message: describeDone(chosen, []), ...showLeft(chosen, left, warnings) }
   }
   const stored = await readBack(pce, accepted, warnings)
+  const left = await findLeft(pce, chosen)
   const { version, workloads_affected: affected, commit_message: message, object_counts: counts } = stored
   const isKnown = Number.isInteger(version)
   return {
-    message: `${what}${isKnown ? ` as policy version ${version}` : ''}.`,
+    message: describeDone(chosen, left?.still ?? [], isKnown ? ` as policy version ${version}` : ''),
     ...(isKnown && { version }),
     workloads_affected: Number.isInteger(affected) ? affected : null,
     href: stored.href,
     commit_message: typeof message === 'string' ? message : null,
     object_counts: Object.fromEntries(Object.entries(counts ?? {}).filter(([, count]) => Number.isInteger(count))),
+    ...showLeft(chosen, left, warnings),
+  }
+}
+
+const describeDone = (chosen: readonly TypedPendingChange[], still: readonly TypedPendingChange[], as = '') =>
+  still.length === 0
+    ? `Provisioned ${countOf(chosen.length, 'object')}${as}.`
+    : `The PCE accepted provisioning ${countOf(chosen.length, 'object')}${as}, but ${still.length} ${still.length === 1 ? 'is' : 'are'} pending as before.`
+
+/** The changes that are pending after provisioning although they were part of it. */
+interface Left {
+  /** Those that are pending as they were before. */
+  still: TypedPendingChange[]
+  /** Those that have changed again. */
+  edited: TypedPendingChange[]
+}
+
+/** Reads back which of the changes are pending; undefined if that cannot be read. */
+async function findLeft(pce: PceClient, chosen: readonly TypedPendingChange[]): Promise<Left | undefined> {
+  const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
+  if (pending === undefined) return undefined
+  const now = new Map(pending.map((change) => [toDraftHref(change.href), change]))
+  const found = chosen.flatMap((before) => {
+    const after = now.get(toDraftHref(before.href))
+    return after === undefined ? [] : [{ after, isSame: digestChanges([before]) === digestChanges([after]) }]
+  })
+  const of = (isSame: boolean) => found.filter((one) => one.isSame === isSame).map(({ after }) => after)
+  return { still: of(true), edited: of(false) }
+}
+
+function showLeft(chosen: readonly TypedPendingChange[], left: Left | undefined, warnings: string[]) {
+  if (left === undefined) {
+    warnings.push('What is still pending could not be read back: that all of it is active is not verified.')
+    return { provisioned_hrefs: chosen.map(({ href }) => toDraftHref(href)), verified: false }
+  }
+  const { still, edited } = left
+  if (still.length > 0)
+    warnings.push(`The PCE accepted the call; pending as before nevertheless, and not active: ${namesOf(still)}.`)
+  if (edited.length > 0) warnings.push(`Changed again since, and pending again: ${namesOf(edited)}.`)
+  const kept = new Set(still.map(({ href }) => toDraftHref(href)))
+  return {
+    provisioned_hrefs: chosen.map(({ href }) => toDraftHref(href)).filter((href) => !kept.has(href)),
+    verified: still.length === 0,
   }
 }
 
@@ -231,12 +291,6 @@ function compareCounts(expected: unknown, affected: number | null | undefined): 
   return [
     `The PCE expected ${countOf(expected, 'managed workload')} to be affected (impact), and counted ${affected} right afterwards (workloads_affected): it may still be counting.`,
   ]
-}
-
-/** Returns true if none of the changes is pending, and false if some are or if that cannot be read. */
-async function isNonePending(pce: PceClient, hrefs: readonly string[]): Promise<boolean> {
-  const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
-  return pending !== undefined && !pending.some(({ href }) => hrefs.includes(toDraftHref(href)))
 }
 
 /**

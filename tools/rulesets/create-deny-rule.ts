@@ -17,6 +17,7 @@ import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
+import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
@@ -80,6 +81,7 @@ export default defineTool({
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
       ...warnOfRepetition(ruleSet, siblings, planned),
+      ...(await warnOfOthers(ctx, ruleSet)),
     ]
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }

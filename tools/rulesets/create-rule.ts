@@ -7,6 +7,7 @@ import { defineTool } from '../define.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
+import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { warnOfWidening } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -80,6 +81,7 @@ export default defineTool({
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
       ...warnOfRepetition(ruleSet, siblings, planned),
+      ...(await warnOfOthers(ctx, ruleSet)),
     ]
     const parent = toDraftHref(ruleSet.href)
     const what = `the ${planned.type.replace('_', ' ')} rule`

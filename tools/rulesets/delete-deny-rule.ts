@@ -31,11 +31,9 @@ export default defineTool({
   async handler({ href, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
     const { rule: current, ruleSetHref } = await findRule(ctx.pce, 'deny_rules', href, ctx.signal)
     const override = current.override === true
-    const answer = await deleteObject(
-      ctx,
-      { what: override ? 'the override deny rule' : 'the deny rule', current },
-      dryRun,
-    )
+    const holder = await ctx.pce.ruleSets.getByReference(ruleSetHref, { signal: ctx.signal })
+    const what = override ? 'the override deny rule' : 'the deny rule'
+    const answer = await deleteObject(ctx, { what, current, holder }, dryRun)
     const note = `A draft change of the rule set ${ruleSetHref}; provision that to make it active.`
     return { ...answer, was_override: override, note }
   },

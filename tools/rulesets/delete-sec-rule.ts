@@ -29,7 +29,8 @@ export default defineTool({
   example: { href: '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1' },
   async handler({ href, dry_run: dryRun }, ctx): Promise<Static<typeof output>> {
     const { rule: current, ruleSetHref } = await findRule(ctx.pce, 'sec_rules', href, ctx.signal)
-    const answer = await deleteObject(ctx, { what: 'the allow rule', current }, dryRun)
+    const holder = await ctx.pce.ruleSets.getByReference(ruleSetHref, { signal: ctx.signal })
+    const answer = await deleteObject(ctx, { what: 'the allow rule', current, holder }, dryRun)
     return { ...answer, note: `A draft change of the rule set ${ruleSetHref}; provision that to make it active.` }
   },
 })

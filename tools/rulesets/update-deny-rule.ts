@@ -47,6 +47,7 @@ export default defineTool({
     const plan = {
       what: current.override === true ? 'the override deny rule' : 'the deny rule',
       current,
+      holder: ruleSet,
       body: planned.body,
       read: (changed: string) => pce.denyRules.getByReference(changed),
       warnings: [

@@ -57,6 +57,7 @@ export default defineTool({
     const plan = {
       what: 'the allow rule',
       current,
+      holder: ruleSet,
       body: planned.body,
       read: (changed: string) => pce.rules.getByReference(changed),
       warnings: [

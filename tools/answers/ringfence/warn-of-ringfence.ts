@@ -113,6 +113,7 @@ export function warnOfPlan(
     ...tellUnread(prepared.pods.unread),
     isFallback(prepared) ? fallback(prepared) : '',
     describeLosses(prepared, cut),
+    ...prepared.others,
     cut.length > 0 ? describeEnforcement(prepared) : '',
     describeForeign(prepared),
     describeLeftOut(prepared),
