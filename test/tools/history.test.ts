@@ -475,8 +475,15 @@ t.test('restore-policy-version', async (t) => {
     simulator.faults.add({ kind: 'status', path: /sec_policy\/draft\/services/, status: 403, times: 1, body: [] })
     const answer = await ok(TOOL, { version: 2 })
     partial(t, answer, { message: /could not be read back/, warnings: [/^Read back failed/, /have no versions/] })
-    t.notOk('verified' in answer)
+    t.equal(answer.verified, false)
     t.same(pending().length, 2)
+
+    await pce.discardPendingPolicyChanges()
+    simulator.faults.add({ kind: 'status', path: /restore$/, method: 'POST', status: 204, times: 1 })
+    partial(t, await ok(TOOL, { version: 2 }), {
+      message: /^The PCE accepted restoring version 2 into the draft: .* Read back, the draft is not that version\.$/,
+      verified: false,
+    })
 
     await pce.discardPendingPolicyChanges()
     simulator.faults.add({ kind: 'status', path: /sec_policy\/draft\/services/, status: 404, times: 1, body: [] })
@@ -636,6 +643,7 @@ t.test('discard-draft-changes', async (t) => {
     partial(t, await ok(TOOL, { hrefs: [kept] }), {
       message: 'Discarded 0 pending changes of 1; 1 of these still pending.',
       discarded_hrefs: [],
+      verified: false,
       still_pending: [{ href: kept }],
       warnings: ['The PCE accepted the call; still pending nevertheless: 1 change.'],
     })
@@ -652,6 +660,13 @@ t.test('discard-draft-changes', async (t) => {
       warnings: [/^Meanwhile, not named by this call, these pending changes went or were edited: "Other"\.$/],
     })
     t.ok(pending().includes(other))
+    simulator.faults.add({ kind: 'status', path: /sec_policy\/pending/, skip: 2, status: 403, times: 1, body: [] })
+    partial(t, await ok(TOOL, { hrefs: [other] }), {
+      message: 'The PCE accepted discarding 1 pending change; whether they are gone could not be read back.',
+      verified: false,
+      warnings: [/^Read back failed/],
+    })
+    await listOf('Other one')
   })
 
   await t.test('an answer that is lost is looked after', async (t) => {

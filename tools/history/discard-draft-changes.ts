@@ -38,6 +38,7 @@ const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
   status: Type.Optional(Type.String()),
   discarded_hrefs: Type.Optional(Type.Array(Type.String(), { description: 'What was discarded, all of it' })),
+  verified: Type.Optional(Type.Boolean({ description: 'Read back, none of it is pending any more' })),
   losses: Type.Optional(
     Type.Array(Type.Object({ ...PolicyChangeOut.properties, update_type: PendingOut.properties.update_type }), {
       description:
@@ -147,11 +148,12 @@ function describeOutcome(chosen: readonly TypedPendingChange[], { still, pending
   ]
   const message =
     pending === undefined
-      ? `Discarded ${countOf(chosen.length, 'pending change')}; what is pending now could not be read back.`
+      ? `The PCE accepted discarding ${countOf(chosen.length, 'pending change')}; whether they are gone could not be read back.`
       : `Discarded ${countOf(gone.length, 'pending change')}${still.length === 0 ? '' : ` of ${chosen.length}`}; ${left.join(', ') || 'nothing is pending any more'}.`
   return {
     message,
     discarded_hrefs: gone,
+    verified: pending !== undefined && still.length === 0,
     ...(still.length > 0 && { still_pending: still.map(showPending) }),
     ...(pending !== undefined && { remaining_total: pending.length }),
   }

@@ -51,7 +51,9 @@ const output = Type.Object({
   changes_total: Type.Optional(Type.Integer({ description: 'All of them, shown or not' })),
   dropped: Type.Optional(Type.Array(PendingOut, { description: 'Pending changes that are lost' })),
   pending_total: Type.Optional(Type.Integer({ description: 'Pending changes afterwards, read back' })),
-  verified: Type.Optional(Type.Boolean({ description: 'Read back, the draft is the version' })),
+  verified: Type.Optional(
+    Type.Boolean({ description: 'Read back, the draft is the version; false also where it could not be read' }),
+  ),
   differing: Type.Optional(
     Type.Array(PendingOut, { description: 'Read back, what is not as in the version, the first ones' }),
   ),
@@ -156,14 +158,20 @@ function requestsOf({ pce }: ToolContext<true>, { dropped, difference, version }
 
 function describeOutcome({ version, dropped }: RestorePlan, { pending, differing }: Restored) {
   const lost = dropped.length === 0 ? '' : ` ${countOf(dropped.length, 'pending change')} dropped before.`
-  const unverified = differing === undefined ? ' It could not be read back.' : ''
   const isSame = differing?.objects.length === 0
-  const what = isSame ? `The draft is what ${version.name} was` : `The PCE has restored ${version.name} into the draft`
+  const what = isSame
+    ? `The draft is what ${version.name} was`
+    : `The PCE accepted restoring ${version.name} into the draft`
+  const unverified = isSame
+    ? ''
+    : differing === undefined
+      ? ' Whether the draft is that version could not be read back.'
+      : ' Read back, the draft is not that version.'
   const count = pending === undefined ? '' : `: ${countOf(pending.length, 'pending change')}`
   return {
     message: `${what}${count}. Nothing was provisioned.${lost}${unverified}`,
     ...(pending !== undefined && { pending_total: pending.length }),
-    ...(differing !== undefined && { verified: isSame }),
+    verified: isSame,
     ...(differing !== undefined &&
       !isSame && { differing: differing.objects.slice(0, MOST_NAMED).map(({ change }) => showPending(change)) }),
   }
