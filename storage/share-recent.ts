@@ -3,23 +3,34 @@
  * synchronous write.
  */
 const FRESH_MS = 1000
+/** The same for a failure, which is looked at sooner, so that an outage is not reported after its end. */
+const FAILED_MS = 250
 
 /**
- * Limits `check` to one run at a time and one per second; calls in between share its result. `now` returns
- * milliseconds.
+ * Limits `check` to one run at a time, and to one per second, or four while it fails; calls in between share its
+ * result. `now` returns milliseconds.
  */
 export function shareRecent(check: () => Promise<void>, now: () => number): () => Promise<void> {
   let last: Promise<void> | undefined
   let isRunning = false
   let checkedAt = -Infinity
+  let freshMs = FRESH_MS
+  const end = (ms: number) => {
+    isRunning = false
+    checkedAt = now()
+    freshMs = ms
+  }
   return () => {
     const age = now() - checkedAt
-    if (last !== undefined && (isRunning || (age >= 0 && age < FRESH_MS))) return last
+    if (last !== undefined && (isRunning || (age >= 0 && age < freshMs))) return last
     isRunning = true
-    last = check().finally(() => {
-      isRunning = false
-      checkedAt = now()
-    })
+    last = check().then(
+      () => end(FRESH_MS),
+      (error: unknown) => {
+        end(FAILED_MS)
+        throw error
+      },
+    )
     return last
   }
 }

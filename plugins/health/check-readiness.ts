@@ -2,6 +2,11 @@ export interface HealthCheck {
   name: string
   /** Throws or rejects if what it checks does not work at the moment. */
   run: () => void | Promise<void>
+  /**
+   * Returns the problem for which calls are refused at this moment, or null, without asking anybody. It counts before
+   * any earlier result, so that readiness and calls agree.
+   */
+  findProblem?: () => Error | null
 }
 
 type Failure = { name: string; error: unknown } | null
@@ -17,6 +22,8 @@ export interface ReadinessPorts {
 
 /** Shortest interval of the checks, in milliseconds, because anyone may trigger them without a token. */
 const FRESH_MS = 1000
+/** The same after a failure, so that the end of an outage is soon noticed. */
+const FAILED_MS = 250
 /** The default time limit, shorter than probes usually wait. */
 const PATIENCE_MS = 3000
 
@@ -28,7 +35,7 @@ const PATIENCE_MS = 3000
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports
   let wasReady = true
-  let last: { at: number; isRunning: boolean; answer: Promise<Failure> } | undefined
+  let last: { at: number; isRunning: boolean; freshMs: number; answer: Promise<Failure> } | undefined
 
   function begin() {
     let current = ''
@@ -49,10 +56,11 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
       const error = new Error(`no answer in ${patienceMs} ms`)
       timer = setTimeout(() => resolve({ name: current, error }), patienceMs)
     })
-    const round = { at: now(), isRunning: true, answer: Promise.race([running, timeUp]).then(tell) }
-    void running.then(() => {
+    const round = { at: now(), isRunning: true, freshMs: FRESH_MS, answer: Promise.race([running, timeUp]) }
+    void running.then((failure) => {
       clearTimeout(timer)
       round.isRunning = false
+      if (failure !== null) round.freshMs = FAILED_MS
     })
     return round
   }
@@ -64,8 +72,18 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
     return failure
   }
 
+  function findKnown(): Failure {
+    for (const { name, findProblem } of checks) {
+      const error = findProblem?.() ?? null
+      if (error !== null) return { name, error }
+    }
+    return null
+  }
+
   return () => {
-    if (last === undefined || (!last.isRunning && now() - last.at >= FRESH_MS)) last = begin()
-    return last.answer
+    const known = findKnown()
+    if (known !== null) return Promise.resolve(tell(known))
+    if (last === undefined || (!last.isRunning && now() - last.at >= last.freshMs)) last = begin()
+    return last.answer.then(tell)
   }
 }

@@ -26,6 +26,7 @@ import type { DispatcherOptions } from '../../plugins/dispatcher/dispatch.js'
 import type { HeavyCalls } from '../../plugins/dispatcher/heavy/heavy-calls.js'
 import { createRouteAudit, type AuditRoute } from '../../plugins/dispatcher/record-call.js'
 import { createCallTracker, type CallTracker } from '../../plugins/dispatcher/run-handler.js'
+import type { HealthCheck } from '../../plugins/health/check-readiness.js'
 import { readPackage, type PackageFacts } from '../process/read-package.js'
 import type { Identity, Role } from '../../schemas/caller.js'
 import type { PerUserConfig, SharedConfig } from '../../schemas/config.js'
@@ -84,7 +85,7 @@ export interface AuthenticatedServer {
   /** Applies the gates that precede the confirmation gate to a call, and throws their refusal. */
   readonly checkCall: (tool: AnyTool, callerContext: CallerContext) => void
   /** Checks that must pass before this process receives calls. */
-  checks: readonly { name: string; run: () => void | Promise<void> }[]
+  checks: readonly HealthCheck[]
   close(): Promise<void>
 }
 
@@ -173,7 +174,11 @@ export async function composeAuthenticated(
         pces.gate.check({ tool, callerContext })
       },
       checks: [
-        { name: config.database ? 'state database' : 'state file', run: () => state.checkWritable() },
+        {
+          name: config.database ? 'state database' : 'state file',
+          run: () => state.checkWritable(),
+          ...(state.findProblem && { findProblem: state.findProblem }),
+        },
         { name: 'audit log', run: () => audit?.check() },
       ],
       async close() {

@@ -444,3 +444,28 @@ export const CONFIG_VARIABLES: readonly ConfigVariable[] = [
     default: 'shared',
   },
 ]
+
+/**
+ * The standard variables of OpenTelemetry that operators of this server set. Its libraries read them by themselves, so
+ * they are not among the variables of the configuration.
+ */
+export const TRACING_VARIABLES: readonly { names: readonly string[]; meaning: string }[] = [
+  {
+    names: ['OTEL_EXPORTER_OTLP_ENDPOINT', 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT'],
+    meaning:
+      'URL of the collector, such as `http://127.0.0.1:4318`, or of its `/v1/traces`; spoken is http/protobuf. Without one, there are no traces',
+  },
+  {
+    names: ['OTEL_EXPORTER_OTLP_HEADERS', 'OTEL_EXPORTER_OTLP_TRACES_HEADERS'],
+    meaning: 'headers for it, such as a key; they leave the environment of the process once they have been read',
+  },
+  {
+    names: ['OTEL_SERVICE_NAME', 'OTEL_RESOURCE_ATTRIBUTES'],
+    meaning: 'in place of `svc-mcp`, and in addition to version and `replica` (`service.instance.id`)',
+  },
+  {
+    names: ['OTEL_TRACES_SAMPLER', 'OTEL_TRACES_SAMPLER_ARG'],
+    meaning: 'which traces are kept; by default those that the client keeps, and all that begin here',
+  },
+  { names: ['OTEL_SDK_DISABLED=true', 'OTEL_TRACES_EXPORTER=none'], meaning: 'none' },
+]

@@ -1,4 +1,4 @@
-import type { ConfigVariable } from './config-variables.js'
+import { type ConfigVariable, TRACING_VARIABLES } from './config-variables.js'
 import { renderTable } from './markdown.js'
 
 /** Renders the table of variables in docs/configuration.md. */
@@ -13,6 +13,13 @@ export function renderEnvironmentTable(variables: readonly ConfigVariable[]): st
   const table = renderTable(['Variable', 'Applies to', 'Default', 'Required', 'Meaning'], rows)
   return `${table}\n\n¹ May also come from a file: append \`_FILE\` to the name and set it to the path.`
 }
+
+/** Renders the table of the variables of OpenTelemetry in docs/configuration.md. */
+export const renderTracingTable = (): string =>
+  renderTable(
+    ['Variable', 'Meaning'],
+    TRACING_VARIABLES.map(({ names, meaning }) => [names.map((name) => `\`${name}\``).join(', '), meaning]),
+  )
 
 /**
  * Renders `.env.example`: variables that stdio requires have no value yet, and all others are commented out, with their
@@ -31,5 +38,9 @@ export function renderEnvironmentFile(variables: readonly ConfigVariable[]): str
     const open = required !== undefined && appliesTo.includes('stdio')
     return `# ${meaning} (${facts.join('; ')})\n${open ? '' : '#'}${name}=${fallback ?? ''}`
   })
-  return `${[head, ...entries].join('\n\n')}\n`
+  const traces = TRACING_VARIABLES.map(({ names, meaning }) => {
+    const lines = names.map((name) => (name.includes('=') ? `#${name}` : `#${name}=`))
+    return `# Traces (OpenTelemetry): ${meaning.replaceAll('`', '')}\n${lines.join('\n')}`
+  })
+  return `${[head, ...entries, ...traces].join('\n\n')}\n`
 }

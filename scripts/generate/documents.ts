@@ -14,7 +14,7 @@ import { parseFolder } from '../docs/read-interfaces.js'
 import { renderDecisionIndex } from '../docs/render-decisions.js'
 import { renderClientSections } from '../docs/render-client.js'
 import { renderErrorTables } from '../docs/render-errors.js'
-import { renderEnvironmentFile, renderEnvironmentTable } from '../docs/render-environment.js'
+import { renderEnvironmentFile, renderEnvironmentTable, renderTracingTable } from '../docs/render-environment.js'
 import { renderSkill } from '../docs/render-skill.js'
 import { renderToolPage, renderToolsetTable } from '../docs/render-tools.js'
 import { renderVocabulary } from '../docs/render-vocabulary.js'
@@ -61,11 +61,11 @@ function render(): Map<string, string> {
     ],
     [
       CONFIGURATION_PAGE,
-      replaceSection(
-        replaceSection(read(CONFIGURATION_PAGE), 'env', renderEnvironmentTable(CONFIG_VARIABLES)),
-        'toolsets',
-        renderToolsetTable(tools),
-      ),
+      Object.entries({
+        env: renderEnvironmentTable(CONFIG_VARIABLES),
+        toolsets: renderToolsetTable(tools),
+        traces: renderTracingTable(),
+      }).reduce((page, [name, content]) => replaceSection(page, name, content), read(CONFIGURATION_PAGE)),
     ],
     [OPERATIONS_PAGE, replaceSection(read(OPERATIONS_PAGE), 'errors', renderErrorTables(ERROR_TABLE))],
     [

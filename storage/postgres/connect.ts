@@ -42,11 +42,13 @@ export interface ConnectOptions {
 const ANSWER_MS = 5000
 const CONNECTION_MS = 5000
 /** The interval in milliseconds at which an unresponsive database is probed. */
-const PROBE_MS = 1000
+const PROBE_MS = 500
 /** The idle time in milliseconds after which a connection is closed. */
 const IDLE_MS = 60_000
 /** The interval in milliseconds between attempts to reach the database while the program starts. */
 const RETRY_MS = 500
+/** The time in milliseconds after which a start says what it waits for. */
+const SILENCE_MS = 3000
 
 /**
  * Matches the error codes of a server that is reachable but serves nobody: it is starting or stopping, has no free
@@ -59,7 +61,7 @@ const NOT_SERVING = /^(57P0[123]|53300|25006|08\w{3})$/
  * at once if the database refuses for a reason that waiting would not change. Messages never contain the password.
  *
  * While the database does not respond, statements fail at once instead of each after its own time-out, and a probe
- * checks every second whether it is back.
+ * checks twice a second whether it is back.
  */
 export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectOptions): Promise<Database> {
   // The driver is imported only here, so that servers with their state in a file do not load it.
@@ -121,7 +123,7 @@ export async function connectDatabase(config: DatabaseConfig, { warn }: ConnectO
     }
 
   try {
-    await waitUntilThere(() => pool.query(IS_SERVING).then(requireServing), config)
+    await waitUntilThere(() => pool.query(IS_SERVING).then(requireServing), config, warn)
   } catch (error) {
     await pool.end()
     throw error
@@ -187,25 +189,41 @@ function requireServing({ rows: [row] }: { rows: { stands_by: boolean }[] }): vo
   if (row?.stands_by !== false) throw Object.assign(new Error('it is a standby'), { code: '25006' })
 }
 
-async function waitUntilThere(ask: () => Promise<void>, config: DatabaseConfig): Promise<void> {
-  const deadline = performance.now() + config.connectTimeoutSeconds * 1000
-  for (;;) {
-    try {
-      return await ask()
-    } catch (error) {
-      const isOver = performance.now() + RETRY_MS > deadline
-      if (isOutage(error as Error) && !isOver) {
-        await wait(RETRY_MS)
-        continue
-      }
-      const waited = isOutage(error as Error) ? ` within ${config.connectTimeoutSeconds} s` : ''
-      throw new StartupError({
-        problem: `MCP_STATE_URL: the database at ${config.where} cannot be used${waited}: ${describe(error as Error)}`,
-        remedy: isOutage(error as Error)
-          ? 'Start it, or check the host and the port. MCP_STATE_CONNECT_TIMEOUT_SECONDS sets how long a start waits for it.'
-          : 'Check the user, the password, the database and the certificates that MCP_STATE_URL names.',
-      })
+async function waitUntilThere(
+  ask: () => Promise<void>,
+  { where, connectTimeoutSeconds: seconds }: DatabaseConfig,
+  warn: ConnectOptions['warn'],
+): Promise<void> {
+  const deadline = performance.now() + seconds * 1000
+  let last: Error | undefined
+  const silence = setTimeout(() => {
+    const why = last === undefined ? 'it has said nothing so far' : describe(last)
+    warn(
+      `Waiting for the database of MCP_STATE_URL at ${where}: ${why}. MCP_STATE_CONNECT_TIMEOUT_SECONDS (${seconds}) is how long.`,
+    )
+  }, SILENCE_MS)
+  try {
+    for (;;) {
+      last = await ask().then(
+        () => undefined,
+        (error: Error) => error,
+      )
+      if (last === undefined) return
+      if (!isOutage(last) || performance.now() + RETRY_MS > deadline) throw refusalOf(last)
+      await wait(RETRY_MS)
     }
+  } finally {
+    clearTimeout(silence)
+  }
+
+  function refusalOf(error: Error): StartupError {
+    const waited = isOutage(error) ? ` within ${seconds} s` : ''
+    return new StartupError({
+      problem: `MCP_STATE_URL: the database at ${where} cannot be used${waited}: ${describe(error)}`,
+      remedy: isOutage(error)
+        ? 'Start it, or check the host and the port. MCP_STATE_CONNECT_TIMEOUT_SECONDS sets how long a start waits for it.'
+        : 'Check the user, the password, the database and the certificates that MCP_STATE_URL names.',
+    })
   }
 }
 

@@ -75,7 +75,17 @@ export async function openDatabase(
       checkWritable: shareRecent(async () => {
         const { total, idle, waiting } = database.figures()
         const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
-        if (!isCrowd) return void (await database.query(WRITE_MARK, [randomUUID()]))
+        if (!isCrowd) {
+          try {
+            await database.query(WRITE_MARK, [randomUUID()])
+            // Calls and /readyz have to agree, so what is found out here holds for both.
+            problem = null
+          } catch (error) {
+            noteProblem(error as Error)
+            throw error
+          }
+          return
+        }
         // Waiting for a free connection would only show that the load is high. If the database is unreachable, the
         // statements on the open connections will show it.
         const gone = database.findProblem() ?? problem

@@ -282,11 +282,28 @@ export function makeEmpty(path: string): void {
   }
 }
 
+/**
+ * Creates a directory and those above it that are missing, one by one. Node.js does this itself if asked, but never
+ * returns where the file system denies that a folder above exists, as below /proc.
+ *
+ * @returns the first directory that was created; null if none was.
+ */
 function makeDirectory(directory: string): string | null {
-  const first = mkdirSync(directory, { recursive: true, mode: 0o700 })
-  if (first === undefined) return null
-  for (let made = directory; made.length >= first.length; made = dirname(made)) syncDirectory(dirname(made))
-  return first
+  const above = nearestFolder(directory)
+  const missing: string[] = []
+  for (let folder = directory; folder !== above; folder = dirname(folder)) missing.unshift(folder)
+  const made = missing.filter((folder) => {
+    try {
+      mkdirSync(folder, { mode: 0o700 })
+    } catch (error) {
+      // Another process that starts at the same time may be faster.
+      if (codeOf(error) !== 'EEXIST') throw error
+      return false
+    }
+    syncDirectory(dirname(folder))
+    return true
+  })
+  return made[0] ?? null
 }
 
 /** Flushes a directory, because a new file name survives a power failure only if the directory is on disk. */

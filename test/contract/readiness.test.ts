@@ -175,9 +175,10 @@ t.test('a hanging check starts once and fails when its time is up', async (t) =>
   const changes: unknown[] = []
   const ends: (() => void)[] = []
   let time = 0
+  let known: Error | null = null
   const findFailure = createReadiness(
     [
-      { name: 'quick', run: () => {} },
+      { name: 'quick', run: () => {}, findProblem: () => known },
       { name: 'slow', run: () => new Promise((end) => ends.push(end)) },
       {
         name: 'broken',
@@ -214,12 +215,26 @@ t.test('a hanging check starts once and fails when its time is up', async (t) =>
   t.equal(await endNext(), false)
   time = 25_000
   t.equal(await endNext(), false)
-  time = 30_000
+  time = 29_900
+  t.equal(await endNext(), false)
+  time = 30_149
+  t.equal(await endNext(), false, 'which is an answer for a quarter of a second')
+  time = 30_150
   t.equal(await endNext(), true)
+  known = new Error('calls are refused')
+  t.equal(await isReady(), false, 'what calls are refused for counts at once')
+  known = null
+  t.equal(await isReady(), true, 'and no longer than they are')
   partial(
     t,
     changes.slice(1),
-    [null, { name: 'broken', error: { message: 'broken' } }, null],
+    [
+      null,
+      { name: 'broken', error: { message: 'broken' } },
+      null,
+      { name: 'quick', error: { message: 'calls are refused' } },
+      null,
+    ],
     'every change is told once',
   )
 })

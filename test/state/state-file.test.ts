@@ -184,6 +184,13 @@ t.test(
   },
 )
 
+t.test('refuses a place where folders cannot be made', (t) => {
+  const why = process.geteuid?.() === 0 ? 'there is no such file or folder (ENOENT) in' : 'permission denied (EACCES) on'
+  const path = '/proc/nowhere/data/state.db'
+  t.equal(refusalOf(path), `MCP_STATE_PATH '${path}' cannot be created: ${why} '/proc'`, 'even below /proc, at once')
+  t.end()
+})
+
 t.test('refuses a path through a file', (t) => {
   const directory = directoryOf(t)
   writeFileSync(join(directory, 'file'), '')
