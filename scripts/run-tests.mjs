@@ -17,6 +17,8 @@ const environment = { ...process.env }
 process.env.CI = 'false'
 const { report } = await import('@tapjs/reporter')
 const { default: t } = await import('tap')
+// The files have limits of their own. tap's own limit of 30 s would also count the compilation.
+t.setTimeout(0)
 const { compileSuite } = await import('./suite/compile.mjs')
 
 const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE ...]]
@@ -55,7 +57,6 @@ for (const signal of ['SIGINT', 'SIGTERM']) {
 }
 
 t.register()
-t.setTimeout(0)
 t.jobs = Number(values.jobs ?? suites[0]?.jobs ?? 4)
 t.on('complete', ({ ok }) => {
   const { pass, fail } = t.counts

@@ -12,6 +12,7 @@ import { PceError } from '../../pce-client/index.js'
 import { KINDS, type Kind } from '../../pce-client/kinds.js'
 import { checkHref, draftHref, hasItems, inVersion } from '../../pce-client/endpoint.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
+import { ANY_CHARACTER } from '../any-character.js'
 import { clientOf, startServer } from './support.js'
 
 const kinds: readonly Kind[] = Object.values(KINDS)
@@ -27,7 +28,7 @@ const anyId = fc.oneof(
   fc.stringMatching(/^S-1-5-21(-[1-9][0-9]{0,9}){1,4}$/),
   fc.stringMatching(/^[a-z][a-z_]{0,30}$/),
   fc
-    .string({ unit: 'binary', minLength: 1, maxLength: 12 })
+    .string({ unit: ANY_CHARACTER, minLength: 1, maxLength: 12 })
     .filter((text) => !/[/\\]/.test(text) && !/^\.{1,2}$/.test(text))
     .map(encodeURIComponent),
 )
@@ -148,7 +149,9 @@ await holds(
 
 await holds(
   'what is no href at all is refused',
-  fc.property(anyKind, anyOrg, fc.string({ unit: 'binary' }), (kind, orgId, text) => isRefused(text, { kind, orgId })),
+  fc.property(anyKind, anyOrg, fc.string({ unit: ANY_CHARACTER }), (kind, orgId, text) =>
+    isRefused(text, { kind, orgId }),
+  ),
 )
 
 await holds(
@@ -289,7 +292,7 @@ await holds(
 
 await holds(
   'no other Retry-After makes a wait that is negative, too long or no number',
-  fc.property(fc.oneof(fc.string({ unit: 'binary' }), fc.stringMatching(/^[-+0-9.:eE, a-zA-Z]*$/)), (text) => {
+  fc.property(fc.oneof(fc.string({ unit: ANY_CHARACTER }), fc.stringMatching(/^[-+0-9.:eE, a-zA-Z]*$/)), (text) => {
     const wait = parseRetryAfter(text, NOW)
     return wait === null || (wait >= 0 && wait <= 60_000)
   }),
@@ -332,7 +335,7 @@ t.test('over HTTP', async (t) => {
   t.pass('a list of lists of labels arrives as the same JSON')
 
   await fc.assert(
-    fc.asyncProperty(fc.dictionary(fc.string({ minLength: 1 }), fc.string({ unit: 'binary' })), async (params) => {
+    fc.asyncProperty(fc.dictionary(fc.string({ minLength: 1 }), fc.string({ unit: ANY_CHARACTER })), async (params) => {
       await client.get('labels', { params })
       t.strictSame(Object.fromEntries(lastQuery()), { ...params })
     }),
@@ -341,7 +344,7 @@ t.test('over HTTP', async (t) => {
   t.pass('every name and value of a parameter arrives as it is')
 
   await fc.assert(
-    fc.asyncProperty(fc.string({ unit: 'binary', minLength: 1 }), async (id) => {
+    fc.asyncProperty(fc.string({ unit: ANY_CHARACTER, minLength: 1 }), async (id) => {
       fc.pre(!/^\.{1,2}$/.test(id))
       await client.get(`vulnerabilities/${encodeURIComponent(id)}`)
       const [orgs, org, kind, seen, ...rest] = server.seen.at(-1)!.path.slice(1).split('/')

@@ -12,6 +12,7 @@ import type { Keystore, PceCredentials, StoredCredentials } from '../../schemas/
 import { StartupError } from '../../schemas/config.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { SealedCredentials, State } from '../../schemas/state.js'
+import { ANY_CHARACTER } from '../any-character.js'
 import { partial } from '../partial.js'
 import { bytesOf, credentialsOf, directoryOf } from './support.js'
 
@@ -599,7 +600,7 @@ t.test('the keystore behaves like a map, across restarts and key changes', async
       port: fc.integer({ min: 1, max: 65_535 }),
       orgId: fc.nat(),
       apiKey: fc.string(),
-      apiSecret: fc.string({ unit: 'binary' }),
+      apiSecret: fc.string({ unit: ANY_CHARACTER }),
       tlsVerify: fc.boolean(),
       label: fc.string(),
     },

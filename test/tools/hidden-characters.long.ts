@@ -8,6 +8,7 @@ import { clipText, escapeText, makeSafe, readEscapes, unescapeText } from '../..
 import { generateEstate } from '../../pce-simulator/estate/generate.js'
 import type { Estate } from '../../pce-simulator/model.js'
 import { tools } from '../../tools/index.js'
+import { ANY_CHARACTER } from '../any-character.js'
 import { startConfirming } from '../confirm/harness.js'
 import { parseEvents } from '../contract/insecure-app.js'
 import { benchOf, startBench, WEEK, type Json } from './harness.js'
@@ -498,7 +499,7 @@ t.test('escapes', async (t) => {
       '…',
       ', ',
     ),
-    fc.string({ unit: 'binary' }),
+    fc.string({ unit: ANY_CHARACTER }),
     fc.string({ unit: 'binary-ascii' }),
   )
   const anyText = fc.array(part, { maxLength: 12 }).map((parts) => parts.join(''))

@@ -480,9 +480,10 @@ t.test('processes and users are filtered whole, and the answer says where', asyn
 const EMPTY = (argument: string) => `${argument}[1] is an empty name; leave it out.`
 
 t.test('a table is read to its end by its cursor', async (t) => {
-  const bench = await startBench(t, { budget: 4000 })
+  const traffic = { workloads: 40, flows: 200 }
+  const bench = await startBench(t, { ...traffic, budget: 4000 })
   const args = { ...WEEK, group_by: ['src_ip', 'dst_ip', 'port', 'proto'] }
-  const large = await startBench(t, { budget: 800_000 })
+  const large = await startBench(t, { ...traffic, budget: 800_000 })
   const whole = await large.ok(TOOL, { ...args, max_results: 10_000 })
   const pages: Json[] = [await bench.ok(TOOL, args)]
   while (pages.at(-1).next_cursor !== undefined)
