@@ -29,13 +29,17 @@ const PROGRAM = [
   '',
 ].join('\n')
 
-/** Says, for each way into dist/, which build it leads to, or why it leads to none. */
-const ASK_RELEASES = `
-const say = (text) => console.log(text)
-await import('./dist/stdio.js').catch(say)
-await import('./dist/pce-simulator/pce-sim.js').catch(say)
-await import('./dist/pce-client/index.js').then(({ release }) => say(release), say)
-`
+/** Arguments of Node.js that say, for each way into dist/, which build it leads to, or why it leads to none. */
+export const ASK_RELEASES: readonly string[] = [
+  '--input-type=module',
+  '--eval',
+  [
+    'const say = (text) => console.log(text)',
+    "await import('./dist/stdio.js').catch(say)",
+    "await import('./dist/pce-simulator/pce-sim.js').catch(say)",
+    "await import('./dist/pce-client/index.js').then(({ release }) => say(release), say)",
+  ].join('\n'),
+]
 
 export interface SmallProject {
   dir: string
@@ -95,8 +99,7 @@ export function makeProject(t: Test): SmallProject {
       return { status, signal, said: stdout + stderr }
     },
     releases() {
-      const args = ['--input-type=module', '--eval', ASK_RELEASES]
-      const { stdout, stderr } = spawnSync(process.execPath, args, { cwd: dir, encoding: 'utf8', input: '' })
+      const { stdout, stderr } = spawnSync(process.execPath, ASK_RELEASES, { cwd: dir, encoding: 'utf8', input: '' })
       return `${stdout}${stderr}`.trim().split('\n')
     },
     async start() {

@@ -4,23 +4,31 @@ import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { makeProject } from './build-project.js'
+import { ASK_RELEASES, makeProject } from './build-project.js'
 
-/** Kills its own process when it is about to make change number KILL_AT to the disk. */
-const KILL_SELF = `
+/**
+ * Notes before each change to the disk what each way into dist/ leads to: a process that is killed there leaves exactly this. It kills
+ * itself when it is about to make change number KILL_AT. The notes are in LOOKS at the end.
+ */
+const WATCH_CHANGES = `
+import { spawnSync } from 'node:child_process'
 import fs from 'node:fs'
 import { syncBuiltinESMExports } from 'node:module'
+const { writeFileSync } = fs
+const { KILL_AT, LOOKS } = process.env
+const looks = []
 let changes = 0
-const at = Number(process.env.KILL_AT)
 for (const name of ['mkdirSync', 'writeFileSync', 'chmodSync', 'cpSync', 'renameSync', 'rmSync', 'utimesSync']) {
   const real = fs[name]
   fs[name] = (...args) => {
     changes += 1
-    if (changes === at) process.kill(process.pid, 'SIGKILL')
+    if (changes === Number(KILL_AT)) process.kill(process.pid, 'SIGKILL')
+    if (LOOKS) looks.push(spawnSync(process.execPath, ${JSON.stringify(ASK_RELEASES)}, { encoding: 'utf8', input: '' }).stdout)
     return real(...args)
   }
 }
 syncBuiltinESMExports()
+if (LOOKS) process.on('exit', () => writeFileSync(LOOKS, JSON.stringify(looks)))
 `
 
 t.test('a build', async (t) => {
@@ -116,25 +124,31 @@ t.test('a build', async (t) => {
 
 t.test('a build that is killed breaks no program, and the next one is whole', async (t) => {
   const project = makeProject(t)
-  const hook = join(project.dir, 'kill-self.mjs')
-  writeFileSync(hook, KILL_SELF)
+  const hook = join(project.dir, 'watch-changes.mjs')
+  const looks = join(project.dir, 'looks.json')
+  writeFileSync(hook, WATCH_CHANGES)
+  const build = (env: NodeJS.ProcessEnv) => project.build(['--import', hook], env)
   t.equal(project.build().status, 0)
-  const known = new Set(['one'])
-  let change = 1
-  while (true) {
+  project.release('watched')
+  t.equal(build({ LOOKS: looks }).status, 0)
+  const seen = (JSON.parse(readFileSync(looks, 'utf8')) as string[]).map((said) => said.trim().split('\n'))
+  // Each of these is a whole build; the doors lead to the new one in turn.
+  const states = seen.map((releases) => releases.map((release) => (release === 'watched' ? 'new' : release)).join(' '))
+  t.same([...new Set(states)], ['one one one', 'new one one', 'new new one', 'new new new'])
+  // The folder is made and named; .npmignore and each way in is written, given its mode and renamed.
+  t.equal(seen.length > 20, true, `${seen.length} changes`)
+
+  // A killed build leaves its folder behind: before the new one has its name, while the ways in are replaced, at the end.
+  const known = new Set(['watched'])
+  for (const change of [5, seen.length - 8, seen.length]) {
     const name = `killed at ${change}`
     project.release(name)
     known.add(name)
-    const { status, signal } = project.build(['--import', hook], { KILL_AT: String(change) })
+    t.equal(build({ KILL_AT: String(change) }).signal, 'SIGKILL', name)
     const strange = project.releases().filter((release) => !known.has(release))
     t.same(strange, [], `${name}: every way in leads to a whole build`)
-    if (signal !== 'SIGKILL') {
-      t.equal(status, 0, name)
-      break
-    }
-    change++
   }
-  // The folder is made and named; .npmignore and each way in is written, given its mode and renamed.
-  t.equal(change > 20, true, `${change - 1} changes`)
-  t.same(project.releases(), Array(3).fill(`killed at ${change}`))
+  project.release('whole')
+  t.equal(project.build().status, 0)
+  t.same(project.releases(), ['whole', 'whole', 'whole'])
 })
