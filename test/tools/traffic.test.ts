@@ -98,7 +98,7 @@ t.test('the window', async (t) => {
 })
 
 t.test('filters as the PCE gets them', async (t) => {
-  const bench = await startBench(t)
+  const bench = await startBench(t, { flows: 300 })
   const labels = indexLabels(await bench.pce.labels.getAll())
   const label = (key: string, value: string) => ({ label: { href: labels.find(key, value)!.href } })
   const query = async (args: object) => {
