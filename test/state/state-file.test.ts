@@ -185,7 +185,8 @@ t.test(
 )
 
 t.test('refuses a place where folders cannot be made', (t) => {
-  const why = process.geteuid?.() === 0 ? 'there is no such file or folder (ENOENT) in' : 'permission denied (EACCES) on'
+  const why =
+    process.geteuid?.() === 0 ? 'there is no such file or folder (ENOENT) in' : 'permission denied (EACCES) on'
   const path = '/proc/nowhere/data/state.db'
   t.equal(refusalOf(path), `MCP_STATE_PATH '${path}' cannot be created: ${why} '/proc'`, 'even below /proc, at once')
   t.end()
