@@ -36,7 +36,7 @@ const EffectOut = Type.Optional(
 /** Texts that are given in place of an effect if there is none. */
 export const NO_EFFECT = {
   mixed: `Mixed: it ${EFFECT_MEANINGS.mixed}.`,
-  apart: 'Mixed: its allow rules and its deny rules pull in different directions (effect_by_rule_type).',
+  apart: 'Mixed: allow and deny rules differ (effect_by_rule_type).',
   unreadUses: 'Undecided: the rules that use it could not be read.',
   unjudged: 'Undecided: changes of this type of object are not analysed.',
 } as const
@@ -58,8 +58,8 @@ const EFFECT_NOTE = {
 
 const FieldOut = Type.Object({
   field: Type.String({ description: 'Field' }),
-  draft: Type.Unknown({ description: 'In draft' }),
-  active: Type.Unknown({ description: 'In force' }),
+  draft: Type.Optional(Type.Unknown({ description: 'In draft' })),
+  active: Type.Optional(Type.Unknown({ description: 'In force' })),
 })
 export type FieldChange = Static<typeof FieldOut>
 
@@ -78,11 +78,11 @@ const RuleChangeOut = Type.Object({
   href: Type.String({ description: 'Draft href' }),
   rule_type: RuleTypeOut,
   change: StringEnum(['added', 'changed', 'removed'] as const, { description: 'Draft against active' }),
-  rule: Type.Optional(Type.String({ description: 'A changed rule as it is in force, in one line' })),
+  rule: Type.Optional(Type.String({ description: 'In one line, as it is in force; a new one as in draft' })),
   ...RISKS_OUT,
   effect: EffectOut,
   ...EFFECT_NOTE,
-  fields: Type.Array(FieldOut, { description: 'What differs' }),
+  fields: Type.Optional(Type.Array(FieldOut, { description: 'What differs' })),
   ...STAMPS,
 })
 export type RuleChangeShown = Static<typeof RuleChangeOut>
@@ -126,8 +126,8 @@ export type JudgedChange = PolicyChange & { assumes?: readonly string[] }
 
 const BeforeAfterOut = Type.Object({
   field: Type.String({ description: 'Field' }),
-  before: Type.Unknown({ description: 'In the earlier version' }),
-  after: Type.Unknown({ description: 'In the later version' }),
+  before: Type.Optional(Type.Unknown({ description: 'In the earlier version' })),
+  after: Type.Optional(Type.Unknown({ description: 'In the later version' })),
 })
 
 /** One object with its differences between two policy versions. */
@@ -151,8 +151,10 @@ export const VersionChangeOut = Type.Object({
       Type.Object({
         ...RuleChangeOut.properties,
         change: StringEnum(['added', 'changed', 'removed'] as const, { description: 'From the first to the second' }),
-        rule: Type.Optional(Type.String({ description: 'A changed rule as the first version has it, in one line' })),
-        fields: Type.Array(BeforeAfterOut, { description: 'What differs' }),
+        rule: Type.Optional(
+          Type.String({ description: 'In one line, as the first version has it; a new one as the second' }),
+        ),
+        fields: Type.Optional(Type.Array(BeforeAfterOut, { description: 'What differs' })),
       }),
       { description: 'Rule by rule; each effect is that of the rule alone' },
     ),

@@ -86,7 +86,7 @@ export function findStrandedDeletions(
   return deletions.flatMap((deletion) => {
     const hrefs = [toDraftHref(deletion.href), toActiveHref(deletion.href)]
     const users = losses.filter(({ fields = [], rules = [] }) =>
-      [...fields, ...rules.flatMap((rule) => rule.fields)].some(({ active }) => pointsAt(active, hrefs)),
+      [...fields, ...rules.flatMap((rule) => rule.fields ?? [])].some(({ active }) => pointsAt(active, hrefs)),
     )
     return users.length === 0 ? [] : [{ deletion, usedBy: users.map(({ name, href }) => name || href) }]
   })

@@ -119,15 +119,15 @@ function describe(
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = diffRuleSet(ours, active, contents)
   // The fields of a changed rule show only the differences and so do not tell which rule it is. Therefore the rule is
-  // also named as it was before.
-  const before = new Map(
-    [...(active?.rules ?? []), ...(active?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]),
-  )
+  // also named as it was before, and a new rule as it is in the draft.
+  const rulesByHref = (ruleSet: RuleSet | null) =>
+    new Map([...(ruleSet?.rules ?? []), ...(ruleSet?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]))
+  const [before, now] = [rulesByHref(active), rulesByHref(ours)]
   const named = rules.map(({ fields: changed, ...rule }) => {
-    const was = rule.change === 'changed' ? before.get(rule.href) : undefined
+    const known = (rule.change === 'added' ? now : before).get(rule.href)
     return {
       ...rule,
-      ...(was !== undefined && { rule: nameRule(was, names) }),
+      ...(known !== undefined && { rule: nameRule(known, names) }),
       fields: showNamesInside(changed, names),
     }
   })

@@ -3,7 +3,8 @@ import type { Actor, DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.
 import type { OffNetwork } from '../inventory/off-network.js'
 import type { Addressed } from './addresses.js'
 import { compileServices, type ServiceMatch, type ServiceObjects } from './match-services.js'
-import { isForUnknownNetwork, isSaid, unknownFieldsOf } from './rule-conditions.js'
+import { isSaid } from './default-fields.js'
+import { isForUnknownNetwork, unknownFieldsOf } from './rule-conditions.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
 /** Looks up the objects that rules refer to by href. A policy snapshot implements it. */

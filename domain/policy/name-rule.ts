@@ -9,6 +9,12 @@ import type { AnyRule } from './rule-in-force.js'
 /** Maximum number of entries listed per side and for the services. The line only needs to identify the rule. */
 const MOST_NAMED = 4
 
+const IN_LINE: ReadonlySet<string> = new Set(['consumers', 'providers', 'ingress_services', 'egress_services'])
+
+/** Returns true if the line of a rule lists all entries of this field: the field is an end or its services, and short. */
+export const isWholeInLine = (field: string, value: unknown): boolean =>
+  IN_LINE.has(field) && Array.isArray(value) && value.length <= MOST_NAMED
+
 /**
  * Describes a rule in one line, with every condition that is not the default, such as `role=web to role=db, 5432/tcp;
  * only authenticated machines (machine_auth)`. Two rules that differ in their conditions have different descriptions.

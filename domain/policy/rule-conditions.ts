@@ -1,3 +1,4 @@
+import { isDefault, isSaid, isUsual } from './default-fields.js'
 import { NO_CONTENT } from './diff-fields.js'
 import { nameReference } from './name-reference.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
@@ -20,14 +21,6 @@ export const NO_CONDITION: ReadonlySet<string> = new Set([
   'log_flow',
 ])
 
-/** Returns true for a value that differs from an absent field. */
-export const isSaid = (value: unknown): boolean =>
-  value !== null &&
-  value !== undefined &&
-  value !== false &&
-  value !== '' &&
-  !(Array.isArray(value) && value.length === 0)
-
 /** The networks that a rule is for. Other values belong to later releases, and what they mean is not known. */
 const NETWORKS = ['brn', 'non_brn', 'all']
 
@@ -35,31 +28,24 @@ const NETWORKS = ['brn', 'non_brn', 'all']
 export const isForUnknownNetwork = ({ network_type: network }: { network_type?: unknown }): boolean =>
   isSaid(network) && !NETWORKS.includes(network as string)
 
-/** Returns true if the labels of a side stand for workloads only, which is the usual way. */
-const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
-
-/**
- * The fields that are conditions. For each field, the function returns true for the value that a rule without this
- * condition has.
- */
-const IS_DEFAULT: Readonly<Record<string, (value: unknown) => boolean>> = {
-  consuming_security_principals: (value) => !isSaid(value),
-  network_type: (value) => !isSaid(value) || value === 'brn',
-  machine_auth: (value) => !isSaid(value),
-  sec_connect: (value) => !isSaid(value),
-  stateless: (value) => !isSaid(value),
-  use_workload_subnets: (value) => !isSaid(value),
-  all_ips_except_for_in_consumers: (value) => !isSaid(value),
-  all_ips_except_for_in_providers: (value) => !isSaid(value),
-  resolve_labels_as: (value) => {
-    const { providers, consumers } = (value ?? {}) as { providers?: unknown; consumers?: unknown }
-    return isUsual(providers) && isUsual(consumers)
-  },
-}
+/** The fields that are conditions. */
+const CONDITIONS = [
+  'consuming_security_principals',
+  'network_type',
+  'machine_auth',
+  'sec_connect',
+  'stateless',
+  'use_workload_subnets',
+  'all_ips_except_for_in_consumers',
+  'all_ips_except_for_in_providers',
+  'resolve_labels_as',
+]
 
 /** Returns the fields of a rule that this release of the server does not know and that are set. */
 export const unknownFieldsOf = (rule: object): [field: string, value: unknown][] =>
-  Object.entries(rule).filter(([field, value]) => !NO_CONDITION.has(field) && !(field in IS_DEFAULT) && isSaid(value))
+  Object.entries(rule).filter(
+    ([field, value]) => !NO_CONDITION.has(field) && !CONDITIONS.includes(field) && isSaid(value),
+  )
 
 /**
  * Returns the fields, apart from ends and services, that narrow or widen a rule, as the PCE has them, where they differ
@@ -67,8 +53,8 @@ export const unknownFieldsOf = (rule: object): [field: string, value: unknown][]
  */
 export function conditionFieldsOf(rule: object): Record<string, unknown> {
   const fields = rule as Record<string, unknown>
-  const known = Object.entries(IS_DEFAULT).flatMap(([field, isDefault]) =>
-    isDefault(fields[field]) ? [] : [[field, fields[field]] as const],
+  const known = CONDITIONS.flatMap((field) =>
+    isDefault(field, fields[field]) ? [] : [[field, fields[field]] as const],
   )
   return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
 }

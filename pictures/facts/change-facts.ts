@@ -118,7 +118,7 @@ function readChange(change: Partial<PolicyChange>, deed: ChangedObject['change']
         ...(rule.effect_note === undefined ? [] : [rule.effect_note]),
         ...(rule.risks ?? []).map((risk) => risk.replaceAll('_', ' ')),
       ],
-      fields: rule.fields.map(diffOf),
+      fields: (rule.fields ?? []).map(diffOf),
       rules: [],
     })),
   }

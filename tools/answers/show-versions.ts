@@ -65,10 +65,14 @@ export function showVersionChange(
       rules: rules.map(({ fields: own, effect_note: why, ...rule }) => ({
         ...rule,
         ...said(why),
-        fields: own.map(showField),
+        ...(own !== undefined && { fields: own.map(showField) }),
       })),
     }),
   }
 }
 
-const showField = ({ field, draft, active }: FieldChange) => ({ field, before: active, after: draft })
+const showField = ({ field, draft, active }: FieldChange) => ({
+  field,
+  ...(active !== undefined && { before: active }),
+  ...(draft !== undefined && { after: draft }),
+})

@@ -3,7 +3,7 @@ import { differs } from '../../domain/policy/diff-fields.js'
 import { jsonBytes } from './byte-budget.js'
 
 /** Maximum numbers of rules and list items for a change that is too large, tried from largest to smallest. */
-const LADDER = [Infinity, 1_000, 300, 100, 30, 10, 3, 1, 0] as const
+const LADDER = [Infinity, 1_000, 300, 100, 30, 20, 10, 7, 5, 4, 3, 2, 1, 0] as const
 
 /**
  * Shortens a change to at most `most` bytes, unless names alone are longer. First, lists are reduced to the items that
@@ -13,7 +13,10 @@ const LADDER = [Infinity, 1_000, 300, 100, 30, 10, 3, 1, 0] as const
 export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
   if (jsonBytes(change) <= most) return change
   const fields = change.fields?.map(onlyDifferent)
-  const rules = change.rules?.map((rule) => ({ ...rule, fields: rule.fields.map(onlyDifferent) }))
+  const rules = change.rules?.map((rule) => ({
+    ...rule,
+    ...(rule.fields !== undefined && { fields: rule.fields.map(onlyDifferent) }),
+  }))
   const total = rules?.length ?? 0
   let trimmed: PolicyChange = change
   for (const limit of LADDER) {
@@ -26,7 +29,10 @@ export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most:
       ...change,
       ...(fields !== undefined && { fields: cut(fields) }),
       ...(rules !== undefined && {
-        rules: rules.slice(0, limit).map((rule) => ({ ...rule, fields: cut(rule.fields) })),
+        rules: rules.slice(0, limit).map((rule) => ({
+          ...rule,
+          ...(rule.fields !== undefined && { fields: cut(rule.fields) }),
+        })),
       }),
       omitted: `Too large to show in full: ${said.join('; ')}.`,
     }

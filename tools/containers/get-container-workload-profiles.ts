@@ -29,7 +29,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: "Container workload profiles: how a namespace's pods are managed and labelled.",
+  summary: 'How the pods of namespaces are managed and labelled.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],

@@ -1,6 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { pagingInput } from '../../schemas/paging.js'
 import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
@@ -9,10 +9,12 @@ import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { type PolicyDifference, comparePolicies, describeDifference } from '../../domain/history/compare-policies.js'
 import { loadPolicy } from '../../domain/history/load-policy.js'
+import { selectDifferences } from '../../domain/history/select-differences.js'
 import { type ChosenVersion, chooseVersion, loadVersions } from '../../domain/history/read-versions.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { rankForReview } from '../../domain/policy/judge-change.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { BRIEFLY, briefChange, shareBytes } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { describeEffects, explainWords } from '../answers/explain-changes.js'
 import { type Slice, answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
@@ -39,8 +41,8 @@ const Side = (description: string) =>
 const output = Type.Object({
   from: Side('What is compared with; the draft has no facts'),
   to: Side('What has changed'),
-  total_changes: Type.Integer({ description: 'Objects that differ, of the type asked for' }),
-  total_unfiltered: Type.Integer({ description: 'Of all types' }),
+  total_changes: Type.Integer({ description: 'Objects that differ and match' }),
+  total_unfiltered: Type.Integer({ description: 'All' }),
   created_count: Type.Integer({ description: 'Not in the first version' }),
   updated_count: Type.Integer({ description: 'In both, and different' }),
   deleted_count: Type.Integer({ description: 'Not in the second version' }),
@@ -52,6 +54,7 @@ const output = Type.Object({
   changes: Type.Array(Type.Partial(VersionChangeOut), {
     description: `The worst first; more than ${MOST_RANKED} by type`,
   }),
+  left_out: Type.Optional(Type.String({ description: 'What each change lacks' })),
   truncated: Type.Boolean({ description: 'More follow' }),
   next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
   not_compared: Type.Optional(Type.String({ description: 'What the answer does not cover' })),
@@ -81,6 +84,12 @@ export default defineTool({
           description: 'Only objects of this type',
         }),
       ),
+      href: Type.Optional(Type.String({ description: 'Only this object; a rule is its rule set' })),
+      name: Type.Optional(Type.String({ minLength: 1, description: 'Only objects with this exact name, in either' })),
+      author: Type.Optional(
+        Type.String({ minLength: 1, description: 'Only what this user edited last, by exact name or href' }),
+      ),
+      detail_level: DetailLevel('full: all fields of new and deleted rules and objects'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
@@ -89,6 +98,7 @@ export default defineTool({
   example: { from: 1, to: 'draft' },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields, resource_type: type = 'all' } = args
+    const { href, name, author, detail_level: detail = 'standard' } = args
     const select = selectFields(fields, VersionChangeOut)
     const list = await loadVersions(ctx.pce, ctx.signal)
     const [from, to] = [args.from, args.to ?? 'active'].map((asked) => chooseVersion(list, asked)) as [
@@ -101,12 +111,17 @@ export default defineTool({
     }
     // Filters contain the version numbers rather than `active`, so a cursor becomes invalid when another version
     // becomes active.
-    const filters = { from: from.selector, to: to.selector, type }
+    const filters = { from: from.selector, to: to.selector, type, href, name, author, detail }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const before = await loadPolicy(ctx.pce, from.selector, ctx.signal)
     const after = await loadPolicy(ctx.pce, to.selector, ctx.signal)
     const difference = await comparePolicies(before, after, ctx.signal)
-    const wanted = difference.objects.filter(({ change }) => type === 'all' || change.type === type)
+    const { wanted, note } = await selectDifferences(ctx, difference, {
+      ...(type !== 'all' && { type }),
+      ...(href !== undefined && { href }),
+      ...(name !== undefined && { name }),
+      ...(author !== undefined && { author }),
+    })
     const count = (kind: string) => wanted.filter(({ change }) => change.update_type === kind).length
     const newest = list.versions[0]?.version
     const [fromShown, toShown] = await showSides(ctx, [from, to], newest)
@@ -126,22 +141,28 @@ export default defineTool({
       const summary =
         other === 0
           ? `${capital(from.name)} and ${to.name} are the same.`
-          : `Nothing of type ${type} differs; ${countOf(other, 'object')} of other types.`
+          : (note ??
+            `Nothing ${describeAsked({ type, ...(href !== undefined && { href }), ...(name !== undefined && { name }) })} differs; ${countOf(other, 'other object')} ${other === 1 ? 'does' : 'do'}.`)
       return { ...facts, summary, changes: [], truncated: false }
     }
     const slice = await judgePage(ctx, difference, wanted, (all) => sliceOfList(all, position, maxResults))
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
-    const changes = slice.items.map(({ change }) => trimChange(change, most))
-    const rows = changes.map((change, at) => {
-      const { update_type: updateType } = (slice.items[at] as Judged).object.change
-      return select(showVersionChange(change, updateType, since))
-    })
+    const whole = slice.items.map(({ change, object }) =>
+      detail === 'full' ? change : briefChange(change, object.change.update_type),
+    )
     const say = (shown: readonly JudgedChange[]) => ({
       ...facts,
       summary: summarise(shown, wanted.length, [from, to], since),
+      ...(detail === 'standard' && { left_out: [BRIEFLY, ...(note === undefined ? [] : [note])].join(' ') }),
       meanings: explainWords(shown, since),
       ...showAssumedBy(slice.items.slice(0, shown.length).map(({ change }) => change)),
     })
+    const show = (change: JudgedChange, at: number) =>
+      select(showVersionChange(change, (slice.items[at] as Judged).object.change.update_type, since))
+    const shares =
+      detail === 'full' ? whole.map(() => most) : shareBytes(whole.map(show), { ...say(whole), changes: [] }, most)
+    const changes = whole.map((change, at) => trimChange(change, shares[at] as number))
+    const rows = changes.map(show)
     const { rows: fit, paging } = await answerPage(NAME, filters, slice, rows, ctx, { ...say(changes), changes: [] })
     const { truncated, next_cursor: next } = paging
     return {
@@ -160,8 +181,14 @@ function summarise(
   since: string,
 ) {
   const what = shown.length === total ? countOf(total, 'object') : `${shown.length} of ${countOf(total, 'object')}`
-  return `${what} changed from ${from.name} to ${to.name}. ${describeEffects(shown, since)}`
+  const cut = shown.filter(({ omitted }) => omitted !== undefined).length
+  const more = cut === 0 ? '' : ` ${cut} of them cut, see omitted: by href alone one is shown further.`
+  return `${what} changed from ${from.name} to ${to.name}. ${describeEffects(shown, since)}${more}`
 }
+
+/** Names the criteria that a comparison was asked for. */
+const describeAsked = ({ type, href, name }: { type: string; href?: string; name?: string }) =>
+  [type !== 'all' && `of type ${type}`, href, name !== undefined && `named "${name}"`].filter(Boolean).join(' ')
 
 const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
 

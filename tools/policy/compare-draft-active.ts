@@ -1,14 +1,18 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
+import type { ToolContext } from '../../domain/call.js'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
-import { StringEnum } from '../../schemas/common.js'
+import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { pagingInput } from '../../schemas/paging.js'
 import { CHANGE_SUBSET_TYPES } from '../../schemas/pce/words.js'
-import { PolicyChangeOut } from '../../schemas/policy-changes.js'
+import { PolicyChangeOut, type JudgedChange, type PolicyChange } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
+import { updateTypeOf } from '../../domain/policy/choose-changes.js'
 import { describeChanges } from '../../domain/policy/describe-changes.js'
+import { authorsOf, isBy, selectPending } from '../../domain/policy/select-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { BRIEFLY, briefChange, shareBytes } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -24,7 +28,7 @@ const ENVELOPE_BYTES = 2_500
 const GROUPS: Record<string, string> = { create: 'created', update: 'updated', delete: 'deleted' }
 
 const output = Type.Object({
-  total_pending_changes: Type.Integer({ description: 'That match the filter' }),
+  total_pending_changes: Type.Integer({ description: 'That match' }),
   total_unfiltered: Type.Integer({ description: 'All' }),
   filter: Type.String({ description: 'Type asked for' }),
   created_count: Type.Integer({ description: 'New' }),
@@ -38,6 +42,7 @@ const output = Type.Object({
   changes: Type.Record(Type.String(), Type.Array(Type.Partial(PolicyChangeOut)), {
     description: 'Of this page: created, updated, deleted, other; each with the worst first',
   }),
+  left_out: Type.Optional(Type.String({ description: 'What each change lacks' })),
   truncated: Type.Boolean({ description: 'More follow' }),
   next_cursor: Type.Optional(Type.String({ description: 'Absent on the last page' })),
   status: Type.Optional(Type.String()),
@@ -46,8 +51,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary:
-    'Show what provisioning would change, field by field: whether it widens or narrows, by whom, what needs review.',
+  summary: 'What provisioning would change, field by field: wider or narrower, by whom, what to review.',
   effect: 'read',
   toolset: 'provisioning',
   roles: ['reader', 'operator', 'admin'],
@@ -59,21 +63,31 @@ export default defineTool({
       resource_type: Type.Optional(
         StringEnum([...CHANGE_SUBSET_TYPES, 'all'] as const, { default: 'all', description: 'Type' }),
       ),
+      href: Type.Optional(Type.String({ description: 'Only this' })),
+      name: Type.Optional(Type.String({ description: 'Exact' })),
+      author: Type.Optional(Type.String({ description: 'Name or href' })),
+      detail_level: DetailLevel('full: all'),
       ...pagingInput(DEFAULT_MAX_RESULTS),
     },
     { additionalProperties: false },
   ),
   output,
   example: { resource_type: 'rule_sets' },
-  async handler(
-    { resource_type: filter = 'all', cursor, max_results: maxResults = DEFAULT_MAX_RESULTS, fields },
-    ctx,
-  ): Promise<Static<typeof output>> {
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { resource_type: filter = 'all', href, name, detail_level: detail = 'standard', cursor, fields } = args
+    const maxResults = Math.min(args.max_results ?? DEFAULT_MAX_RESULTS, MOST_RESULTS)
+    const author = args.author?.trim()
     const select = selectFields(fields, PolicyChangeOut)
-    const filters = { resource_type: filter }
+    const filters = { resource_type: filter, href, name, author, detail }
     const position = await decodeCursor(ctx, NAME, filters, cursor)
     const pending = (await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })).map(withUpdateType)
-    const wanted = pending.filter(({ type }) => filter === 'all' || type === filter)
+    const type = filter === 'all' ? undefined : filter
+    const chosen = await selectPending(ctx, pending, {
+      ...(type !== undefined && { type }),
+      ...(href !== undefined && { href }),
+      ...(name !== undefined && { name }),
+    })
+    const { wanted, known, note } = await selectAuthor(ctx, chosen, author)
     const count = (kind: string) => wanted.filter(({ update_type: updateType }) => updateType === kind).length
     const facts = {
       total_pending_changes: wanted.length,
@@ -88,19 +102,32 @@ export default defineTool({
       if (pending.length === 0) {
         return { ...empty, status: 'in_sync', message: 'Nothing is pending; draft and active policy are the same.' }
       }
-      return { ...empty, message: `Nothing of type ${filter} is pending; ${countOf(pending.length, 'other change')}.` }
+      const what = [type && `of type ${type}`, href, name !== undefined && `named "${name}"`].filter(Boolean).join(' ')
+      const none = note ?? `Nothing ${what} is pending; ${countOf(pending.length, 'other change')}.`
+      return { ...empty, message: none }
     }
-    const slice = sliceOfList(wanted, position, Math.min(maxResults, MOST_RESULTS))
+    const slice = sliceOfList(wanted, position, maxResults)
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
-    const judged = await describeChanges(ctx, slice.items)
-    const described = judged.map((change) => trimChange(change, most))
-    const changes: Record<string, Partial<(typeof described)[number]>[]> = { created: [], updated: [], deleted: [] }
-    const say = (shown: typeof described, isAll: boolean) => ({
-      ...facts,
-      summary: `${countOf(shown.length, 'change')}${isAll ? '' : ' on this page'}. ${describeEffects(shown)}`,
-      meanings: explainWords(shown),
-      ...showAssumedBy(judged.slice(0, shown.length)),
-    })
+    const judged = known === undefined ? await describeChanges(ctx, slice.items) : slice.items.map(known)
+    const whole = judged.map((change, at) =>
+      detail === 'full' ? change : briefChange(change, updateTypeOf(slice.items[at] as TypedPendingChange)),
+    )
+    const changes: Record<string, Partial<PolicyChange>[]> = { created: [], updated: [], deleted: [] }
+    const say = (shown: readonly JudgedChange[], isAll: boolean) => {
+      const cut = shown.filter(({ omitted }) => omitted !== undefined).length
+      const more = cut === 0 ? '' : ` ${cut} of them cut, see omitted: by href alone one is shown further.`
+      return {
+        ...facts,
+        summary: `${countOf(shown.length, 'change')}${isAll ? '' : ' on this page'}. ${describeEffects(shown)}${more}`,
+        ...(note !== undefined && { message: note }),
+        meanings: explainWords(shown),
+        ...showAssumedBy(judged.slice(0, shown.length)),
+        ...(detail === 'standard' && { left_out: BRIEFLY }),
+      }
+    }
+    const shares =
+      detail === 'full' ? whole.map(() => most) : shareBytes(whole.map(select), { ...say(whole, false), changes }, most)
+    const described = whole.map((change, at) => trimChange(change, shares[at] as number))
     const { rows, paging } = await answerPage(NAME, filters, slice, described.map(select), ctx, {
       ...say(described, false),
       changes,
@@ -117,6 +144,36 @@ export default defineTool({
     }
   },
 })
+
+/** Maximum number of authors named in a note. */
+const MOST_NAMED = 10
+
+/**
+ * Selects the changes that an author made. The rules of an object can have other authors than the object, so the
+ * objects are read for this, and `known` returns what was described.
+ */
+async function selectAuthor(
+  ctx: ToolContext<true>,
+  chosen: TypedPendingChange[],
+  author: string | undefined,
+): Promise<{ wanted: TypedPendingChange[]; known?: (change: TypedPendingChange) => JudgedChange; note?: string }> {
+  if (author === undefined || chosen.length === 0) return { wanted: chosen }
+  const read = chosen.slice(0, MOST_RESULTS)
+  const judged = await describeChanges(ctx, read)
+  const byChange = new Map(read.map((change, at) => [change, judged[at] as JudgedChange]))
+  const wanted = read.filter((change) => isBy(byChange.get(change) as JudgedChange, author))
+  const people = authorsOf(judged).slice(0, MOST_NAMED).join(', ')
+  const notes = [
+    wanted.length === 0
+      ? `None of these ${countOf(read.length, 'change')} is by "${author}"; they are by ${people}.`
+      : '',
+    read.length < chosen.length
+      ? `Only the first ${read.length} of ${chosen.length} changes were read for author.`
+      : '',
+  ].filter((note) => note !== '')
+  const known = (change: TypedPendingChange) => byChange.get(change) as JudgedChange
+  return { wanted, known, ...(notes.length > 0 && { note: notes.join(' ') }) }
+}
 
 /** Normalises a pending change, because some releases use the name change_type. */
 function withUpdateType(change: TypedPendingChange): TypedPendingChange {

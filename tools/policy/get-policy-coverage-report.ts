@@ -18,7 +18,7 @@ const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: 'get-policy-coverage-report',
-  summary: "Shares of an application's traffic that policy allows and does not, by direction, also in draft.",
+  summary: "Shares of an application's traffic that policy allows or not, by direction, also in draft.",
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],

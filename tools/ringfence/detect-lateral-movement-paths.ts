@@ -50,7 +50,7 @@ export type MovementAnswer = Static<typeof output>
 
 export default defineTool({
   name: 'detect-lateral-movement-paths',
-  summary: 'Where an intruder could go: bridging applications, reach of each, shortest paths.',
+  summary: 'Where an intruder could go: bridging applications, reach, shortest paths.',
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],

@@ -25,7 +25,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'create-service',
-  summary: 'Create a service from exactly one of the three lists.',
+  summary: 'Create a service from one of the three lists.',
   effect: 'write',
   toolset: 'objects',
   roles: ['operator', 'admin'],

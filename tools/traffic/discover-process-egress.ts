@@ -19,7 +19,7 @@ const DEFAULT_FINDINGS = 50
 
 export default defineTool({
   name: 'discover-process-egress',
-  summary: 'Processes that talk to destinations outside this PCE, with likely providers and policy decisions.',
+  summary: 'Processes talking to destinations outside this PCE, with likely providers and decisions.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],

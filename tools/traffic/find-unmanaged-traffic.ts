@@ -15,7 +15,7 @@ const DEFAULT_ROWS = 50
 
 export default defineTool({
   name: 'find-unmanaged-traffic',
-  summary: 'Traffic with an end that has no app label, busiest first.',
+  summary: 'Traffic with an end without app label, busiest first.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],

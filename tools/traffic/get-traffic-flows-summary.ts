@@ -19,7 +19,7 @@ const DEFAULT_IDENTITY = ['app', 'env']
 
 export default defineTool({
   name: 'get-traffic-flows-summary',
-  summary: 'Summarise traffic: by process, to external destinations, blocked, between applications.',
+  summary: 'Traffic by process, to external destinations, blocked, between applications.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],

@@ -22,7 +22,7 @@ const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'fl
 
 export default defineTool({
   name: NAME,
-  summary: 'Observed traffic by chosen dimensions, busiest first. Overview: get-traffic-flows-summary.',
+  summary: 'Traffic by chosen dimensions, busiest first. Overview: get-traffic-flows-summary.',
   effect: 'read',
   toolset: 'traffic',
   roles: ['reader', 'operator', 'admin'],

@@ -48,7 +48,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'get-workload-enforcement-status',
-  summary: 'Count workloads by enforcement mode, in all and per application; find mixed ones.',
+  summary: 'Workloads by enforcement mode, in all and per application; mixed ones.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],

@@ -3,7 +3,7 @@ import type { Box } from '../boxes.js'
 import type { AnyRule } from '../rule-in-force.js'
 import { NONE } from './bits.js'
 import { KINDS } from './end-boxes.js'
-import { isSaid } from '../rule-conditions.js'
+import { isSaid } from '../default-fields.js'
 import type { WrittenEnd } from './readings.js'
 
 /** How much a rule covers, for the risks to review. */

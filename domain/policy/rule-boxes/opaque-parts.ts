@@ -1,6 +1,7 @@
 import type { Actor, Rule } from '../../../schemas/pce/rule-set.js'
 import type { PolicyContents } from '../load-contents.js'
-import { NO_CONDITION, isForUnknownNetwork, isSaid } from '../rule-conditions.js'
+import { isSaid } from '../default-fields.js'
+import { NO_CONDITION, isForUnknownNetwork } from '../rule-conditions.js'
 import type { AnyRule, RuleInForce } from '../rule-in-force.js'
 import type { Reason } from '../three-valued.js'
 import { isReadable } from './address-boxes.js'

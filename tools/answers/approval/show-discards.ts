@@ -69,7 +69,7 @@ function showLoss(change: TypedPendingChange, loss: PolicyChange | undefined): S
     ...nameOf(rule.rule),
     href: rule.href,
     change: rule.change === 'added' ? 'delete' : rule.change === 'removed' ? 'create' : 'update',
-    fields: rule.fields.map(showField),
+    fields: (rule.fields ?? []).map(showField),
   }))
   return {
     kind: kindOf(change.type),

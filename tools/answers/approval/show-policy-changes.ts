@@ -81,7 +81,7 @@ function showRule(rule: RuleChange): ShownObject {
     effect: effectOf(rule),
     ...(why !== undefined && { effect_note: why }),
     ...warningsOf(risks),
-    fields: fields.map(showField),
+    fields: (fields ?? []).map(showField),
   }
 }
 

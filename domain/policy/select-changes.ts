@@ -1,0 +1,131 @@
+import { PceApiError, type ObjectApi, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { ChangeSubsetType } from '../../schemas/pce/words.js'
+import type { JudgedChange } from '../../schemas/policy-changes.js'
+import type { ToolContext } from '../call.js'
+import { pickEvery } from '../inventory/fetch-every.js'
+import type { NamedObject, Version } from '../inventory/find-object.js'
+import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
+import { canBeName, nearNames } from '../text/compare-texts.js'
+import { mapBounded } from '../text/pace-work.js'
+import { toProvisionable, updateTypeOf } from './choose-changes.js'
+
+type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
+
+/** Which changes a comparison shows. Absent criteria match everything; several must all match. */
+export interface ChangeFilter {
+  type?: ChangeSubsetType
+  /** An object in any version; a rule stands for its rule set. */
+  href?: string
+  /** The exact name of the object, in either of the compared versions. */
+  name?: string
+}
+
+/** The kinds of versioned objects that have names and that the client can list. */
+const LISTED = {
+  rule_sets: 'ruleSets',
+  ip_lists: 'ipLists',
+  services: 'services',
+  label_groups: 'labelGroups',
+  enforcement_boundaries: 'enforcementBoundaries',
+  virtual_services: 'virtualServices',
+  virtual_servers: 'virtualServers',
+} as const satisfies Partial<Record<ChangeSubsetType, keyof PceClient>>
+type ListedType = keyof typeof LISTED
+const LISTED_TYPES = Object.keys(LISTED) as ListedType[]
+
+const IN_FLIGHT = 4
+
+/**
+ * Returns the pending changes that match. An object that exists without a pending change gives an empty list.
+ * @throws {ToolError} not_found naming the href or the name if no object has it in the draft or in force, with
+ * similar names; invalid_argument for an href that is not one of a versioned object.
+ */
+export async function selectPending(
+  ctx: Reading,
+  pending: readonly TypedPendingChange[],
+  { type, href, name }: ChangeFilter,
+): Promise<TypedPendingChange[]> {
+  let found = pending.filter((change) => type === undefined || change.type === type)
+  if (href !== undefined) {
+    const [target = ''] = toProvisionable([href], ctx.pce.orgId, { argument: 'href', deed: 'discarded' })
+    found = found.filter((change) => toDraftHref(change.href) === target)
+    if (found.length === 0) await requireObject(ctx, target)
+  }
+  return name === undefined ? found : selectNamed(ctx, found, name, type)
+}
+
+async function requireObject({ pce, signal }: Reading, href: string): Promise<void> {
+  for (const version of [href, toActiveHref(href)]) {
+    try {
+      await pce.get(version, { includeOrg: false, signal })
+      return
+    } catch (error) {
+      if (!(error instanceof PceApiError) || !error.isGone) throw error
+    }
+  }
+  throw new ToolError('not_found', `Neither the draft nor the active policy has an object ${href}.`, { href })
+}
+
+async function selectNamed(
+  ctx: Reading,
+  changes: readonly TypedPendingChange[],
+  name: string,
+  type: ChangeSubsetType | undefined,
+): Promise<TypedPendingChange[]> {
+  const types = LISTED_TYPES.filter((one) => type === undefined || one === type)
+  // The list of pending changes has the name of the draft, or none. The name in force can be another one.
+  const unsure = changes.filter((change) => updateTypeOf(change) !== 'create' || typeof change.name !== 'string')
+  const unsureTypes = types.filter((one) => unsure.some((change) => change.type === one))
+  const named = new Set([
+    ...(await hrefsNamed(ctx, unsureTypes, name, 'active')).hrefs,
+    ...(await hrefsNamed(ctx, unsureTypes, name, 'draft')).hrefs,
+  ])
+  const found = changes.filter((change) => change.name === name || named.has(toDraftHref(change.href)))
+  if (found.length > 0 || named.size > 0) return found
+  const draft = await hrefsNamed(ctx, types, name, 'draft')
+  const active = draft.hrefs.length > 0 ? draft : await hrefsNamed(ctx, types, name, 'active')
+  if (active.hrefs.length > 0) return []
+  throw noneNamed(name, type, [...changes.flatMap((change) => change.name ?? []), ...draft.others, ...active.others])
+}
+
+/** Returns the error for a name that no object has in either of the compared versions. */
+export function noneNamed(name: string, type: ChangeSubsetType | undefined, candidates: Iterable<string>): ToolError {
+  const what = type === undefined ? 'Nothing' : `Nothing of type ${type}`
+  const details = { argument: 'name', name, near_names: nearNames(name, new Set(candidates)) }
+  return new ToolError('not_found', `${what} is named exactly "${name}" in either policy that is compared.`, details)
+}
+
+/** Finds objects with exactly this name, as draft hrefs, and the other names that the PCE answered for it. */
+async function hrefsNamed({ pce, signal }: Reading, types: readonly ListedType[], name: string, version: Version) {
+  const hrefs: string[] = []
+  const others: string[] = []
+  if (!canBeName(name)) return { hrefs, others }
+  await mapBounded(types, IN_FLIGHT, async (type) => {
+    const api = pce[LISTED[type]] as unknown as ObjectApi<NamedObject>
+    try {
+      const query = { api, policyVersion: version, params: { name }, signal }
+      for (const one of await pickEvery(query, ({ href, name: own }) => ({ href, own })))
+        if (one.own === name) hrefs.push(toDraftHref(one.href))
+        else if (typeof one.own === 'string') others.push(one.own)
+    } catch (error) {
+      // A release without this kind has no object of it.
+      if (!(error instanceof PceApiError) || !error.isGone) throw error
+    }
+  })
+  return { hrefs, others }
+}
+
+/** Returns true if this user, given by href or exact name, last edited the object or one of its changed rules. */
+export const isBy = (change: JudgedChange, author: string): boolean =>
+  [change, ...(change.rules ?? [])].some(({ updated_by: by }) => by?.href === author || by?.name === author)
+
+/** Returns who edited these objects and their changed rules: names where they are known, otherwise hrefs. */
+export const authorsOf = (changes: readonly JudgedChange[]): string[] =>
+  [
+    ...new Set(
+      changes.flatMap((change) =>
+        [change, ...(change.rules ?? [])].flatMap(({ updated_by: by }) => by?.name ?? by?.href ?? []),
+      ),
+    ),
+  ].sort()

@@ -1,0 +1,105 @@
+import type { FieldChange, JudgedChange, RuleChangeShown } from '../../schemas/policy-changes.js'
+import { isDefault } from '../../domain/policy/default-fields.js'
+import { isWholeInLine } from '../../domain/policy/name-rule.js'
+import { jsonBytes } from './byte-budget.js'
+
+/** What `briefChange` leaves out, for answers. */
+export const BRIEFLY =
+  'Default fields of what is new or deleted, and what the line of a rule says, are left out: detail_level full has them.'
+
+/**
+ * Maximum size of an answer at the standard level of detail, and minimum size of a change that is cut for it, in bytes.
+ */
+const STANDARD_BYTES = 12_000
+const LEAST_BYTES = 600
+/** Number of bytes that are left free for a cursor and for saying what was cut. */
+const SPARE_BYTES = 300
+
+type UpdateType = string | null | undefined
+
+/**
+ * Shortens a change without losing content. A new or deleted object shows only fields that differ from the default,
+ * with the one value there is. A new or deleted rule is its line, with the fields that the line does not say. The
+ * author of such a rule is left out if it is that of the object.
+ */
+export function briefChange(change: JudgedChange, updateType: UpdateType): JudgedChange {
+  const { name, updated_by: by, fields, rules } = change
+  const isWhole = updateType === 'create' || updateType === 'delete'
+  const isTold = ({ field, draft, active }: FieldChange) => field === 'name' && (draft ?? active) === name
+  return {
+    ...change,
+    ...(fields !== undefined &&
+      isWhole && {
+        fields: fields.filter((one) => !isTold(one)).flatMap((one) => briefField(one, updateType)),
+      }),
+    ...(rules !== undefined && { rules: rules.map((rule) => briefRule(rule, by?.href)) }),
+  }
+}
+
+function briefRule(whole: RuleChangeShown, author: string | undefined): RuleChangeShown {
+  if (whole.change === 'changed' || whole.rule === undefined) return whole
+  const { updated_by: by, updated_at: at, fields, ...rule } = whole
+  const updateType = rule.change === 'added' ? 'create' : 'delete'
+  const left = (fields ?? []).filter((one) => !isInLine(one)).flatMap((one) => briefField(one, updateType))
+  const isOthers = by !== undefined && by.href !== author
+  return {
+    ...rule,
+    ...(left.length > 0 && { fields: left }),
+    ...(isOthers && { updated_by: by, ...(at !== undefined && { updated_at: at }) }),
+  }
+}
+
+/** Returns true if the line and the type of a rule say everything that this field says. */
+function isInLine({ field, draft, active }: FieldChange): boolean {
+  const value = draft ?? active
+  if (field === 'override') return true
+  if (Array.isArray(value) && isWholeInLine(field, value)) return true
+  return SAID_BY_LINE.has(field)
+}
+
+/**
+ * Conditions that the line says in full. User groups are not among them, because the line names only the first ones.
+ */
+const SAID_BY_LINE: ReadonlySet<string> = new Set([
+  'network_type',
+  'machine_auth',
+  'sec_connect',
+  'stateless',
+  'use_workload_subnets',
+  'all_ips_except_for_in_consumers',
+  'all_ips_except_for_in_providers',
+  'resolve_labels_as',
+])
+
+/** Copies a value with each `{label: {key, value, href}}` as `key=value`, which names one label. */
+function writeLabels(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(writeLabels)
+  if (typeof value !== 'object' || value === null) return value
+  const { label, ...rest } = value as { label?: { key?: unknown; value?: unknown } | null }
+  const isNamed = typeof label?.key === 'string' && typeof label.value === 'string'
+  return isNamed && Object.keys(rest).length === 0 ? `${label.key as string}=${label.value as string}` : value
+}
+
+/** Returns the value of a new or deleted object's field, unless it is the default. */
+function briefField({ field, draft, active }: FieldChange, updateType: UpdateType): FieldChange[] {
+  const value = writeLabels(draft ?? active)
+  if (isDefault(field, value)) return []
+  return [updateType === 'create' ? { field, draft: value } : { field, active: value }]
+}
+
+/**
+ * Returns the maximum size of each change, so that all of them and the rest of the answer (`envelope`) have about
+ * STANDARD_BYTES together: changes that are smaller than their share leave the rest of it to the larger ones.
+ */
+export function shareBytes(changes: readonly object[], envelope: object, most: number): number[] {
+  const sizes = changes.map(jsonBytes)
+  let room = Math.min(STANDARD_BYTES - jsonBytes(envelope) - SPARE_BYTES, most)
+  let cap = 0
+  for (const [at, size] of sizes.toSorted((a, b) => a - b).entries()) {
+    cap = Math.floor(room / (sizes.length - at))
+    if (size > cap) break
+    room -= size
+    cap = Infinity
+  }
+  return sizes.map(() => Math.min(most, Math.max(LEAST_BYTES, cap)))
+}
