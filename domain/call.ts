@@ -70,6 +70,11 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    * it is about to do. Undefined when nothing was confirmed.
    */
   readonly approved?: Approval
+  /**
+   * True if only the digest of what the call would write is wanted, which a redeemed confirmation is compared with. A
+   * dry run then leaves out what it shows to people alone, such as observed traffic.
+   */
+  readonly isBindingOnly?: true
   readonly server: {
     name: string
     version: string

@@ -1,6 +1,6 @@
 import type { ObjectApi, PceClient } from '../../pce-client/index.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
 import { createNamed } from './create-named.js'
 import { toDraftHref } from '../inventory/parse-href.js'
@@ -15,6 +15,15 @@ export interface RuleSetBody {
   name: string
   description?: string
   scopes: RuleSet['scopes']
+}
+
+/** Returns the rule set that these bodies would create, with made-up hrefs below `href`. */
+export function plannedRuleSet(href: string, body: RuleSetBody, rules: readonly PlannedRule[]): RuleSet {
+  const of = (wanted: PlannedRule['collection']) =>
+    rules.flatMap(({ collection, body: rule }, at) =>
+      collection === wanted ? [{ ...rule, href: `${href}/${wanted}/${at}` }] : [],
+    )
+  return { ...body, href, enabled: true, rules: of('sec_rules') as Rule[], deny_rules: of('deny_rules') }
 }
 
 /**

@@ -14,9 +14,8 @@ import {
   type JudgingContext,
   type ModeEffect,
 } from '../readiness/judge-changed-flows.js'
-import { nameEnd } from '../readiness/collect-readiness.js'
 import { compareTexts } from '../text/compare-texts.js'
-import { withLabels } from '../traffic/applications.js'
+import { nameEnd, withLabels } from '../traffic/applications.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { hasLabels, type BothWays } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'

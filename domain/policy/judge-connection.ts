@@ -97,7 +97,8 @@ export function dropsBy({ possible, undecided }: EndVerdict): Answer {
  * Returns true for a virtual service or a similar object: rules may name the workloads behind it, which are not known
  * here.
  */
-const standsForOthers = ({ workload, labels }: FlowEnd): boolean => workload === null && Object.keys(labels).length > 0
+export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
+  workload === null && Object.keys(labels).length > 0
 
 function compileTypes(policy: PolicySnapshot) {
   const of = (type: RuleType) => {

@@ -67,9 +67,15 @@ const ANY_PREFIX = 'Any ('
  * Reads one version of the policy: rule sets, enforcement boundaries, and the objects they mention. Deny rules are
  * included only where rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
  * lists or label groups cannot be read, everything that depends on them is undecided.
+ * @param also rules that are not in the policy yet, whose objects are read too.
  * @throws whatever the PCE client throws, and invalid_response for an odd rule set or service.
  */
-export async function loadSnapshot(source: Source, version: Version, labels: LabelIndex): Promise<PolicySnapshot> {
+export async function loadSnapshot(
+  source: Source,
+  version: Version,
+  labels: LabelIndex,
+  also: unknown = null,
+): Promise<PolicySnapshot> {
   const { pce, signal } = source
   const every = { policyVersion: version, params: {}, signal }
   const [ruleSets, boundaries, services, any] = await Promise.all([
@@ -80,7 +86,7 @@ export async function loadSnapshot(source: Source, version: Version, labels: Lab
   ])
   requireRuleShapes(ruleSets.items)
   requireServiceShapes(services.items)
-  const mentioned = JSON.stringify([ruleSets.items, boundaries])
+  const mentioned = JSON.stringify([ruleSets.items, boundaries, also])
   const [lists, groups] = await Promise.all([
     mentioned.includes('/ip_lists/') ? orNothing(signal, fetchEvery({ api: pce.ipLists, ...every })) : [],
     mentioned.includes('/label_groups/')

@@ -174,7 +174,7 @@ function nameEnd(
 const isList = ({ ip_list: list }: Actor) => list !== undefined
 
 /** Returns true if a side names a virtual service or server, or if its labels stand for virtual services. */
-const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule'], side: Side): boolean =>
+export const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule'], side: Side): boolean =>
   rule[side].some(
     (actor) =>
       actor.virtual_service !== undefined ||

@@ -43,6 +43,26 @@ export function compileServices(services: readonly IngressService[], objects: Se
   return (port, proto) => anyOf(spans.map((span) => matchSpan(span, port, proto)))
 }
 
+/** A range of ports; null stands for every port, or every protocol. */
+export interface PortRange {
+  proto: number | null
+  port: number | null
+  to_port: number | null
+}
+
+/**
+ * Lists the ports of services, without their other conditions. Where the ports of a service are not known, it covers
+ * all of them.
+ */
+export const portsOf = (services: readonly IngressService[], objects: ServiceObjects): PortRange[] =>
+  services
+    .flatMap((service) => spansOf(service, objects))
+    .map(({ proto, port, to_port: toPort }) => ({
+      proto: isAbsent(proto) ? null : proto,
+      port: isAbsent(port) ? null : port,
+      to_port: isAbsent(port) || isAbsent(toPort) ? null : toPort,
+    }))
+
 /** Every port of every protocol. */
 const EVERYTHING: Span = { proto: -1, condition: 'yes' }
 

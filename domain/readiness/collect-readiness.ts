@@ -1,4 +1,4 @@
-import { applicationColumns, applicationOf, type Application } from '../traffic/applications.js'
+import { applicationColumns, nameEnd, type Application } from '../traffic/applications.js'
 import { endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn, type Side } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
@@ -199,10 +199,4 @@ export function listUncovered(encoder: FlowEncoder) {
       return { rows: rows.sort((a, b) => b.connections - a.connections).slice(0, limit), total }
     },
   }
-}
-
-/** Returns `app (env)`, or the host so that two hosts without labels stay distinct. */
-export function nameEnd(end: FlowEnd): string {
-  const application = applicationOf(end)
-  return application === null ? endpointLabel(end) : `${application.app} (${application.env})`
 }

@@ -5,8 +5,8 @@ import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { noDisagreement } from '../policy/compare-record.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
+import { nameEnd } from '../traffic/applications.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
-import { nameEnd } from './collect-readiness.js'
 import { judgeChangedFlows, type ChangedEnds, type EndChange, type JudgingContext } from './judge-changed-flows.js'
 
 /** Number of days of traffic that are read, the same as for a readiness assessment. */

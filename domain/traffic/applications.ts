@@ -2,7 +2,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { endColumns, type Column, type Side } from './columns.js'
 import type { FlowEncoder } from './encode-flow.js'
-import type { FlowEnd } from './flow-ends.js'
+import { endpointLabel, type FlowEnd } from './flow-ends.js'
 
 /** An application: the value of an app label together with the value of an env label (T11). */
 export interface Application {
@@ -18,6 +18,12 @@ export const NO_DECIDED_FLOWS =
 export function applicationOf({ labels }: FlowEnd): Application | null {
   const { app, env } = labels
   return app === undefined || env === undefined ? null : { app, env }
+}
+
+/** Returns `app (env)`, or the host so that two hosts without labels stay distinct. */
+export function nameEnd(end: FlowEnd): string {
+  const application = applicationOf(end)
+  return application === null ? endpointLabel(end) : `${application.app} (${application.env})`
 }
 
 /** Builds an application from its app and env labels, in this order. */

@@ -10,7 +10,7 @@ import { previewDryRun, takesDryRun } from './preview-call.js'
  */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined
-    ? (await preview({ tool, args, context })).boundTo
+    ? (await preview({ tool, args, context: { ...context, isBindingOnly: true } })).boundTo
     : tool.boundTo(args as never, context as never)
 
 /** Makes the tool's own preview, or a preview from its dry run if it has none (D77). */

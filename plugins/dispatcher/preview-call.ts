@@ -22,7 +22,7 @@ const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
  * the call itself only asked for a dry run.
  */
 export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean): Preview {
-  const { message, previous, effect } = answer
+  const { message, previous, effect, observed } = answer
   const [requests, warnings] = [listOf(answer['requests']), listOf(answer['warnings'])]
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   const bound = BOUND.map((field) => [field, answer[field] ?? null])
@@ -33,6 +33,7 @@ export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean
       requests: requests.slice(0, MOST_LISTED).map(shortenFields),
       ...(previous !== undefined && { previous: shortenFields(previous) }),
       ...(effect !== undefined && { effect }),
+      ...(observed !== undefined && { observed }),
       ...(warnings.length > 0 && {
         warnings_total: warnings.length,
         warnings: warnings.slice(0, MOST_LISTED).map(shorten),
@@ -42,7 +43,9 @@ export function previewDryRun(answer: Record<string, unknown>, isDryRun: boolean
       warnings: warnings.map((warning) => (typeof warning === 'string' ? warning : JSON.stringify(warning))),
       objects: requests.map((request) => showRequest(request, requests.length === 1 ? previous : undefined)),
       objects_total: requests.length,
-      ...(effect !== undefined && { facts: { effect } }),
+      ...((effect ?? observed) !== undefined && {
+        facts: { ...(effect !== undefined && { effect }), ...(observed !== undefined && { observed }) },
+      }),
     },
     boundTo: isDryRun ? DRY_RUN_BINDING : createHash('sha256').update(JSON.stringify(bound)).digest('hex'),
   }

@@ -100,6 +100,8 @@ interface Case {
 const DRY_RUN = { dry_run: true }
 /** Of preview-enforcement-change. */
 const PREVIEW = 14
+/** Of the traffic that a dry run of a change of policy reads, and of the draft. */
+const OBSERVED = 12
 const NOTHING = () => 0
 const names = (n: number) => Array.from({ length: n }, (_, at) => `named-${at}`)
 const NAMED_APP = { app_name: 'named', env_name: 'prod', enforcement_mode: 'full' }
@@ -142,10 +144,25 @@ const CASES: Record<string, Record<string, Case>> = {
       }),
       and: (n) => 3 * (n + 3),
     },
+    'a deny': {
+      args: {
+        ruleset_name: 'Set 0',
+        rule_type: 'deny',
+        providers: ['app=dst'],
+        consumers: ['app=src'],
+        ingress_services: ['Service 0'],
+      },
+      and: () => 3 * 3,
+      dry: (n) => 3 * 3 + OBSERVED + n,
+    },
   },
   'edit-ip-list-ranges': {
     // Two rules use it, which name a workload and a service.
-    'a list in rules': { args: { name: 'List 0', add_ranges: ['172.16.0.0/12'] }, and: (n) => 2 * n + 2 * 2 },
+    'a list in rules': {
+      args: { name: 'List 0', add_ranges: ['172.16.0.0/12'] },
+      and: (n) => 2 * n + 2 * 2,
+      dry: (n) => 2 * n + 2 * 2 + OBSERVED + n,
+    },
   },
   'get-ip-list-matches': { 'a version': { args: { address: '10.0.0.0/8', policy_version: 1 }, and: NOTHING } },
   'get-label-groups': { 'by label': { args: { label: 'loc=here' }, and: (n) => n } },

@@ -90,7 +90,10 @@ export default defineTool({
         return []
       },
     )
-    const judged = dryRun === true ? await judgeProfile(ctx, current, { managed, mode, complete: args.complete }) : null
+    const judged =
+      dryRun === true && ctx.isBindingOnly !== true
+        ? await judgeProfile(ctx, current, { managed, mode, complete: args.complete })
+        : null
     warnings.unshift(...(judged?.warnings ?? []))
     return {
       ...withoutStored(answer),

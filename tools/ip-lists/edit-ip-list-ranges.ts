@@ -8,6 +8,7 @@ import { FqdnInput } from '../../schemas/ip-list-shapes.js'
 import { TextOrObject } from '../../schemas/label-reference.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { EFFECT_MEANINGS, NO_EFFECT, PolicyChangeOut } from '../../schemas/policy-changes.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
@@ -30,6 +31,8 @@ import type { Judgement } from '../../domain/policy/judge-change.js'
 import { judgeObject, rulesAbout } from '../../domain/policy/judge-object.js'
 import { loadContents } from '../../domain/policy/load-contents.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
 /** Maximum number of ranges of gained or lost addresses named in an answer. */
@@ -56,7 +59,7 @@ const MovedOut = (description: string) =>
     ),
   )
 
-const { previous: _previous, ...Update } = UpdateOutput
+const { previous: _previous, ...Update } = { ...UpdateOutput, ...ObservedOut }
 const { effect, effect_note, effect_by_rule_type, risks, used_by } = PolicyChangeOut.properties
 
 const output = Type.Object({
@@ -90,7 +93,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 18,
-    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; all of these again if somebody else changes the list during the call',
+    and: 'where rules use the list, one or two for each other object that these name; two for each rule set on releases that list deny rules apart; in a dry run that takes something away, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network; all of these again if somebody else changes the list during the call',
   },
   input: Type.Object(
     {
@@ -172,12 +175,17 @@ async function editList(
     ],
   }
   const answer = await updateObject(ctx, plan, dryRun)
+  const { warnings, ...observed } = showObserved(
+    await observeDryRun(ctx, answer, { is: 'ip_list', list: answer.stored }),
+  )
   const { previous: _before, message, ...shown } = withoutStored(answer)
   const { assumes: _assumes, ...judgement } = judged
   return fitAnswer(
     {
       message: hasChange(planned) ? describeEdit(message, planned) : message,
       ...shown,
+      ...observed,
+      ...withWarnings(warnings, answer.warnings),
       ...show(current, planned),
       ...judgement,
       ...showAssumedBy([judged]),

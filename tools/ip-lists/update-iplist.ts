@@ -4,12 +4,15 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { FqdnInput, IpListWrittenOut, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import { NewName } from '../../schemas/new-name.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan-ip-list.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
@@ -17,7 +20,7 @@ import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
-const output = Type.Object({ ...UpdateOutput, ...Type.Partial(IpListWrittenOut).properties })
+const output = Type.Object({ ...UpdateOutput, ...ObservedOut, ...Type.Partial(IpListWrittenOut).properties })
 
 export default defineTool({
   name: 'update-iplist',
@@ -28,6 +31,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
@@ -78,6 +83,10 @@ export default defineTool({
       : ctx.inOrder(orderOf('ip_lists', found.name), async () =>
           update(await findByHref(pce, 'ip_lists', found.href, 'draft', signal)),
         ))
-    return fitAnswer({ ...withoutStored(answer), ...showWrittenIpList(answer.stored) }, ctx.limits)
+    const { warnings, ...observed } = showObserved(
+      await observeDryRun(ctx, answer, { is: 'ip_list', list: answer.stored }),
+    )
+    const shown = { ...withoutStored(answer), ...observed, ...withWarnings(warnings, answer.warnings) }
+    return fitAnswer({ ...shown, ...showWrittenIpList(answer.stored) }, ctx.limits)
   },
 })

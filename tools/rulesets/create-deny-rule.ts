@@ -2,6 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import {
   ActorsInput,
   RuleParts,
@@ -20,7 +21,9 @@ import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
+import { observeChange } from '../../domain/drafts/observe-change.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showStoredRule } from '../answers/show-rules.js'
 
 const output = Type.Object({
@@ -30,6 +33,7 @@ const output = Type.Object({
   override_deny_warning: Type.Optional(Type.String()),
   differences: DifferencesOut,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...ObservedOut,
   ...DryRunOutput,
 })
 
@@ -41,6 +45,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       ruleset_href: Type.Optional(Type.String({ description: 'Or ruleset_name' })),
@@ -86,7 +92,12 @@ export default defineTool({
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }
       const message = `Would add the rule to ${describeObject('rule_sets', ruleSet)}.`
-      return { dry_run: true, message, requests: [request], ...shown, ...(before.length > 0 && { warnings: before }) }
+      const added = { collection: planned.collection, href: `${request.path}/new`, rule: planned.body }
+      const { warnings, ...observed } = showObserved(
+        await observeChange(ctx, { is: 'rule', ruleSet: parent, ...added }),
+      )
+      const answer = { dry_run: true, message, requests: [request], ...shown, ...observed }
+      return { ...answer, ...withWarnings(warnings, before) }
     }
     const { stored, warnings } = await addRule(ctx, ruleSet, planned, siblings)
     const all = [...before, ...warnings]

@@ -1,10 +1,12 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { ResolvedServices, RuleInput, StoredRuleOut, WideningOut } from '../../schemas/rule-shapes.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
+import { observeChange } from '../../domain/drafts/observe-change.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
@@ -16,6 +18,7 @@ import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showStoredRule } from '../answers/show-rules.js'
 
 const output = Type.Object({
@@ -27,6 +30,7 @@ const output = Type.Object({
   override_deny_warning: Type.Optional(Type.String()),
   differences: DifferencesOut,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...ObservedOut,
   ...DryRunOutput,
 })
 
@@ -38,9 +42,11 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run of a deny rule is heavy, because it reads the traffic that the rule would cut.
+  isHeavy: ({ dry_run: dryRun, rule_type: type = 'allow' }) => dryRun === true && type !== 'allow',
   pceRequests: {
     atMost: 10,
-    and: 'up to three for each object that the rule names, and those for the consumers of a rule about Windows programs',
+    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, and in a dry run that denies, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
@@ -89,7 +95,11 @@ export default defineTool({
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/${planned.collection}`, body: planned.body }
       const message = `Would add ${what} to ${where}.`
-      return { dry_run: true, message, requests: [request], ...shown, ...(before.length > 0 && { warnings: before }) }
+      const added = { collection: planned.collection, href: `${request.path}/new`, rule: planned.body }
+      const change = { is: 'rule', ruleSet: parent, ...added } as const
+      const { warnings, ...observed } = showObserved(planned.type === 'allow' ? null : await observeChange(ctx, change))
+      const answer = { dry_run: true, message, requests: [request], ...shown, ...observed }
+      return { ...answer, ...withWarnings(warnings, before) }
     }
     const { stored, warnings } = await addRule(ctx, ruleSet, planned, siblings)
     const all = [...before, ...warnings]

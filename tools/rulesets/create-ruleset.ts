@@ -1,5 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ActorInput, RuleInput, RuleTypeOut, WideningOut, WrittenOut } from '../../schemas/rule-shapes.js'
 import { defineTool } from '../define.js'
@@ -8,10 +9,13 @@ import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { planRules } from '../../domain/drafts/plan-rules.js'
+import { observeChange } from '../../domain/drafts/observe-change.js'
+import { plannedRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfRepeated } from '../../domain/drafts/warn-of-repetition.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showPlannedRule } from '../answers/show-rules.js'
 import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
@@ -48,6 +52,7 @@ const RuleSetCreated = Type.Object({
     ),
   ),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...ObservedOut,
   ...DryRunOutput,
 })
 
@@ -59,6 +64,9 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run with deny rules is heavy, because it reads the traffic that they would cut.
+  isHeavy: ({ dry_run: dryRun, rules = [] }) =>
+    dryRun === true && rules.some(({ rule_type: type = 'allow' }) => type !== 'allow'),
   input: Type.Object(
     {
       name: NewName('New name'),
@@ -112,7 +120,10 @@ export default defineTool({
         ...widening.flatMap((warning, index) => (warning === undefined ? [] : `Rule ${index}: ${warning.message}`)),
       )
       const message = `Would create the rule set ${name} with ${countOf(rules.length, 'rule')} in draft.`
-      return { dry_run: true, message, requests, ...(warnings.length > 0 && { warnings }) }
+      const change = { is: 'new_rule_set', ruleSet: plannedRuleSet(`${collection}/new`, body, rules) } as const
+      const denies = rules.some(({ type }) => type !== 'allow')
+      const { warnings: cut, ...observed } = showObserved(denies ? await observeChange(ctx, change) : null)
+      return { dry_run: true, message, requests, ...observed, ...withWarnings(cut, warnings) }
     }
 
     const { ruleSet, ruleHrefs } = await writeRuleSet(ctx, body, rules)

@@ -2,14 +2,18 @@ import { Type, type Static } from '@sinclair/typebox'
 import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import type { DenyRule } from '../../schemas/pce/rule-set.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { DeleteOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { deleteObject } from '../../domain/drafts/change-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 
 const output = Type.Object({
   ...DeleteOutput,
+  ...ObservedOut,
   name: Type.Optional(Type.String()),
   rules_removed: Type.Optional(
     Type.Object(
@@ -27,6 +31,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
@@ -45,7 +51,10 @@ export default defineTool({
       found?.error === undefined ? { ...allow, ...countDenyRules(found?.ruleSet.deny_rules ?? []) } : allow
     const warnings = found?.error === undefined ? [] : ['Its deny rules could not be counted.']
     const answer = await deleteObject(ctx, { what: describeObject('rule_sets', current), current, warnings }, dryRun)
-    return { ...answer, name: current.name, rules_removed: removed }
+    const change = { is: 'rule_set', href: answer.href, fields: null } as const
+    const { warnings: cut, ...observed } = showObserved(await observeDryRun(ctx, answer, change))
+    const { name: own } = current
+    return { ...answer, name: own, rules_removed: removed, ...observed, ...withWarnings(cut, answer.warnings) }
   },
 })
 

@@ -1,6 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { RuleChangeInput, ResolvedServices, StoredDenyRuleOut } from '../../schemas/rule-shapes.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
@@ -8,12 +9,15 @@ import { loadLabels } from '../../domain/inventory/labels.js'
 import { planRuleChange, showResolved } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,
+  ...ObservedOut,
   rule: Type.Optional(StoredDenyRuleOut),
   ingress_services_resolved: ResolvedServices,
 })
@@ -27,6 +31,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       href: Type.String({ description: '.../deny_rules/ID' }),
@@ -62,8 +68,12 @@ export default defineTool({
       ends: ruleSet.update_type === 'delete',
     }
     const answer = await updateObject(ctx, plan, dryRun)
+    const becomes = { is: 'rule', ruleSet: ruleSetHref, collection: 'deny_rules', href, rule: answer.stored } as const
+    const { warnings, ...observed } = showObserved(await observeDryRun(ctx, answer, becomes))
     return {
       ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
+      ...observed,
+      ...withWarnings(warnings, answer.warnings),
       ...(await showStoredRule(ctx, answer, denyType(answer.stored))),
       ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
     }

@@ -4,6 +4,7 @@ import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ActorInput, ScopeOut } from '../../schemas/rule-shapes.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { Nullable } from '../../schemas/common.js'
 import { defineTool } from '../define.js'
@@ -12,11 +13,14 @@ import { createPolicyLookups, describeObject, findObject } from '../../domain/in
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { namesOrHrefs } from '../../domain/inventory/reference-names.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showScopes, writeScopes } from '../answers/show-rules.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,
+  ...ObservedOut,
   href: Type.Optional(Type.String()),
   name: Type.Optional(Type.String()),
   description: Type.Optional(Nullable(Type.String())),
@@ -33,6 +37,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
@@ -75,8 +81,13 @@ export default defineTool({
     const answer = await updateObject(ctx, plan, dryRun)
     const { stored, previous, href: draft } = answer
     const names = await namesOrHrefs(pce, [stored.scopes, previous?.scopes], ctx)
+    const fields = { enabled: stored.enabled, scopes: stored.scopes }
+    const change = { is: 'rule_set', href: draft, fields } as const
+    const { warnings, ...observed } = showObserved(await observeDryRun(ctx, answer, change))
     return {
       ...withoutStored(answer),
+      ...observed,
+      ...withWarnings(warnings, answer.warnings),
       href: draft,
       ...(previous?.scopes !== undefined && {
         previous: { ...previous, scopes: writeScopes(previous.scopes as RuleSet['scopes'], names) },

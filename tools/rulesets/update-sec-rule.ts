@@ -7,6 +7,7 @@ import {
   StoredRuleOut,
   WideningOut,
 } from '../../schemas/rule-shapes.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
@@ -14,12 +15,15 @@ import { loadLabels } from '../../domain/inventory/labels.js'
 import { planRuleChange, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
 import { warnOfChange } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
   ...UpdateOutput,
+  ...ObservedOut,
   rule: Type.Optional(StoredRuleOut),
   ingress_services_resolved: ResolvedServices,
   egress_services_resolved: ResolvedServices,
@@ -35,6 +39,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       href: Type.String({ description: '.../sec_rules/ID' }),
@@ -72,8 +78,12 @@ export default defineTool({
       ends: ruleSet.update_type === 'delete',
     }
     const answer = await updateObject(ctx, plan, dryRun)
+    const becomes = { is: 'rule', ruleSet: ruleSetHref, collection: 'sec_rules', href, rule: answer.stored } as const
+    const { warnings, ...observed } = showObserved(await observeDryRun(ctx, answer, becomes))
     return {
       ...withoutStored({ ...answer, updated_fields: answer.updated_fields?.sort() }),
+      ...observed,
+      ...withWarnings(warnings, answer.warnings),
       ...(await showStoredRule(ctx, answer, 'allow')),
       ...(planned.services && { ingress_services_resolved: showResolved(planned.services) }),
       ...(planned.egress && { egress_services_resolved: planned.egress.map(showNamed) }),

@@ -3,6 +3,7 @@ import { ByName } from '../../schemas/by-name.js'
 import { DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ServiceListsInput, ServiceOut } from '../../schemas/service-shapes.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
@@ -10,12 +11,15 @@ import { noteEgress, planService, refuseOtherKind, showDiscarded } from '../../d
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
+import { observeDryRun } from '../../domain/drafts/observe-change.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showService } from '../answers/show-policy-objects.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
 const output = Type.Object({
   ...UpdateOutput,
+  ...ObservedOut,
   service: Type.Optional(ServiceOut),
   note: Type.Optional(Type.String()),
   discarded_fields: Type.Optional(Type.Array(Type.String(), { description: 'Dropped by the PCE' })),
@@ -30,6 +34,8 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  // A dry run is heavy, because it reads the traffic that the change would cut.
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   input: Type.Object(
     {
       href: Type.Optional(Type.String({ description: 'Or name' })),
@@ -63,8 +69,13 @@ export default defineTool({
       warnings: warnOfBuiltIn(current),
     }
     const answer = await updateObject(ctx, plan, dryRun)
+    const { warnings, ...observed } = showObserved(
+      await observeDryRun(ctx, answer, { is: 'service', service: answer.stored }),
+    )
     const shown = {
       ...withoutStored(answer),
+      ...observed,
+      ...withWarnings(warnings, answer.warnings),
       service: showService(answer.stored),
       ...noteEgress(planned?.list),
       ...showDiscarded(answer.differences ?? []),

@@ -121,7 +121,7 @@ export default defineTool({
         workload: showWrittenWorkload(answer.stored, planned),
       }
       const from = isMode(current.enforcement_mode) ? current.enforcement_mode : null
-      if (mode === undefined || mode === from || !isManaged(current)) return shown
+      if (mode === undefined || mode === from || !isManaged(current) || ctx.isBindingOnly === true) return shown
       const { href: own } = current
       const ends = {
         filter: { include: [[{ workload: { href: own } }]], exclude: [] },

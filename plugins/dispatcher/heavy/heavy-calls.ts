@@ -80,7 +80,9 @@ export function createHeavyCalls(tools: readonly AnyTool[], options: HeavyCallsO
       if (isHeavy === undefined) return tool
       const acts = ACTS.filter((act) => tool[act] !== undefined)
       const run = (act: Act) => async (args: never, context: ToolContext) =>
-        isHeavy === true || isHeavy(args, act) ? inThread(tool, act)(args, context) : tool[act]!(args, context as never)
+        isHeavy === true || (context.isBindingOnly !== true && isHeavy(args, act))
+          ? inThread(tool, act)(args, context)
+          : tool[act]!(args, context as never)
       return { ...tool, ...Object.fromEntries(acts.map((act) => [act, run(act)])) }
     }),
     figures: places.figures,
@@ -222,7 +224,7 @@ function taskOf(
   { server: { name, version }, memoryMb }: HeavyCallsOptions,
   ports: Pick<ThreadTask, 'pce' | 'control'>,
 ): ThreadTask {
-  const { caller, requestId, limits, approved } = context
+  const { caller, requestId, limits, approved, isBindingOnly } = context
   return {
     tool: tool.name,
     act,
@@ -232,6 +234,7 @@ function taskOf(
     limits,
     cursorKey: context.cursorKey(),
     ...(approved !== undefined && { approved }),
+    ...(isBindingOnly === true && { isBindingOnly }),
     clockOffset: context.now() - Date.now(),
     server: { name, version },
     memoryMb,

@@ -5,7 +5,10 @@ import type { Act } from '../../../tools/define.js'
 import type { ServiceError } from '../../errors/convert.js'
 
 /** One call, in the form in which a thread receives it. */
-export interface ThreadTask extends Pick<ToolContext, 'caller' | 'requestId' | 'limits' | 'approved'> {
+export interface ThreadTask extends Pick<
+  ToolContext,
+  'caller' | 'requestId' | 'limits' | 'approved' | 'isBindingOnly'
+> {
   /** The result of `ToolContext.cursorKey`. */
   cursorKey: Uint8Array
   tool: string

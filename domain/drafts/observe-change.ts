@@ -1,0 +1,198 @@
+import { PceError } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { ToolContext } from '../call.js'
+import { isUnread } from '../inventory/fetch-every.js'
+import { loadLabels } from '../inventory/labels.js'
+import { portName } from '../inventory/protocols.js'
+import { applyChange, type ChangedPolicy, type PolicyChange } from '../policy/apply-change.js'
+import { collectAssumedFacts } from '../policy/assumed-facts.js'
+import { CUT_FATES, createCutJudge, type CutFate } from '../policy/judge-cut.js'
+import { loadSnapshot, pendingHolders, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { trafficOfRules } from '../policy/traffic-of-rules.js'
+import { compareTexts } from '../text/compare-texts.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+import { nameEnd } from '../traffic/applications.js'
+import { portColumn, protocolColumn, wholeEndColumn } from '../traffic/columns.js'
+import { createFlowEncoder } from '../traffic/encode-flow.js'
+import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
+import { groupRows } from '../traffic/group-rows.js'
+import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
+import { lookbackWindow } from '../traffic/traffic-window.js'
+
+/** Number of days of traffic that are read, the same as for a ringfence. */
+export const OBSERVED_DAYS = 30
+/** Maximum number of rows that are read. */
+const MOST_ROWS = 100_000
+/** Maximum time that the PCE gets for the traffic query, in seconds. */
+const MOST_SECONDS = 120
+
+/** The fates of traffic that a change may cut, worst first. */
+export type CutEffect = Exclude<CutFate, 'not_affected'>
+
+/** Traffic from one application, host or address to another one that a change may cut. */
+export interface ObservedPair {
+  source: string
+  destination: string
+  effect: CutEffect
+  connections: number
+  /** The ports, such as `443/tcp`, busiest first. */
+  ports: string[]
+}
+
+/** What a change of the draft does to observed traffic. */
+export interface ObservedChange {
+  read: FlowsRead
+  /** Number of connections that the changed rules concern, by what becomes of them. */
+  connections: Record<CutFate, number>
+  /** Certain losses first, then possible ones; busiest first within each. */
+  pairs: readonly ObservedPair[]
+  /** True if the change cuts by denying, and false if only by permitting less. */
+  isDenied: boolean
+  /** True if the draft holds other changes that are not provisioned. */
+  hasPending: boolean
+  /** A phrase like `undecided because of …`; empty if everything could be decided. */
+  undecided: string
+  /** The facts about the PCE that no source settles, but on which the result depends. */
+  assumes: readonly string[]
+}
+
+/** What was found out: the effect, or why it is not known; null if the change cannot cut anything. */
+export type Observed = ObservedChange | string | null
+
+type Context = Pick<
+  ToolContext<true>,
+  'pce' | 'progress' | 'signal' | 'beforeWriting' | 'limits' | 'now' | 'isBindingOnly'
+>
+
+/**
+ * Judges what a change of the draft would cut of the traffic of the last 30 days, once it is provisioned: each row is
+ * decided by the draft without and with the change, whatever the PCE recorded. It is for dry runs and never makes them
+ * fail: if the policy or the traffic cannot be read, it resolves with a sentence that says so. Rejects when cancelled.
+ */
+export async function observeChange(outer: Context, change: PolicyChange): Promise<Observed> {
+  if (outer.isBindingOnly === true) return null
+  const { limits, beforeWriting: signal } = outer
+  const trafficQueryTimeoutSeconds = Math.min(limits.trafficQueryTimeoutSeconds, MOST_SECONDS)
+  const ctx = { ...outer, signal, limits: { ...limits, trafficQueryTimeoutSeconds } }
+  try {
+    const labels = await loadLabels(ctx.pce, ctx)
+    const was = await withDenyRules(ctx, await loadSnapshot(ctx, 'draft', labels, change))
+    const changed = applyChange(was, change)
+    if (changed === null) return `${NOT_KNOWN}: the draft does not have the rule set.`
+    if (changed.cutting.length === 0) return null
+    const encoder = createFlowEncoder(labels)
+    const groups = groupRows<Group>({
+      source: wholeEndColumn(encoder, 'src'),
+      destination: wholeEndColumn(encoder, 'dst'),
+      port: portColumn,
+      proto: protocolColumn,
+    })
+    const request = {
+      name: 'mcp-observed-change',
+      window: lookbackWindow(ctx.now(), OBSERVED_DAYS),
+      ...trafficOfRules(changed.cutting),
+      excludeWorkloadsFromIpListQuery: false,
+      maxResults: MOST_ROWS,
+    }
+    const read = await createConversationReader(ctx, encoder)(request, (row) => void groups.add(row))
+    const { pairs, ...judged } = await workInTurns(judgeGroups(was, changed, groups), signal)
+    return {
+      read,
+      ...judged,
+      pairs,
+      isDenied: changed.cutting.some(({ type }) => type !== 'allow'),
+      hasPending: pendingHolders(was).length > 0 || was.pendingObjects.size > 0,
+    }
+  } catch (error) {
+    const isExpected = isUnread(error) || error instanceof PceError || error instanceof ToolError
+    if (!isExpected || signal.aborted) throw error
+    return `${NOT_KNOWN}: ${error.message}`
+  }
+}
+
+/** Fields that have no effect on traffic. */
+const PLAIN_FIELDS = new Set(['name', 'description', 'external_data_set', 'external_data_reference'])
+
+/**
+ * As `observeChange`, for the answer of a dry run that updates or deletes an object. Resolves with null if the call is
+ * none, or if it would send nothing that has an effect on traffic.
+ */
+export async function observeDryRun(
+  ctx: Context,
+  answer: { dry_run?: boolean; requests?: readonly object[]; previous?: Record<string, unknown> },
+  change: PolicyChange,
+): Promise<Observed> {
+  const { dry_run: isDryRun, requests = [], previous } = answer
+  if (isDryRun !== true || requests.length === 0) return null
+  if (previous !== undefined && Object.keys(previous).every((field) => PLAIN_FIELDS.has(field))) return null
+  return observeChange(ctx, change)
+}
+
+const NOT_KNOWN = 'What this would cut of the observed traffic is not known'
+
+interface Group {
+  source: FlowEnd
+  destination: FlowEnd
+  port: number | null
+  proto: number | null
+}
+
+function* judgeGroups(
+  was: PolicySnapshot,
+  { policy, cutting }: ChangedPolicy,
+  groups: ReturnType<typeof groupRows<Group>>,
+): Steps<Pick<ObservedChange, 'connections' | 'pairs' | 'undecided' | 'assumes'>> {
+  const judge = createCutJudge(was, policy, cutting)
+  const connections: ObservedChange['connections'] = { cut: 0, cut_once_enforced: 0, undecided: 0, not_affected: 0 }
+  const pairs = new Map<string, ObservedPair & { byPort: Map<string, number> }>()
+  const answers = new Set<Answer>()
+  const assumed = collectAssumedFacts()
+  for (const { keys, measures } of groups) {
+    yield
+    const verdict = judge(keys)
+    if (verdict === null) continue
+    const { fate, undecided } = verdict
+    connections[fate] += measures.connections
+    assumed.add(undecided, keys.source, keys.destination)
+    answers.add(undecided)
+    if (fate === 'not_affected') continue
+    const [source, destination] = nameEnds(keys)
+    const id = JSON.stringify([fate, source, destination])
+    const pair = pairs.get(id) ?? {
+      source,
+      destination,
+      effect: fate,
+      connections: 0,
+      ports: [],
+      byPort: new Map<string, number>(),
+    }
+    pairs.set(id, pair)
+    pair.connections += measures.connections
+    const port = portName(keys)
+    pair.byPort.set(port, (pair.byPort.get(port) ?? 0) + measures.connections)
+  }
+  return {
+    connections,
+    pairs: [...pairs.values()].map(withPorts).sort(worstFirst),
+    undecided: undecidedBecause(answers),
+    assumes: assumed.list(),
+  }
+}
+
+/** Names both ends by their applications, or by their hosts if they belong to the same application. */
+function nameEnds({ source, destination }: Group): [source: string, destination: string] {
+  const names: [string, string] = [nameEnd(source), nameEnd(destination)]
+  return names[0] === names[1] ? [endpointLabel(source), endpointLabel(destination)] : names
+}
+
+const withPorts = ({ byPort, ...pair }: ObservedPair & { byPort: ReadonlyMap<string, number> }): ObservedPair => ({
+  ...pair,
+  ports: [...byPort].sort(([a, m], [b, n]) => n - m || compareTexts(a, b)).map(([port]) => port),
+})
+
+const worstFirst = (a: ObservedPair, b: ObservedPair): number =>
+  CUT_FATES.indexOf(a.effect) - CUT_FATES.indexOf(b.effect) ||
+  b.connections - a.connections ||
+  compareTexts(a.source, b.source) ||
+  compareTexts(a.destination, b.destination)

@@ -1,0 +1,78 @@
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { CuttingRule } from './apply-change.js'
+import { compileByDestination } from './compile-rules.js'
+import { createConnectionJudge, dropsBy, endModeOf, standsForOthers, type Connection } from './judge-connection.js'
+import type { PolicySnapshot } from './load-snapshot.js'
+import { anyOf, isUnknown, type Answer } from './three-valued.js'
+
+/**
+ * What a change of policy does to traffic that its rules concern. `cut_once_enforced`: nothing that enforces policy
+ * today drops it, but it would be dropped in a stricter mode of its ends, and only because of the change.
+ */
+export const CUT_FATES = ['cut', 'cut_once_enforced', 'undecided', 'not_affected'] as const
+export type CutFate = (typeof CUT_FATES)[number]
+
+/** The fate of a connection, and why it is undecided if it is. */
+export interface CutVerdict {
+  fate: CutFate
+  undecided: Answer
+}
+
+/** The modes for which both policies are compared: those of today, and then those of stricter enforcement. */
+const STAGES: readonly ((mode: EndMode) => EndMode)[] = [
+  (mode) => mode,
+  (mode) => (mode === 'idle' || mode === 'visibility_only' ? 'selective' : mode),
+  (mode) => (mode === 'idle' || mode === 'visibility_only' || mode === 'selective' ? 'full' : mode),
+]
+
+/**
+ * Creates the judge of what a change cuts: it compares what the policy decides about a connection without and with the
+ * change, as explain-flow would, whatever the PCE recorded. Returns null for a connection that none of the rules by
+ * which the change may cut can concern.
+ */
+export function createCutJudge(
+  was: PolicySnapshot,
+  is: PolicySnapshot,
+  cutting: readonly CuttingRule[],
+): (connection: Connection) => CutVerdict | null {
+  const [judgeBefore, judgeAfter] = [createConnectionJudge(was), createConnectionJudge(is)]
+  const compiled = [was, is].map((policy) =>
+    compileByDestination(
+      cutting.filter((rule) => rule.policy === policy).map(({ placed }) => placed),
+      policy,
+    ),
+  )
+
+  const mayConcern = ({ source, destination, port, proto }: Connection): boolean =>
+    standsForOthers(source) ||
+    standsForOthers(destination) ||
+    compiled.some((matchesOf) =>
+      matchesOf(destination).some(
+        (match) => match.atDestination(source, port, proto) !== 'no' || match.atSource(source, port, proto) !== 'no',
+      ),
+    )
+
+  return (connection) => {
+    if (!mayConcern(connection)) return null
+    const [before, after] = [judgeBefore(connection), judgeAfter(connection)]
+    const modes = [endModeOf(connection.source), endModeOf(connection.destination)] as const
+    const drops = (judge: typeof before, [src, dst]: readonly [EndMode, EndMode]) =>
+      anyOf([dropsBy(judge('src', src)), dropsBy(judge('dst', dst))])
+    const stages = STAGES.map((raise) => {
+      const raised = [raise(modes[0]), raise(modes[1])] as const
+      return compare(drops(before, raised), drops(after, raised))
+    })
+    const [now, ...later] = stages as [Answer, ...Answer[]]
+    if (now === 'yes') return { fate: 'cut', undecided: 'no' }
+    if (isUnknown(now)) return { fate: 'undecided', undecided: now }
+    const once = anyOf(later)
+    if (once === 'yes') return { fate: 'cut_once_enforced', undecided: 'no' }
+    return isUnknown(once) ? { fate: 'undecided', undecided: once } : { fate: 'not_affected', undecided: 'no' }
+  }
+}
+
+/** Returns whether a connection that is not dropped before is dropped after. */
+function compare(before: Answer, after: Answer): Answer {
+  if (before === 'yes' || after === 'no') return 'no'
+  return isUnknown(before) || isUnknown(after) ? anyOf([before, after].filter(isUnknown)) : 'yes'
+}

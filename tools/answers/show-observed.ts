@@ -1,0 +1,89 @@
+import { showAssumed } from '../../schemas/assumes.js'
+import {
+  OBSERVED_DAYS,
+  type CutEffect,
+  type Observed,
+  type ObservedChange,
+  type ObservedPair,
+} from '../../domain/drafts/observe-change.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { coverageNote, dataSpan } from '../../domain/traffic/read-flows.js'
+
+const MOST_PAIRS = 10
+const MOST_PORTS = 5
+/** Number of pairs that the sentence names. */
+const MOST_NAMED = 3
+
+/**
+ * Shows in a dry run what the change would cut of observed traffic: the counts and largest pairs in `observed`, and a
+ * sentence among the warnings; if it is certain that nothing is cut, the sentence is in `observed` instead. Returns no field if
+ * the change cannot cut anything.
+ */
+export function showObserved(observed: Observed): { warnings: string[]; observed?: object } {
+  if (observed === null) return { warnings: [] }
+  if (typeof observed === 'string') return { warnings: [observed], observed: { connections: null } }
+  const { read, connections, pairs, undecided, hasPending } = observed
+  const { window, rows, rowLimit, truncated } = read
+  const span = dataSpan([read])
+  const isNothing = pairs.length === 0 && !truncated
+  const notes = [
+    `Rows decided by the draft without and with the change${hasPending ? ' (its other pending changes included)' : ''}; only traffic that the changed rules can concern was read.`,
+    connections.undecided > 0 ? `undecided: ${undecided.replace(/^undecided /u, '')}.` : '',
+    coverageNote(read),
+  ]
+  return {
+    warnings: isNothing ? [] : [describe(observed)],
+    observed: {
+      ...(isNothing && { message: describe(observed) }),
+      window,
+      rows,
+      ...(truncated && { flows_truncated: true, row_limit: rowLimit }),
+      ...(span !== null && { data_span: span }),
+      connections,
+      ...(pairs.length > 0 && {
+        largest: pairs
+          .slice(0, MOST_PAIRS)
+          .map(({ ports, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
+        pairs_total: pairs.length,
+      }),
+      note: notes.filter(Boolean).join(' '),
+      ...showAssumed(observed.assumes),
+    },
+  }
+}
+
+/** Returns the warnings of an answer with those about observed traffic in front; no field if there are none. */
+export const withWarnings = (first: readonly string[], others: readonly string[] = []): { warnings?: string[] } =>
+  first.length + others.length === 0 ? {} : { warnings: [...first, ...others] }
+
+function describe({ read, connections, pairs, isDenied }: ObservedChange): string {
+  const { cut, cut_once_enforced: later, undecided } = connections
+  const period = `the last ${OBSERVED_DAYS} days`
+  if (read.rows === 0)
+    return `No traffic that this can concern was seen in ${period}${read.truncated ? ', but not all was read' : ''}.`
+  const seen = `f the traffic ${read.truncated ? 'read' : 'seen'} in ${period}`
+  if (cut + later + undecided === 0) {
+    const verb = isDenied ? 'would be cut' : 'depends on what this takes away'
+    return `None o${seen} ${verb}${read.truncated ? '; not all was read' : ''}.`
+  }
+  const least = read.truncated ? 'at least ' : ''
+  const part = (effect: CutEffect, count: number, text: string) => {
+    const own = pairs.filter((pair) => pair.effect === effect).length
+    return count === 0 ? [] : [`${least}${countOf(count, 'connection')} of ${countOf(own, 'pair')} ${text}`]
+  }
+  const parts = [
+    ...part('cut', cut, 'would be cut once provisioned'),
+    ...part('cut_once_enforced', later, 'once their workloads enforce policy'),
+    ...part('undecided', undecided, 'possibly'),
+  ].join(', ')
+  const largest = pairs.slice(0, MOST_NAMED).map(namePair).join('; ')
+  const total = cut + later
+  const depends =
+    isDenied || total === 0
+      ? ''
+      : `${least}${countOf(total, 'connection')} ${total === 1 ? 'depends' : 'depend'} on what this takes away: `
+  return `O${seen}, ${depends}${parts}. Largest: ${largest}.`
+}
+
+const namePair = ({ source, destination, connections, ports }: ObservedPair): string =>
+  `${source} → ${destination} ${ports.slice(0, MOST_PORTS).join(', ')} (${connections})`
