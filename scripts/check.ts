@@ -1,14 +1,17 @@
 /**
  * `npm run check` runs types, lint, format, walls and generated files as named steps. The number of simultaneous steps
  * is the number of processors, and the longest steps start first. All steps run even if one fails, so that one run
- * shows everything; the output of failed steps is shown. Caches of the tools are kept in node_modules/.cache. `npm run
- * check -- lint types` runs only these steps. The last line is `N passed, N failed`.
+ * shows everything; the output of failed steps is shown. Caches are kept in node_modules/.cache: those of the tools, and
+ * for steps without one the state of the project for which they last succeeded. `npm run check -- lint types` runs only
+ * these steps. The last line is `N passed, N failed`.
  */
 import { execFile } from 'node:child_process'
 import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { summaryLine } from './summary-line.js'
+import { hashOfProject, rememberSuccess } from './unchanged.js'
 
 interface Step {
   name: string
@@ -16,6 +19,8 @@ interface Step {
   program: readonly string[]
   /** What a person should do about a failure. */
   remedy: string
+  /** True if the program has no cache of its own, and its result depends only on the files of the project. */
+  isRemembered?: true
 }
 
 const root = fileURLToPath(new URL('..', import.meta.url))
@@ -51,6 +56,7 @@ const STEPS: readonly Step[] = [
     name: 'generated',
     program: [...tsx, 'scripts/generate.ts', '--check'],
     remedy: '`npm run generate` writes it',
+    isRemembered: true,
   },
   {
     name: 'boundaries',
@@ -71,6 +77,7 @@ const STEPS: readonly Step[] = [
     name: 'knowledge',
     program: [...tsx, 'scripts/check-knowledge.ts'],
     remedy: 'knowledge/README.md says how a text names what exists',
+    isRemembered: true,
   },
 ]
 
@@ -80,6 +87,7 @@ if (unknown.length > 0) {
   console.error(`There is no step ${unknown.join(', ')}. The steps are ${STEPS.map(({ name }) => name).join(', ')}.`)
   process.exit(1)
 }
+const state = hashOfProject(root)
 const counts = { passed: 0, failed: 0 }
 const queue = STEPS.filter(({ name }) => wanted.length === 0 || wanted.includes(name))
 await Promise.all(
@@ -90,14 +98,21 @@ await Promise.all(
 console.log(summaryLine(counts))
 process.exit(counts.failed === 0 ? 0 : 1)
 
-async function run({ name, program, remedy }: Step): Promise<void> {
+async function run({ name, program, remedy, isRemembered }: Step): Promise<void> {
   const started = performance.now()
+  const memory = isRemembered && rememberSuccess(join(root, CACHE, `${name}.state`), state)
+  if (memory?.isKnown()) {
+    counts.passed++
+    console.log(`ok      ${name.padEnd(10)}   unchanged`)
+    return
+  }
   const failure = await promisify(execFile)(process.execPath, program, { cwd: root, maxBuffer: 2 ** 26 }).then(
     () => undefined,
     ({ stdout, stderr, message }: Error & { stdout?: string; stderr?: string }) =>
       `${stdout ?? ''}${stderr || message}`,
   )
   const seconds = ((performance.now() - started) / 1000).toFixed(1).padStart(5)
+  memory?.note(failure === undefined)
   counts[failure === undefined ? 'passed' : 'failed']++
   if (failure === undefined) console.log(`ok      ${name.padEnd(10)} ${seconds} s`)
   else console.log(`FAILED  ${name.padEnd(10)} ${seconds} s   ${remedy}\n${indent(failure)}`)

@@ -17,6 +17,7 @@ import { renderErrorTables } from '../../scripts/docs/render-errors.js'
 import { renderEnvironmentFile, renderEnvironmentTable } from '../../scripts/docs/render-environment.js'
 import { renderToolPage } from '../../scripts/docs/render-tools.js'
 import { syncFiles } from '../../scripts/generate/sync-files.js'
+import { hashOfProject, rememberSuccess } from '../../scripts/unchanged.js'
 import { defineTool } from '../../tools/define.js'
 import { tools } from '../../tools/index.js'
 import { contains } from '../partial.js'
@@ -465,4 +466,29 @@ t.test('refuses documents for assistants that name what does not exist', async (
     'documents/concepts/labels.md: is there and not listed',
     'documents/concepts/labels.md: does not say as of when it is true',
   ])
+})
+
+t.test('a success is remembered for exactly the files that git keeps or would keep', (t) => {
+  const dir = t.testdir({ kept: '1', '.gitignore': 'ignored\n' })
+  t.equal(hashOfProject('/'), undefined, 'outside of a repository')
+  spawnSync('git', ['init', '--quiet'], { cwd: dir })
+  const isKnown = () => rememberSuccess(join(dir, 'ignored/state'), hashOfProject(dir)).isKnown()
+  const note = (succeeded: boolean) => rememberSuccess(join(dir, 'ignored/state'), hashOfProject(dir)).note(succeeded)
+  const seen = [isKnown()]
+  note(true)
+  seen.push(isKnown())
+  writeFileSync(join(dir, 'ignored/other'), '')
+  seen.push(isKnown())
+  writeFileSync(join(dir, 'new'), '')
+  seen.push(isKnown())
+  note(true)
+  writeFileSync(join(dir, 'kept'), '2')
+  seen.push(isKnown())
+  note(false)
+  seen.push(isKnown())
+  t.same(seen, [false, true, true, false, false, false])
+  const unknown = rememberSuccess(join(dir, 'ignored/state'), undefined)
+  unknown.note(true)
+  t.equal(unknown.isKnown(), false, 'without a repository nothing is remembered')
+  t.end()
 })
