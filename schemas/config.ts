@@ -49,6 +49,8 @@ export interface HeavyConfig {
   queuePerCaller: number
   /** Maximum heap of one thread, in MiB. */
   memoryMb: number
+  /** The time in milliseconds after which a thread that does nothing but compute is terminated; 120,000 if absent. */
+  silentMs?: number
 }
 
 /**

@@ -2,6 +2,7 @@
 import { request as httpRequest } from 'node:http'
 import { pathToFileURL } from 'node:url'
 import t, { type Test } from 'tap'
+import type { HeavyConfig } from '../../schemas/config.js'
 import { partial } from '../partial.js'
 import { compiled } from '../suite-folder.js'
 import { until } from '../until.js'
@@ -13,7 +14,7 @@ const HEAVY = { max: 2, perCaller: 2, queue: 6, queuePerCaller: 6, memoryMb: 64 
 const OWN = pathToFileURL(compiled('test/contract/heavy-worker.ts'))
 
 /** The server with the tools of heavy-tools.ts and some light ones, and a simulated PCE. */
-async function start(t: Test, heavy: Partial<typeof HEAVY> = {}, pollsUntilDone = 1, worker = OWN) {
+async function start(t: Test, heavy: Partial<HeavyConfig> = {}, pollsUntilDone = 1, worker = OWN) {
   const pce = await startPce(t, { pollsUntilDone })
   const light = testTools()
   const config = { heavy: { ...HEAVY, ...heavy }, pce: pce.config }
@@ -142,6 +143,13 @@ t.test('a caller who leaves ends a thread that listens, and one that does not', 
     )
     t.notOk((await call('reports')).result.isError, 'and free again')
   }
+})
+
+t.test('a thread that computes without an end is ended, and its place is free again', async (t) => {
+  const { call } = await start(t, { max: 1, perCaller: 1, silentMs: 200 })
+  const [spun, waited] = await Promise.all([call('spins'), call('reports')])
+  partial(t, textOf(spun), { error: 'analysis_failed', reason: 'thread_silent', message: /too long without a pause/ })
+  t.notOk(waited.result.isError)
 })
 
 t.test('a change that has begun is completed without its client', async (t) => {

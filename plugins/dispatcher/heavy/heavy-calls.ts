@@ -37,6 +37,11 @@ const WAIT_MS = 60_000
  * thread is terminated.
  */
 const GRACE_MS = 3000
+/**
+ * The default of `HeavyConfig.silentMs`. No computation of a tool takes nearly as long without a pause; one that does
+ * would otherwise hold its place for as long as its client waits.
+ */
+const SILENT_MS = 120_000
 /** The time in milliseconds after which an idle thread ends, since it holds about 30 MiB. */
 const IDLE_MS = 60_000
 /**
@@ -49,6 +54,8 @@ const MOST_WRITES_SHOWN = 50
 
 /** The abort reason of a task that no thread could start. */
 const NO_THREAD = Symbol('no thread')
+/** The abort reason of a task whose thread has computed for too long without a pause. */
+const SILENT = Symbol('silent')
 
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
@@ -162,8 +169,12 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   const giveUp = () => kill.abort(NO_THREAD)
   unbegun.add(giveUp)
   const turns = giveTurns(context, channel.port1)
+  // The clock starts with the first message, because a thread loads its module before it can say anything.
+  const silence = createSilence(options.silentMs ?? SILENT_MS, () => kill.abort(SILENT))
   const outcome = new Promise<unknown>((resolve, reject) => {
     channel.port1.on('message', (message: FromThread) => {
+      silence.broken()
+      if (message.is === 'alive') return
       if (message.is === 'begun') unbegun.delete(giveUp)
       else if (message.is === 'progress') context.progress(message.update)
       else if (message.is === 'log') context.log[message.level](message.facts, message.message)
@@ -183,10 +194,23 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
     return await outcome
   } finally {
     unbegun.delete(giveUp)
+    silence.end()
     release()
     turns.endAll()
     channel.port1.close()
     served?.close()
+  }
+}
+
+/** Calls `isTooLong` once `ms` milliseconds have passed since the last time that the silence was broken. */
+function createSilence(ms: number, isTooLong: () => void) {
+  let timer: NodeJS.Timeout | undefined
+  return {
+    broken(): void {
+      if (timer === undefined) timer = setTimeout(isTooLong, ms).unref()
+      else timer.refresh()
+    },
+    end: () => clearTimeout(timer),
   }
 }
 
@@ -292,14 +316,17 @@ async function explain(
     return new ToolError('analysis_failed', 'The call broke off because no thread can start. Nothing was changed.', {
       reason: 'thread_not_started',
     })
-  const isAborted = name === 'AbortError'
+  const isSilent = cause === SILENT
+  const isAborted = name === 'AbortError' && !isSilent
   const isTooLarge = code === 'ERR_WORKER_OUT_OF_MEMORY'
   if (!isAborted) log.error({ request_id: context.requestId, tool: tool.name, err: error }, 'a thread has failed')
-  const why = isAborted
-    ? 'it was cancelled'
-    : isTooLarge
-      ? `it needed more than the ${memoryMb} MiB of memory that one call may use`
-      : 'its thread ended unexpectedly'
+  const why = isSilent
+    ? 'it computed for too long without a pause'
+    : isAborted
+      ? 'it was cancelled'
+      : isTooLarge
+        ? `it needed more than the ${memoryMb} MiB of memory that one call may use`
+        : 'its thread ended unexpectedly'
   if (writes.length > 0) {
     const shown = writes.slice(0, MOST_WRITES_SHOWN).map(({ method, endpoint, outcome }) => ({
       method,
@@ -313,6 +340,6 @@ async function explain(
   if (isAborted && beforeWriting.aborted) return (signal.aborted ? signal.reason : beforeWriting.reason) as ToolError
   if (isTooLarge) return outOfMemory(memoryMb)
   return new ToolError('analysis_failed', `The call broke off because ${why}. Nothing was changed.`, {
-    reason: 'thread_ended',
+    reason: isSilent ? 'thread_silent' : 'thread_ended',
   })
 }

@@ -35,6 +35,8 @@ export type ToThread =
 export type FromThread =
   /** The thread has loaded its module and begins with the task. */
   | { is: 'begun' }
+  /** Sent once a second by a thread that is not busy with one long computation. */
+  | { is: 'alive' }
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
   /** Asks for a turn at adding to an object, and ends it. The order is kept in the main thread. */

@@ -9,6 +9,8 @@ import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
 /** Interval of heap checks while no answers arrive, in milliseconds. */
 const LOOK_EVERY_MS = 100
+/** Interval in milliseconds of the sign that the thread still takes turns. */
+const SIGN_EVERY_MS = 1000
 
 /**
  * Creates the function that a thread runs for each task. A task is one function of one tool, with a context whose ports
@@ -32,6 +34,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
         abort(error)
       }
     }, LOOK_EVERY_MS)
+    const signs = setInterval(() => post({ is: 'alive' }), SIGN_EVERY_MS)
     // A call that has begun to write is completed, so its heap is no longer checked.
     if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
@@ -45,6 +48,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
       post({ is: 'error', error, ...(stack !== undefined && { stack }) })
     } finally {
       clearInterval(timer)
+      clearInterval(signs)
     }
   }
 }
