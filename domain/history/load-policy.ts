@@ -2,12 +2,12 @@ import { PceApiError, PceError, type ObjectApi, type PceClient } from '../../pce
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { ChangeSubsetType } from '../../schemas/pce/words.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
-import { requireRuleShapes, requireServiceShapes } from '../inventory/require-rule-shape.js'
+import { readEnds, readRuleSets, requireServiceShapes } from '../inventory/require-rule-shape.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
 
 /** Kinds of versioned objects that can be read. The client does not support secure connect gateways. */
@@ -62,9 +62,9 @@ async function readKind(
   try {
     const { items } = await fetchEvery({ api, policyVersion, params: {}, signal })
     if (type === 'services') requireServiceShapes(items as Service[])
+    if (type === 'enforcement_boundaries') return readEnds(items as EnforcementBoundary[], 'an enforcement boundary')
     if (type !== 'rule_sets') return items
-    requireRuleShapes(items as RuleSet[])
-    const complete = await loadDenyRules(pce, items as RuleSet[], signal)
+    const complete = await loadDenyRules(pce, readRuleSets(items as RuleSet[]), signal)
     const unread = complete.find(({ error }) => error !== undefined)?.error
     if (unread !== undefined) throw new PceError('invalid_response', unread)
     return complete.map(({ ruleSet }) => ruleSet)

@@ -89,7 +89,10 @@ async function collectMentions(
     for (const group of labelGroups as LabelGroup[]) {
       const href = toDraftHref(group.href)
       const members = [...(group.labels ?? []), ...(group.sub_groups ?? [])].map((one) => toDraftHref(one.href))
-      groups.set(href, { name: group.name, members: [...(groups.get(href)?.members ?? []), ...members] })
+      groups.set(href, {
+        name: group.name ?? '',
+        members: [...(groups.get(href)?.members ?? []), ...members],
+      })
     }
   }
   const unread = withLabels ? await collectBearers(ctx, used) : new Map<string, string>()

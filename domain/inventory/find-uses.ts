@@ -7,6 +7,7 @@ import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../schemas/pce/words.js'
 import { fetchEvery } from './fetch-every.js'
 import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
+import { readEnds, readRuleSets } from './require-rule-shape.js'
 import { mapBounded } from '../text/pace-work.js'
 
 /** Every object in one policy version that can refer to another policy object. */
@@ -26,6 +27,23 @@ export async function loadPolicyUsers(
   signal: AbortSignal,
 ): Promise<Record<'draft' | 'active', PolicyUsers>> {
   return { draft: await readPolicyUsers(pce, 'draft', signal), active: await readPolicyUsers(pce, 'active', signal) }
+}
+
+/**
+ * Reads the same for judgements about rules.
+ * @throws as loadPolicyUsers does, and invalid_response for an odd rule set or enforcement boundary.
+ */
+export async function loadJudgedUsers(
+  pce: PceClient,
+  signal: AbortSignal,
+): Promise<Record<'draft' | 'active', PolicyUsers>> {
+  const judged = (users: PolicyUsers): PolicyUsers => ({
+    ...users,
+    ruleSets: readRuleSets(users.ruleSets),
+    boundaries: readEnds(users.boundaries, 'an enforcement boundary'),
+  })
+  const { draft, active } = await loadPolicyUsers(pce, signal)
+  return { draft: judged(draft), active: judged(active) }
 }
 
 /**

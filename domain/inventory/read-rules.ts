@@ -4,7 +4,7 @@ import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import { fetchEvery } from './fetch-every.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { readPolicyVersion } from './policy-version.js'
-import { requireRuleShapes } from './require-rule-shape.js'
+import { readEnds } from './require-rule-shape.js'
 import { mapBounded } from '../text/pace-work.js'
 
 /** Maximum number of requests for deny rules in flight at the same time. */
@@ -39,8 +39,7 @@ export function loadDenyRules(
         params: {},
         signal,
       })
-      requireRuleShapes([{ href: ruleSet.href, scopes: [], deny_rules: items } as unknown as RuleSet])
-      return { ruleSet: { ...ruleSet, deny_rules: items } }
+      return { ruleSet: { ...ruleSet, deny_rules: readEnds(items, `${ruleSet.href}, deny_rules`) } }
     } catch (error) {
       if (!(error instanceof PceError) || signal.aborted) throw error
       return { ruleSet, error: error.message }

@@ -1,27 +1,100 @@
 import { PceError } from '../../pce-client/index.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { DenyRule, EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 
+type Fields = Record<string, unknown>
+
 /**
- * Refuses rule sets in which something is missing or odd on which it depends what their rules are about: scopes, ends and
- * services. A rule without its consumers is not a rule about nobody.
- * @throws {PceError} invalid_response that names the object and the field.
+ * Returns rule sets as rules are judged by: selectors that are null are left out, because a PCE may list all of them and
+ * set only one. Rule sets in which nothing is null are returned as they are.
+ * @throws {PceError} invalid_response that names the object and the field, where something is missing or odd on which it
+ * depends what a rule is about: scopes, ends and services. A rule without its consumers is not a rule about nobody.
  */
-export function requireRuleShapes(ruleSets: readonly RuleSet[]): void {
-  for (const ruleSet of ruleSets) {
+export const readRuleSets = (ruleSets: readonly RuleSet[]): RuleSet[] =>
+  ruleSets.map((ruleSet) => {
     const { href, scopes } = ruleSet
     if (!isListOf(scopes, (scope) => isListOf(scope, namesLabel))) throw odd(href, 'scopes')
-    const parts = ruleSet as unknown as Record<string, unknown>
+    const read: Fields = { scopes: unchanged(scopes, (scope) => unchanged(scope, withoutNulls)) }
     for (const [list, lists] of Object.entries(RULE_LISTS)) {
-      const rules = parts[list]
+      const rules = (ruleSet as unknown as Fields)[list]
       if (rules === undefined || rules === null) continue
       if (!isListOf(rules, isObject)) throw odd(href, list)
-      for (const rule of rules as Record<string, unknown>[]) {
-        const field = lists.find((name) => !isListOf(rule[name], isObject))
-        if (field !== undefined) throw odd(typeof rule.href === 'string' ? rule.href : `${href}, ${list}`, field)
-      }
+      read[list] = unchanged(rules as Fields[], (rule) => readRule(rule, lists, `${href}, ${list}`))
     }
+    return withFields(ruleSet, read)
+  })
+
+/**
+ * Returns deny rules that were read apart from their rule sets, or enforcement boundaries, as `readRuleSets` does.
+ * `where` names those without an href.
+ * @throws {PceError} as readRuleSets does
+ */
+export const readEnds = <R extends DenyRule | EnforcementBoundary>(rules: readonly R[], where: string): R[] =>
+  rules.map((rule) => readRule(rule as unknown as Fields, ENDS, where) as unknown as R)
+
+/**
+ * Returns the ends and services of a rule for lists, which show a rule whatever its shape is. Lists that are null or
+ * missing (P43) are empty, because they name nobody and no service. In place of what is odd stands an entry that names
+ * nothing known, so that it stays open whether it is about something.
+ */
+export function readableEnds(rule: object): Pick<DenyRule, (typeof ENDS)[number]> {
+  return Object.fromEntries(ENDS.map((name) => [name, entriesOf((rule as Fields)[name])])) as never
+}
+
+/** Returns the scopes of a rule set for lists, as `readableEnds` does. */
+export const readableScopes = (scopes: unknown): RuleSet['scopes'] =>
+  Array.isArray(scopes) ? scopes.map(entriesOf) : []
+
+function entriesOf(list: unknown): object[] {
+  if (list === null || list === undefined) return []
+  if (!Array.isArray(list)) return [{}]
+  return list.map((entry: unknown) => (isObject(entry) ? withoutNulls(entry) : {}))
+}
+
+function readRule(rule: Fields, lists: readonly string[], where: string): Fields {
+  const own = typeof rule.href === 'string' ? rule.href : where
+  const { resolve_labels_as: resolved } = rule
+  const read: Fields = {}
+  for (const name of lists) {
+    const entries = rule[name]
+    if (!isListOf(entries, isObject)) throw odd(own, name)
+    if (name === 'ingress_services' || name === 'statements') continue
+    read[name] = unchanged(entries as Fields[], withoutNulls)
+    if (!isListOf(read[name], isActor)) throw odd(own, name)
   }
+  if (resolved === undefined) return withFields(rule, read)
+  if (resolved === null) {
+    // Absent, labels stand for workloads.
+    const { resolve_labels_as: _none, ...rest } = { ...rule, ...read }
+    return rest
+  }
+  const { providers, consumers } = resolved as Fields
+  if (![providers, consumers].every(Array.isArray)) throw odd(own, 'resolve_labels_as')
+  return withFields(rule, read)
+}
+
+/** An actor has a selector, and those that refer to an object have its href. */
+const isActor = (actor: unknown): boolean => {
+  const selectors = Object.entries(actor as object).filter(([name]) => name !== 'exclusion')
+  return selectors.length > 0 && selectors.every(([name, target]) => !REFERRING.has(name) || hasHref(target))
+}
+const REFERRING = new Set(['label', 'label_group', 'ip_list', 'workload', 'virtual_service', 'virtual_server'])
+const hasHref = (target: unknown) => isObject(target) && typeof (target as Fields).href === 'string'
+
+function withoutNulls<T extends object>(entry: T): T {
+  if (!Object.values(entry).includes(null)) return entry
+  return Object.fromEntries(Object.entries(entry).filter(([, value]) => value !== null)) as T
+}
+
+/** Maps a list; the list itself is returned if nothing in it changed, so that large policies are not copied. */
+function unchanged<T>(list: readonly T[], read: (entry: T) => T): T[] {
+  const all = list.map(read)
+  return all.every((entry, at) => entry === list[at]) ? (list as T[]) : all
+}
+
+function withFields<T extends object>(object: T, fields: Fields): T {
+  const isSame = Object.entries(fields).every(([name, value]) => (object as Fields)[name] === value)
+  return isSame ? object : { ...object, ...fields }
 }
 
 const ENDS = ['providers', 'consumers', 'ingress_services'] as const

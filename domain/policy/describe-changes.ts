@@ -1,12 +1,12 @@
 import { type PceClient, PceError, type TypedPendingChange } from '../../pce-client/index.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
-import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { loadReferenceNames, nameAuthors, type ReferenceNames } from '../inventory/reference-names.js'
-import { loadPolicyUsers } from '../inventory/find-uses.js'
+import { loadJudgedUsers } from '../inventory/find-uses.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
-import { requireRuleShapes } from '../inventory/require-rule-shape.js'
+import { readEnds, readRuleSets } from '../inventory/require-rule-shape.js'
 import type { NamedObject } from '../inventory/find-object.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { type Steps, mapBounded, workInTurns } from '../text/pace-work.js'
@@ -139,11 +139,9 @@ async function readVersions(pce: PceClient, change: TypedPendingChange, signal: 
   const read = async (href: string): Promise<PceObject> => {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
     if (typeof object?.href !== 'string') throw new PceError('invalid_response', `${href}: the PCE sent no object`)
-    if (change.type === 'enforcement_boundaries')
-      requireRuleShapes([{ href, scopes: [], deny_rules: [object] } as unknown as RuleSet])
+    if (change.type === 'enforcement_boundaries') return readEnds([object as EnforcementBoundary], href)[0] ?? object
     if (change.type !== 'rule_sets') return object
-    requireRuleShapes([object as RuleSet])
-    const [complete] = await loadDenyRules(pce, [object as RuleSet], signal)
+    const [complete] = await loadDenyRules(pce, readRuleSets([object as RuleSet]), signal)
     if (complete?.error !== undefined) throw new PceError('invalid_response', complete.error)
     return complete?.ruleSet ?? object
   }
@@ -160,7 +158,7 @@ async function readVersions(pce: PceClient, change: TypedPendingChange, signal: 
 /** Reads the users of policy objects. Returns null if this fails; everything that depends on them is then undecided. */
 async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
   try {
-    return await loadPolicyUsers(pce, signal)
+    return await loadJudgedUsers(pce, signal)
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return null

@@ -4,7 +4,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import { ANY_IP_LIST_NAMES, ALL_SERVICES_NAME } from '../../schemas/pce/words.js'
 import type { Label, LabelGroup } from '../../schemas/pce/label.js'
 import type { Service } from '../../schemas/pce/service.js'
-import { requireRuleShapes, requireServiceShapes } from '../inventory/require-rule-shape.js'
+import { readEnds, readRuleSets, requireServiceShapes } from '../inventory/require-rule-shape.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
@@ -68,7 +68,7 @@ const ANY_PREFIX = 'Any ('
  * included only where rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
  * lists or label groups cannot be read, everything that depends on them is undecided.
  * @param also rules that are not in the policy yet, whose objects are read too.
- * @throws whatever the PCE client throws, and invalid_response for an odd rule set or service.
+ * @throws whatever the PCE client throws, and invalid_response for an odd rule set, boundary or service.
  */
 export async function loadSnapshot(
   source: Source,
@@ -78,15 +78,16 @@ export async function loadSnapshot(
 ): Promise<PolicySnapshot> {
   const { pce, signal } = source
   const every = { policyVersion: version, params: {}, signal }
-  const [ruleSets, boundaries, services, any] = await Promise.all([
+  const [sets, allBoundaries, services, any] = await Promise.all([
     fetchEvery({ api: pce.ruleSets, ...every }),
     readBoundaries(source, version),
     fetchEvery({ api: pce.services, ...every }),
     fetchEvery({ api: pce.ipLists, ...every, params: { name: ANY_PREFIX } }),
   ])
-  requireRuleShapes(ruleSets.items)
+  const ruleSets = readRuleSets(sets.items)
+  const boundaries = readEnds(allBoundaries, 'an enforcement boundary')
   requireServiceShapes(services.items)
-  const mentioned = JSON.stringify([ruleSets.items, boundaries, also])
+  const mentioned = JSON.stringify([ruleSets, boundaries, also])
   const [lists, groups] = await Promise.all([
     mentioned.includes('/ip_lists/') ? orNothing(signal, fetchEvery({ api: pce.ipLists, ...every })) : [],
     mentioned.includes('/label_groups/')
@@ -97,7 +98,7 @@ export async function loadSnapshot(
   return {
     ...catalogOf({ labels, services: services.items, lists: all, groups }),
     version,
-    ruleSets: ruleSets.items,
+    ruleSets,
     boundaries,
     unread: new Map(),
     pendingObjects: new Map(

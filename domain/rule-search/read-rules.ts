@@ -8,6 +8,7 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toActiveHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
+import { readableEnds, readableScopes } from '../inventory/require-rule-shape.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
 import { catalogOf, type PolicyCatalog } from '../policy/load-snapshot.js'
@@ -80,14 +81,14 @@ export async function readBoundaries({ pce, signal }: Context, version: PolicyVe
   )
   return (typeof version === 'number' ? asActive(items, version) : items).map((boundary) => ({
     type: 'deny',
-    rule: { ...boundary, enabled: boundary.enabled !== false, unscoped_consumers: true },
+    rule: withEnds({ ...boundary, enabled: boundary.enabled !== false, unscoped_consumers: true }),
     holder: { href: boundary.href, name: boundary.name, enabled: true, scopes: [[]] },
     isBoundary: true,
   }))
 }
 
 function rulesOf(ruleSet: RuleSet): PlacedRule[] {
-  const holder = ruleSet.scopes == null ? { ...ruleSet, scopes: [] } : ruleSet
+  const holder = { ...ruleSet, scopes: readableScopes(ruleSet.scopes) }
   const place = (type: RuleType, rule: AnyRule): PlacedRule => ({
     type,
     rule: withEnds(rule),
@@ -100,14 +101,8 @@ function rulesOf(ruleSet: RuleSet): PlacedRule[] {
   ]
 }
 
-/**
- * Replaces the lists of a rule that are null or missing (P43) by empty ones, because they name nobody and no service.
- */
-function withEnds<T extends AnyRule>(rule: T): T {
-  const { providers, consumers, ingress_services: services } = rule as Partial<AnyRule>
-  if (providers != null && consumers != null && services != null) return rule
-  return { ...rule, providers: providers ?? [], consumers: consumers ?? [], ingress_services: services ?? [] }
-}
+/** Replaces the lists of a rule that cannot be read as what they should be, so that the rule can be searched and shown. */
+const withEnds = <T extends AnyRule>(rule: T): T => ({ ...rule, ...readableEnds(rule) })
 
 /** Number of items at which the PCE may have truncated a list silently (P8). */
 const PCE_PAGE = 500
@@ -133,8 +128,13 @@ export async function searchRules(
           return 'the rule search of the PCE leaves out rule sets'
         found.set(rule.href, {
           type,
-          rule: rule as unknown as AnyRule,
-          holder: { href: holder.href, name: holder.name, enabled: holder.enabled !== false, scopes: holder.scopes },
+          rule: withEnds(rule as unknown as AnyRule),
+          holder: {
+            href: holder.href,
+            name: holder.name,
+            enabled: holder.enabled !== false,
+            scopes: readableScopes(holder.scopes),
+          },
           isBoundary: false,
         })
       }

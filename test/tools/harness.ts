@@ -49,6 +49,8 @@ export interface BenchOptions extends PceSimulatorOptions {
   budget?: number
   /** Default 64. */
   maxParts?: number
+  /** Seconds that pass until a traffic query is given up; default 600. */
+  queryTimeout?: number
   changelog?: () => Promise<string | null>
   writeOrder?: WriteOrder
 }
@@ -99,7 +101,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       log: { debug: silent, info: silent, warn: silent, error: silent },
       limits: {
         responseBudgetBytes: options.budget ?? 48_000,
-        trafficQueryTimeoutSeconds: 600,
+        trafficQueryTimeoutSeconds: options.queryTimeout ?? 600,
         trafficMaxParts: options.maxParts ?? 64,
       },
       callTracker: createCallTracker(),

@@ -45,6 +45,90 @@ t.test('a pending rule set with a rule of an odd shape', async (t) => {
   t.match(changes.find((one) => one.href === href)?.diff_error, /consumers is missing or of a shape/)
 })
 
+t.test('an odd enforcement boundary is listed, and refused by name where a decision hangs on it', async (t) => {
+  const bench = await startTwisted(t, { workloads: 20, flows: 0 })
+  const list = await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  const boundary = await bench.direct.pce.enforcementBoundaries.create({
+    name: 'No telnet',
+    providers: [{ actors: 'ams' }],
+    consumers: [{ ip_list: { href: list.href } }],
+    ingress_services: [{ port: 23, proto: 6 }],
+  })
+  await bench.ok('provision-policy', { hrefs: [list.href, boundary.href] })
+  await bench.ok('update-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/25' }] })
+  const flow = { source: '192.0.2.1', destination: 'app=ordering', port: 23, proto: 'tcp', lookback_days: 0 }
+  const spoiled = (fields: object) =>
+    bench.twist(
+      on('GET', /\/enforcement_boundaries$/, (real) =>
+        json(
+          200,
+          (JSON.parse(real.body) as Json[]).map((one) => ({ ...one, ...fields })),
+        ),
+      ),
+    )
+  const id = boundary.href.slice(boundary.href.indexOf('/enforcement_boundaries'))
+  const row = async () => {
+    const { rules } = await bench.ok('find-rules', { rule_type: 'deny', detail_level: 'full' })
+    return (rules as Json[]).filter(({ rule_set: holder }) => holder === 'enforcement boundary No telnet').length
+  }
+  const effect = async () => {
+    const { changes } = await bench.ok('compare-draft-active')
+    return (Object.values(changes).flat() as Json[]).find(({ href }) => href === list.href)?.effect
+  }
+  t.same([await row(), await effect()], [1, 'widening'], 'as it is')
+
+  for (const field of ['providers', 'consumers', 'ingress_services'])
+    for (const odd of [null, undefined, 'brand_new', [null]]) {
+      spoiled({ [field]: odd })
+      t.equal(await row(), 1, `listed with ${field} ${JSON.stringify(odd)}`)
+      const says = `${field} is missing or of a shape that is not known, so its rules cannot be judged`
+      for (const [tool, args] of [
+        ['explain-flow', flow],
+        ['find-redundant-rules', {}],
+        ['compare-policy-versions', { from: 'active', to: 'draft' }],
+      ] as const) {
+        const { message } = await bench.fails(tool, args, 'invalid_response')
+        t.equal((message as string).replace(/^.*(?=\/enforcement_boundaries)/u, ''), `${id}: ${says}`, tool)
+      }
+      t.equal(await effect(), undefined, 'who uses the list is open')
+    }
+  spoiled({ name: null, enabled: null, network_type: null, created_at: 7, updated_by: { href: '/users/99' } })
+  t.ok((await bench.ok('explain-flow', flow)).active, 'no decision hangs on these')
+
+  // A PCE may list every selector and set only one.
+  const { active: plain } = await bench.ok('explain-flow', flow)
+  spoiled({ consumers: [{ label: null, workload: null, ip_list: { href: list.href } }] })
+  t.same((await bench.ok('explain-flow', flow)).active, plain)
+  spoiled({ consumers: [{ ip_list: null }] })
+  t.match((await bench.fails('explain-flow', flow, 'invalid_response')).message, /\d+: consumers is missing or of/)
+})
+
+t.test('rules with selectors that are null are judged by the others', async (t) => {
+  const bench = await startTwisted(t, { workloads: 30, flows: 0 })
+  const flow = { source: 'app=ordering', destination: 'app=payments', port: 8443, proto: 'tcp', lookback_days: 0 }
+  const NULLS = { label: null, label_group: null, ip_list: null, workload: null, virtual_service: null, actors: null }
+  const plain = await bench.ok('explain-flow', flow)
+  const twist = (change: (rule: Json) => Json) =>
+    bench.twist(
+      on('GET', /\/rule_sets$/, (real) =>
+        json(
+          200,
+          (JSON.parse(real.body) as Json[]).map((set) => ({ ...set, rules: set.rules.map(change) })),
+        ),
+      ),
+    )
+  const all = (actors: Json[]) => actors.map((actor) => ({ ...NULLS, ...actor }))
+  twist((rule) => ({ ...rule, providers: all(rule.providers), consumers: all(rule.consumers) }))
+  t.same(await bench.ok('explain-flow', flow), plain)
+  const { rules } = await bench.ok('find-rules', { actor: 'app=payments' })
+  t.ok(rules.length > 0, 'and found')
+  twist((rule) => ({ ...rule, resolve_labels_as: { ...rule.resolve_labels_as, providers: null } }))
+  t.match(
+    (await bench.fails('explain-flow', flow, 'invalid_response')).message,
+    /sec_rules\/\d+: resolve_labels_as is missing or of a shape/,
+  )
+})
+
 t.test('dependencies of an odd shape', async (t) => {
   const bench = await startTwisted(t)
   await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })

@@ -46,6 +46,6 @@ export async function startTwisted(
       upstream.end(Buffer.concat(pieces))
     })
   })
-  const bench = benchOf(t, simulator, `http://127.0.0.1:${await listen(t, relay)}`)
+  const bench = benchOf(t, simulator, `http://127.0.0.1:${await listen(t, relay)}`, options)
   return { ...bench, direct, twist: (twist) => (twisted = twist) }
 }

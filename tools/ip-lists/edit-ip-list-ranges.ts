@@ -25,7 +25,7 @@ import {
 } from '../../domain/drafts/edit-ip-list.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
 import { describeObject, findByHref, findObject } from '../../domain/inventory/find-object.js'
-import { loadPolicyUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
+import { loadJudgedUsers, warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import type { Judgement } from '../../domain/policy/judge-change.js'
 import { judgeObject, rulesAbout } from '../../domain/policy/judge-object.js'
@@ -214,7 +214,7 @@ async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEd
   const href = toDraftHref(current.href)
   const versions = { draft: { ...current, ...planned.body }, active: current }
   try {
-    const users = await loadPolicyUsers(pce, signal)
+    const users = await loadJudgedUsers(pce, signal)
     const contents = await loadContents(pce, rulesAbout(href, users), new Map([[href, versions]]), ctx)
     return judgeObject('ip_lists', versions, contents, users)
   } catch (error) {

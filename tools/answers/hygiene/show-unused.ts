@@ -115,7 +115,7 @@ export function showUnused(
     add(
       'rule_sets',
       idle.ruleSets.map(({ ruleSet: { href, name, update_type: pending }, why, rules }) => {
-        return { href, name, why, rules, ...(pending != null && { pending }) }
+        return { href, name: namedOf(name), why, rules, ...(pending != null && { pending }) }
       }),
     )
   if (wanted.has('rules'))
@@ -123,13 +123,16 @@ export function showUnused(
       'rules',
       idle.rules.map(({ rule, ruleSet }) => {
         const { updated_at: at } = rule as AnyRule
-        return { ...lineOf(rule as AnyRule, ruleSet.name, names), ...(at != null && { updated_at: at }) }
+        return { ...lineOf(rule as AnyRule, namedOf(ruleSet.name), names), ...(at != null && { updated_at: at }) }
       }),
     )
   if (typeof hits === 'object')
     add(
       'rules_without_hits',
-      hits.without.map(({ type, rule, ruleSet }) => ({ rule_type: type, ...lineOf(rule, ruleSet, hits.names) })),
+      hits.without.map(({ type, rule, ruleSet }) => ({
+        rule_type: type,
+        ...lineOf(rule, namedOf(ruleSet), hits.names),
+      })),
     )
   const counts = Object.fromEntries(Object.entries(sections).map(([name, { total }]) => [name, total]))
   const notAssessed = Object.fromEntries([
@@ -178,9 +181,13 @@ function showObject({ object, onlyIn }: UnusedObject): Static<typeof Unused> {
   }
 }
 
+/** Any text of an object may be null (P43). */
+const namedOf = (name: string | null): string => name ?? ''
+
 function nameOf(object: UnusedObject['object']): string {
-  const { key = '', value, name = '' } = object as { key?: string; value?: string; name?: string }
-  return value === undefined ? name : `${key}=${value}`
+  const { key, value, name } = object as Partial<Record<'key' | 'value' | 'name', string | null>>
+  // Label groups have a key, too.
+  return name === undefined && key !== undefined ? `${key ?? ''}=${value ?? ''}` : (name ?? '')
 }
 
 const lineOf = (rule: AnyRule, ruleSet: string, names: ReferenceNames) => ({
