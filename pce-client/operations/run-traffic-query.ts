@@ -98,8 +98,8 @@ export async function pollUntilDone(
     run.remainingMs()
     run.signal.throwIfAborted()
     const answer = await http.send('GET', href, run.request)
-    const query = answer.json<unknown>()
-    if (!isQuery(query)) throw new PceError('invalid_response', `GET ${href}: the PCE answered without the query`)
+    const query = readQuery(answer.json<unknown>())
+    if (query === undefined) throw new PceError('invalid_response', `GET ${href}: the PCE answered without the query`)
     run.report({ phase: 'polling', status: query.status, matchesCount: query.matches_count })
 
     if (query.status === 'failed') throw queryFailed(href, answer.status, messageOf(query.result))
@@ -120,9 +120,18 @@ export async function pollUntilDone(
   }
 }
 
-/** Returns true for a usable answer, which has at least the query's status. */
-function isQuery(answer: unknown): answer is AsyncTrafficQuery {
-  return isRecord(answer) && typeof answer.status === 'string'
+/**
+ * Reads an answer, which is usable if it has at least the query's status. A count may come as a text; one that is none is
+ * left out.
+ */
+function readQuery(answer: unknown): AsyncTrafficQuery | undefined {
+  if (!isRecord(answer) || typeof answer.status !== 'string') return undefined
+  const { matches_count: matches, flows_count: flows, ...query } = answer
+  const counts = Object.entries({ matches_count: matches, flows_count: flows }).flatMap(([name, count]) => {
+    const number = typeof count === 'string' && /^\d+$/.test(count) ? Number(count) : count
+    return Number.isSafeInteger(number) ? [[name, number]] : []
+  })
+  return { ...query, ...Object.fromEntries(counts) }
 }
 
 /**
@@ -136,8 +145,7 @@ export async function readAgain(
   run: TrafficRun,
 ): Promise<AsyncTrafficQuery> {
   try {
-    const again = (await http.send('GET', href, run.request)).json<unknown>()
-    return isQuery(again) ? again : query
+    return readQuery((await http.send('GET', href, run.request)).json<unknown>()) ?? query
   } catch (error) {
     if (run.signal.aborted) throw error
     return query

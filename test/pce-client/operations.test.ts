@@ -139,6 +139,16 @@ t.test('a traffic query that has more rows than were asked for need not be downl
   t.same(await read(setup(trafficPce([silent])), full, true), [undefined, 3, null, 3], 'or the PCE does not say')
 })
 
+t.test('counts of a traffic query that are texts are read, and odd ones left out', async (t) => {
+  const outcome = async (counts: object) => {
+    const client = setup(trafficPce([state('completed', { result: `${QUERY}/download`, ...counts })]))
+    const { matchesCount, query: said } = await client.streamTrafficFlows('q', wide, { onFlows: () => undefined })
+    return [matchesCount, said.flows_count]
+  }
+  t.same(await outcome({ matches_count: '42', flows_count: '3' }), [42, 3])
+  t.same(await outcome({ matches_count: 'many', flows_count: null }), [null, undefined])
+})
+
 t.test('a streamed traffic query', async (t) => {
   const many = flows(20_000)
   const odd = [null, 5, 'x', { src: {}, dst: {} }, { src: null, dst: {}, service: {} }]
