@@ -46,8 +46,7 @@ const files = positionals.length === 0 ? listTests(join(root, 'test')) : positio
 
 console.log(`Node.js ${process.version}, ${files.length} ${files.length === 1 ? 'file' : 'files'}`)
 const limitMs = Number(values.timeout) * 1000
-await bundlePictures(root)
-const suite = await compileSuite(root)
+const [suite] = await Promise.all([compileSuite(root), bundlePictures(root)])
 mkdirSync(join(suite.folder, 'taken'))
 for (const signal of ['SIGINT', 'SIGTERM']) {
   process.once(signal, () => {
