@@ -20,13 +20,14 @@ export const RecordedOut = {
 
 /** Returns the property with the counts; nothing if the record and the rules agree. */
 export const showRecorded = (counts: RecordedOtherwise): { recorded_otherwise?: Record<string, number> } =>
-  isAny(counts) ? { recorded_otherwise: { ...counts } } : {}
+  isOtherwise(counts) ? { recorded_otherwise: { ...counts } } : {}
 
 /** Returns a sentence about why record and rules may differ; empty if they agree. */
 export const explainRecorded = (counts: RecordedOtherwise): string =>
-  isAny(counts)
+  isOtherwise(counts)
     ? 'recorded_otherwise: rules or modes changed since, selective mode let pass what no rule allows, or the PCE has an essential rule.'
     : ''
 
-const isAny = ({ allowed_without_rule: allowed, stopped_despite_rule: stopped }: RecordedOtherwise) =>
+/** Returns true if the record differs from the rules for any connection. */
+export const isOtherwise = ({ allowed_without_rule: allowed, stopped_despite_rule: stopped }: RecordedOtherwise) =>
   allowed + stopped > 0

@@ -1,5 +1,6 @@
 import { Type, type Static, type TProperties, type TSchema } from '@sinclair/typebox'
 import { AssumesOut } from './assumes.js'
+import { RecordedOut } from './recorded-otherwise.js'
 import { Count, Counts, Flag, Nullable, Text, Total } from './common.js'
 import { DifferencesOut } from './update-output.js'
 import { DryRunOutput } from './dry-run.js'
@@ -10,7 +11,7 @@ const Rows = <P extends TProperties>(row: P, description: string) => Type.Array(
 
 const Plain = Type.String()
 const Connections = Type.Integer()
-const Coverage = Text('already_allowed: every flow is allowed today; else newly_allowed')
+const Coverage = Text('already_allowed: rules allow every flow today; else newly_allowed')
 const DenyConsumer = Text('Whom the deny rule names: any, ams or ams_and_any')
 const DependsOn = Text('What possibly_cut depends on')
 const PlannedFor = Text('Its allow rule: new, existing, excluded or none')
@@ -51,7 +52,7 @@ const traffic = {
       port: Nullable(Type.Integer()),
       proto: Nullable(Type.Integer()),
       connections: Connections,
-      policy_decision: Text('Of the active policy'),
+      policy_decision: Text('As the PCE recorded it; effect does not rely on it'),
       effect: Maybe(
         Text(
           'Once enforced: allowed, allowed_by_other_rules, not_affected, possibly_cut, cut or blocked_by_override_deny',
@@ -97,11 +98,11 @@ export const RingfenceOutput = {
   discovery_warning: Maybe(Text('What a query that reached it left out')),
   policy_coverage: Type.Object(
     {
-      already_allowed: Count('Every flow is allowed today'),
-      newly_allowed: Count('Some flow is not allowed today'),
+      already_allowed: Count('Rules allow every flow today'),
+      newly_allowed: Count('Of some flow that is not so, or not known'),
       excluded: Maybe(Count('Left out by the caller, in neither of these')),
       total_remote_apps: Count('Source applications, itself left out'),
-      allowed_by_default_possible: Count('Some flow is allowed, maybe only as no deny rule matched'),
+      allowed_by_default_possible: Count('Some flow passes, maybe only as no deny rule matches'),
       description: Plain,
     },
     { description: 'Source applications by what policy decides today' },
@@ -120,7 +121,7 @@ export const RingfenceOutput = {
       ...traffic,
       coverage: Coverage,
       rule: PlannedFor,
-      allowed_by_default_possible: Maybe(Flag('Some flow is allowed, maybe only as no deny rule matched')),
+      allowed_by_default_possible: Maybe(Flag('Some flow passes, maybe only as no deny rule matches')),
     },
     'Source applications, itself left out',
   ),
@@ -161,6 +162,7 @@ export const RingfenceOutput = {
     },
     'Source applications that many depend on, highest score first',
   ),
+  ...RecordedOut,
   ...AssumesOut,
   warnings: Type.Array(Plain, { description: 'What to check first, most serious first' }),
   ...DryRunOutput,

@@ -3,7 +3,10 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { classifyAddress } from '../policy/addresses.js'
-import { endModeOf } from '../policy/judge-connection.js'
+import { compareRecord, type Disagreement } from '../policy/compare-record.js'
+import { decideEnds, type DecidedEnds } from '../policy/decide-rows.js'
+import { dropsBy, endModeOf, type Connection, type EndJudge } from '../policy/judge-connection.js'
+import { mayPassByDefault } from '../policy/mode-effects.js'
 import type { FlowEffect, FlowVerdict } from './judge-flow.js'
 import {
   anything,
@@ -13,13 +16,32 @@ import {
   withLabels,
   type Application,
 } from '../traffic/applications.js'
-import { dashed, endColumn, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
+import { dashed, portColumn, protocolColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
 import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
-import { groupRows } from '../traffic/group-rows.js'
+import { groupRows, type Grouping } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
-import { isUnknown, type Reason } from '../policy/three-valued.js'
+import { anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
+import { workInTurns, type Steps } from '../text/pace-work.js'
+
+/** What becomes of a connection today, by the active policy and the present modes of both ends. */
+export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
+  /** Whether an end drops it. */
+  drops: Answer
+  /** True if it passes, or may pass, only because a mode lets pass what no rule is about. */
+  isByDefault: boolean
+  /** How the recorded decision differs. */
+  disagreement: Disagreement
+}
+
+/** What becomes of a connection of the application to another end, today and in full enforcement. */
+export interface TodayOutbound extends Today {
+  /** Whether the source drops it today. */
+  sourceDrops: Answer
+  /** Whether the source drops it in full enforcement. */
+  dropsInFull: Answer
+}
 
 /** A group of inbound traffic that is equal in every respect that matters to a plan. */
 export interface InboundFlow {
@@ -32,7 +54,9 @@ export interface InboundFlow {
   port: number | null
   /** IANA protocol number. */
   proto: number | null
+  /** The decision that the PCE recorded. */
   decision: string
+  today: Today
   draft: string | null
   hasDraftRules: boolean
   connections: number
@@ -40,13 +64,15 @@ export interface InboundFlow {
 
 /** A group of outbound traffic to an application or to any other destination. */
 export interface OutboundFlow {
+  source: FlowEnd
   application: Application | null
   destination: FlowEnd
   sourceMode: EndMode
-  hasDraftRules: boolean
   port: number | null
   proto: number | null
+  /** The decision that the PCE recorded. */
   decision: string
+  today: TodayOutbound
   connections: number
 }
 
@@ -58,25 +84,25 @@ export interface Discovery {
 }
 
 /**
- * Reads the traffic to and from an application with every policy decision (T15). Throws what the reader throws.
+ * Reads the traffic to and from an application with every policy decision (T15), and judges it by the active policy.
+ * Throws what the reader throws.
  *
- * @param modes modes of the application's workloads, for rows that do not contain them
- * @param outboundRules whether the rules of outbound traffic are needed too, which takes the PCE longer
+ * @param modes the present modes of the application's workloads; those of other ends come from the rows
+ * @param judge the judge by the active policy
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
   labels: LabelIndex,
   application: readonly Label[],
   { window, complete }: { window: TrafficWindow; complete: boolean },
-  modes: ReadonlyMap<string, string | null>,
-  outboundRules: boolean,
+  modes: ReadonlyMap<string, EndMode>,
+  judge: (connection: Connection) => EndJudge,
 ): Promise<Discovery> {
   const encoder = createFlowEncoder(labels)
   const read = createConversationReader(ctx, encoder, complete)
   const service = { port: portColumn, proto: protocolColumn, decision: dashed(textColumn(encoder, 'decision')) }
   const hasDraftRules = { code: ({ rules }: FlowRow) => Math.min(rules, 1), value: (code: number) => code === 1 }
-  const ownMode = (end: FlowEnd) =>
-    endModeOf({ ...end, mode: end.mode ?? (end.workload === null ? null : (modes.get(end.workload) ?? null)) })
+  const modeNow = (end: FlowEnd): EndMode => modes.get(end.workload ?? '') ?? endModeOf(end)
   const inbound = groupRows({
     ...service,
     source: wholeEndColumn(encoder, 'src'),
@@ -87,9 +113,8 @@ export async function discoverFlows(
   const outbound = groupRows({
     ...service,
     application: applicationColumns(encoder).dst,
+    source: wholeEndColumn(encoder, 'src'),
     destination: wholeEndColumn(encoder, 'dst'),
-    source: endColumn(encoder, 'src', ownMode),
-    hasDraftRules,
   })
   const own = withLabels(application)
   const into = { sources: anything(), destinations: own }
@@ -99,27 +124,70 @@ export async function discoverFlows(
       { name: 'mcp-ringfence-inbound', window, filters: into, draftDecisions: true },
       (row) => void inbound.add(row),
     ),
-    outbound: await read(
-      { name: 'mcp-ringfence-outbound', window, filters: outOf, draftDecisions: outboundRules },
-      (row) => void outbound.add(row),
+    outbound: await read({ name: 'mcp-ringfence-outbound', window, filters: outOf }, (row) => void outbound.add(row)),
+  }
+  // An end that has the labels but is not a workload, such as a virtual service, may be enforced by workloads in any mode.
+  const modeWithin = (end: FlowEnd): EndMode => (end.workload === null ? 'unknown' : modeNow(end))
+  const modesOf = {
+    inbound: (keys: Ends) => [modeNow(keys.source), modeWithin(keys.destination)] as const,
+    outbound: (keys: Ends) => [modeNow(keys.source), modeNow(keys.destination)] as const,
+  }
+  const today = {
+    inbound: await workInTurns(
+      judgeGroups(inbound, (keys) => judgeToday(judge(keys), modesOf.inbound(keys), keys.decision)),
+      ctx.signal,
+    ),
+    outbound: await workInTurns(
+      judgeGroups(outbound, (keys): TodayOutbound => {
+        const at = judge(keys)
+        const modes = modesOf.outbound(keys)
+        const [sourceDrops, dropsInFull] = [dropsBy(at('src', modes[0])), dropsBy(at('src', 'full'))]
+        return { ...judgeToday(at, modes, keys.decision), sourceDrops, dropsInFull }
+      }),
+      ctx.signal,
     ),
   }
   return {
     reads,
-    inbound: mapped(inbound, ({ keys, measures: { connections } }) => ({
+    inbound: mapped(inbound, ({ number, keys, measures: { connections } }) => ({
       ...keys,
-      // An end that has the labels but is not a workload, such as a virtual service, may be enforced by workloads in
-      // any mode.
-      destinationMode: keys.destination.workload === null ? 'unknown' : ownMode(keys.destination),
+      destinationMode: modeWithin(keys.destination),
       application: applicationOf(keys.source),
-      sourceMode: endModeOf(keys.source),
+      sourceMode: modeNow(keys.source),
+      today: today.inbound[number] as Today,
       connections,
     })),
-    outbound: mapped(outbound, ({ keys, measures: { connections } }) => ({
+    outbound: mapped(outbound, ({ number, keys, measures: { connections } }) => ({
       ...keys,
-      sourceMode: (keys.source ?? 'unknown') as EndMode,
+      sourceMode: modeNow(keys.source),
+      today: today.outbound[number] as TodayOutbound,
       connections,
     })),
+  }
+}
+
+type Ends = Pick<Connection, 'source' | 'destination'>
+
+/** Judges each group of a grouping; the result is in the order of their numbers. */
+function* judgeGroups<K extends object, T>(groups: Grouping<K>, judge: (keys: K) => T): Steps<T[]> {
+  const judged: T[] = []
+  for (const { keys } of groups) {
+    judged.push(judge(keys))
+    yield
+  }
+  return judged
+}
+
+/** Judges what becomes of a connection today, whatever the PCE recorded, and compares the record with that. */
+function judgeToday(judge: EndJudge, modes: DecidedEnds['modes'], recorded: string): Today {
+  const { word, undecided, verdicts } = decideEnds(judge, modes)
+  const isOpen = word === 'undecided' || word === 'potentially_blocked'
+  return {
+    word,
+    undecided,
+    drops: anyOf(verdicts.map(dropsBy)),
+    isByDefault: isOpen && mayPassByDefault(...modes.map((mode) => (mode === 'none' ? null : mode))),
+    disagreement: compareRecord(recorded, verdicts),
   }
 }
 
@@ -129,7 +197,7 @@ const mapped = <T, U>(items: Iterable<T>, map: (item: T) => U): Iterable<U> => (
   },
 })
 
-/** A port with observed traffic, its policy decision and, for inbound traffic, the effect of the ringfence. */
+/** A port with observed traffic, the recorded decision and, for inbound traffic, the effect of the ringfence. */
 export interface ObservedPort {
   port: number | null
   /** IANA protocol number. */

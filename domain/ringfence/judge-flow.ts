@@ -26,8 +26,8 @@ export interface ObservedFlow {
   destination: EndMode
   port: number | null
   proto: number | null
-  /** `policy_decision`: the decision of the active policy. */
-  decision: string
+  /** Whether an end drops the flow today, by the active policy and the present modes. */
+  today: Answer
   /** `draft_policy_decision`: the decision of the draft before the ringfence; null if the PCE gave none. */
   draft: string | null
   /** True if the draft contains allow rules for the flow. */
@@ -60,8 +60,8 @@ interface Facts {
   covered: Verdict
   /** True if the draft decision names an override deny rule, but only at an end that enforces nothing. */
   onlySaid: boolean
-  /** Whether the active policy drops the flow today. */
-  today: 'blocked' | 'passes'
+  /** Whether the active policy drops the flow today, whatever the PCE recorded. */
+  today: 'blocked' | 'passes' | 'unknown'
   /** The decision of the draft without the ringfence. */
   draft: 'blocked' | 'passes' | 'not given'
   pending: boolean
@@ -70,7 +70,7 @@ interface Facts {
    * rule blocks it.
    */
   destinationDrops: Verdict
-  /** Whether the source drops the flow, because the deny rule of the ringfence is written to sources too. */
+  /** Whether the source drops the flow: rules reach sources too, and the mode of an own source changes. */
   sourceDrops: Verdict
   /** Whether the mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
@@ -95,6 +95,11 @@ export const DECISIONS: readonly Row[] = [
     when: { bypassed: 'unknown', today: 'passes' },
     effect: 'possibly_cut',
     because: 'a rule in the words of iptables may come first',
+  },
+  {
+    when: { bypassed: 'unknown', today: 'unknown' },
+    effect: 'possibly_cut',
+    because: 'a rule in the words of iptables may come first, today already',
   },
   {
     when: { overridden: 'yes' },
@@ -131,9 +136,11 @@ export const DECISIONS: readonly Row[] = [
   { when: { today: 'blocked' }, effect: 'possibly_cut', because: 'a pending change may open it' },
   { when: { destinationDrops: 'yes' }, effect: 'cut', because: 'no rule lets it in' },
   { when: { destinationDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it in' },
+  { when: { sourceDrops: 'yes' }, effect: 'cut', because: 'no rule lets it out' },
   { when: { sourceDrops: 'unknown' }, effect: 'possibly_cut', because: 'a rule may let it out' },
   { when: { overridden: 'unknown' }, effect: 'possibly_cut', because: 'an override deny may apply' },
   { when: { draft: 'blocked' }, effect: 'possibly_cut', because: 'pending changes may block it' },
+  { when: { today: 'unknown' }, effect: 'possibly_cut', because: 'it may be dropped today already' },
   { when: { denied: 'no' }, effect: 'not_affected', because: 'nothing denies it' },
   { when: {}, effect: 'allowed_by_other_rules', because: 'a rule outside the ringfence allows it' },
 ]
@@ -151,17 +158,18 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     overridden,
     covered,
     denied,
-    bypassed: isBypassed(flow, isCovered, asked),
+    bypassed: isBypassed(flow),
     // Flows that are covered, or dropped today, are decided by earlier rows, so these answers do not matter for them.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
-    sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, asked),
+    sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, covered, asked),
+    today: flow.today,
   }
   const word = wordOf(flow.draft)
   const facts: Facts = {
     overridden: verdictOf(overridden),
     covered: verdictOf(covered),
     onlySaid: flow.destination === 'none' && saysOverride(flow.draft),
-    today: flow.decision === 'blocked' ? 'blocked' : 'passes',
+    today: isUnknown(flow.today) ? 'unknown' : flow.today === 'yes' ? 'blocked' : 'passes',
     draft: word === null ? 'not given' : word === 'blocked' ? 'blocked' : 'passes',
     pending: asked.hasPending,
     destinationDrops: verdictOf(answers.destinationDrops),
@@ -173,31 +181,35 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     Object.entries(when).every(([fact, is]) => facts[fact as keyof Facts] === is),
   )
   const { effect } = row as Row
-  return { effect, undecided: effect === 'possibly_cut' ? doubtOf((row as Row).when, answers) : 'no' }
+  return { effect, undecided: effect === 'possibly_cut' ? doubtOf((row as Row).when, answers, asked) : 'no' }
 }
 
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
 /**
- * Returns the doubt behind the deciding row; if none of the row's facts is in doubt, the doubt is about pending
- * changes.
+ * Returns the doubt behind the deciding row. If none of the row's facts is in doubt, the doubt is about pending changes;
+ * if nothing is pending, the rules and the draft decision contradict each other.
  */
-function doubtOf(when: Partial<Facts>, answers: Partial<Record<keyof Facts, Answer>>): Answer {
+function doubtOf(
+  when: Partial<Facts>,
+  answers: Partial<Record<keyof Facts, Answer>>,
+  { hasPending }: RingfenceAsked,
+): Answer {
   const named = Object.keys(when).map((fact) => answers[fact as keyof Facts] ?? 'no')
   const doubt = named.find(isUnknown)
-  return doubt ?? unknown('pending')
+  return doubt ?? unknown(hasPending ? 'pending' : 'contradiction')
 }
 
-/** Two answers about one version of the policy: what the PCE's decision shows, and what the rules say. */
+/** Two answers about the draft: what the PCE's decision by it shows, and what its rules say. */
 type Told = readonly [seen: Answer, said: Answer]
 
 /**
  * Returns an answer that holds both now and after everything pending is provisioned, because nobody knows what else
- * will be provisioned, or when. If nothing is pending, both decisions concern the same rules, so either one is
- * evidence.
+ * will be provisioned, or when. If nothing is pending, both versions are the same rules. What the PCE recorded as the
+ * decision of the active policy is no evidence, because rules and modes may have changed since.
  */
-const inBoth = ({ hasPending }: RingfenceAsked, active: Told, draft: Told): Answer =>
-  hasPending ? always(settle(...active), settle(...draft)) : settle(settle(active[0], draft[0]), active[1])
+const inBoth = ({ hasPending }: RingfenceAsked, active: Answer, draft: Told): Answer =>
+  hasPending ? always(active, settle(...draft)) : settle(draft[0], active)
 
 /** Returns whether, at the destination, the mode or a deny rule drops traffic that no allow rule lets in. */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
@@ -219,29 +231,16 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { own, active, draft } = flow.rules.atDestination('allow')
   if (own === 'yes') return 'yes'
   const essential = isEssential(flow) ? unknown('essential') : 'no'
-  return inBoth(
-    asked,
-    [seenInForce(flow), anyOf([own, active, essential])],
-    [seenInDraft(flow), anyOf([own, draft, essential])],
-  )
+  return inBoth(asked, anyOf([own, active, essential]), [seenInDraft(flow), anyOf([own, draft, essential])])
 }
 
-/**
- * Returns whether iptables rules may decide about the flow at an end whose mode or rules change. At an end that keeps
- * its mode, and where no new rule may stop the flow, a flow that passes today continues to pass.
- */
-function isBypassed(
-  { source, destination, decision, isOwn, rules }: ObservedFlow,
-  isCovered: boolean,
-  { selective }: RingfenceAsked,
-): Answer {
-  const isAsToday = (mode: EndMode) => mode === 'full' || (selective && mode === 'selective' && isCovered)
-  const mayChange = (mode: EndMode) => mode !== 'none' && !(decision === 'allowed' && isAsToday(mode))
-  return anyOf([
-    mayChange(destination) ? rules.mayBypass('dst') : 'no',
-    isOwn && mayChange(source) ? rules.mayBypass('src') : 'no',
+/** Returns whether iptables rules may decide about the flow, at an end of the application or at any end today. */
+const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow): Answer =>
+  anyOf([
+    destination !== 'none' ? rules.mayBypass('dst') : 'no',
+    isOwn && source !== 'none' ? rules.mayBypass('src') : 'no',
+    isUnknown(today) && today.unknown.includes('iptables') ? today : 'no',
   ])
-}
 
 /** What a decision reveals about allow rules at the destination, which depends on the destination's mode. */
 type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
@@ -261,16 +260,6 @@ const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
 
 const HIDDEN = unknown('hidden')
 
-/** Returns what the active decision shows. It is the stricter of the decisions at the two ends. */
-function seenInForce({ destination, source, decision, rules }: ObservedFlow): Answer {
-  // An override deny rule takes precedence over every allow rule.
-  const mayBeOverride =
-    decision.endsWith('blocked') &&
-    (rules.atDestination('override_deny').active !== 'no' || rules.atSource('override_deny').active !== 'no')
-  if (mayBeOverride) return HIDDEN
-  return readTold(decision, destination, source, rules, HIDDEN)
-}
-
 /** Returns what the draft decision shows; it shows nothing if the PCE gave none. */
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
@@ -285,7 +274,7 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * Interprets a decision of the PCE. `byRules` says whether "allowed" in selective mode comes from a rule. If the source
+ * Interprets a decision of the PCE by the draft. `byRules` says whether "allowed" in selective mode comes from a rule. If the source
  * has no rule for a flow, the flow can be let in at the destination only by a rule that names the source by its
  * address.
  */
@@ -306,25 +295,31 @@ function readTold(
   return mayBeOfSource && byAddress() !== 'no' ? HIDDEN : 'no'
 }
 
+/** Returns the mode that the source will have: a source inside the application changes its mode together with it. */
+const modeOfSource = ({ source, isOwn }: ObservedFlow, { selective }: RingfenceAsked): EndMode =>
+  !isOwn || source === 'none' || source === 'full' ? source : selective ? 'selective' : 'full'
+
 /**
- * Returns whether the source drops the flow. A deny rule that applies to all workloads is written to every managed
- * source; it is not settled whether a source in selective mode enforces it (P51). In full mode, traffic that leaves
- * today has an allow rule, which takes precedence over a deny rule.
+ * Returns whether the source drops the flow, in the mode that it will have. A deny rule that applies to all workloads is
+ * written to every managed source; it is not settled whether a source in selective mode enforces it (P51).
  */
-function doesSourceDrop(flow: ObservedFlow, asked: RingfenceAsked): Answer {
-  const { source, draft: said, hasDraftRules, rules } = flow
-  if (said === null && (isEnforcing(source) || source === 'unknown') && changesAtSource(rules))
-    return unknown('pending')
-  if (source !== 'selective' && source !== 'unknown') return 'no'
-  const denied = rules.atSource('deny').own
+function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): Answer {
+  const { draft: said, hasDraftRules, rules } = flow
+  const source = modeOfSource(flow, asked)
+  if (!isEnforcing(source) && source !== 'unknown') return 'no'
+  if (said === null && changesAtSource(rules)) return unknown('pending')
+  const denies = rules.atSource('deny')
+  const denied = source === 'selective' ? anyOf([denies.own, always(denies.active, denies.draft)]) : 'yes'
   if (denied === 'no') return 'no'
   const { own, active, draft } = rules.atSource('allow')
   const essential = isEssential(flow) ? unknown('essential') : 'no'
-  // In selective mode "allowed" may only mean that no deny rule matched, so the active decision is no evidence here.
   const isByDefault = source === 'selective' && wordOf(said) === 'allowed' && !hasDraftRules && !isEssential(flow)
   const byWord = isByDefault ? 'no' : HIDDEN
-  const allowed = inBoth(asked, [HIDDEN, anyOf([own, active, essential])], [byWord, anyOf([own, draft, essential])])
-  return both(both(denied, not(allowed)), stops(source, 'outbound', 'deny'))
+  const allowed = inBoth(asked, anyOf([own, active, essential]), [byWord, anyOf([own, draft, essential])])
+  return both(
+    both(denied, not(anyOf([covered, allowed]))),
+    stops(source, 'outbound', source === 'selective' ? 'deny' : 'default'),
+  )
 }
 
 /** Returns true if pending changes may matter at the source. A draft decision would settle this. */
@@ -346,16 +341,13 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   // Traffic that VENs always keep open takes precedence over every rule (P50).
   const counts = isEssential(flow) ? unknown('essential') : 'yes'
   const says = (version: keyof Versions) => both(anyOf(ends.map((end) => end[version])), counts)
-  return anyOf([
-    says('own'),
-    inBoth(asked, [activeSaysOverride(flow), says('active')], [draftSaysOverride(flow), says('draft')]),
-  ])
+  return anyOf([says('own'), inBoth(asked, says('active'), [draftSaysOverride(flow), says('draft')])])
 }
 
 /** Returns what override deny rules say at the source, in the mode that the source will have. */
-function outgoing({ source, isOwn, rules }: ObservedFlow, { selective }: RingfenceAsked): Versions {
-  const says = rules.atSource('override_deny')
-  const mode = isOwn && source !== 'full' ? (selective ? 'selective' : 'full') : source
+function outgoing(flow: ObservedFlow, asked: RingfenceAsked): Versions {
+  const says = flow.rules.atSource('override_deny')
+  const mode = modeOfSource(flow, asked)
   return mode === 'unknown' ? says : weaken(says, stops(mode, 'outbound', 'override_deny'))
 }
 
@@ -370,20 +362,6 @@ const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
  */
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')
-
-/**
- * Returns what the active decision shows about override deny rules: "no" if every relevant end reports that it lets the
- * flow pass.
- */
-function activeSaysOverride(flow: ObservedFlow): Answer {
-  const { destination, source, decision } = flow
-  const passes = (mode: EndMode) =>
-    mode !== 'idle' &&
-    mode !== 'unknown' &&
-    (decision === 'allowed' || (isEnforcing(mode) && decision === 'potentially_blocked'))
-  const isClear = (destination === 'none' || passes(destination)) && (!willSourceEnforce(flow) || passes(source))
-  return isClear ? 'no' : HIDDEN
-}
 
 /** Returns what the draft decision shows about override deny rules. */
 function draftSaysOverride(flow: ObservedFlow): Answer {

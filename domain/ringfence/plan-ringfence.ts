@@ -1,14 +1,15 @@
-import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService } from '../../schemas/pce/rule-set.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { RuleArguments } from '../drafts/plan-rules.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
+import { noDisagreement } from '../policy/compare-record.js'
 import { passesByDefault } from '../policy/mode-effects.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { onCorporateNetwork } from '../policy/match-rules.js'
-import { isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
+import { anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import {
   collectDestinations,
   collectSources,
@@ -16,6 +17,7 @@ import {
   nameOf,
   type Discovery,
   type InboundFlow,
+  type OutboundFlow,
   type RemoteApplication,
   type Sources,
 } from './discover-peers.js'
@@ -52,7 +54,7 @@ export interface StandingRule extends RingfenceRule {
 /** An application that was seen as a source, and how the plan treats it. */
 export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
-  /** True if flows from it are allowed, but possibly only because no deny rule matches them yet. */
+  /** True if flows from it pass, or may pass, only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
   /** How the source is covered; `excluded` means that the caller left it out. */
   rule: 'new' | 'existing' | 'excluded' | 'none'
@@ -86,6 +88,8 @@ export interface RingfencePlan {
   destinations: RemoteApplication[]
   /** Traffic that the application's workloads will drop in full enforcement. */
   lostOutbound: LostOutbound
+  /** Connections in either direction that the PCE recorded otherwise than the active policy decides now. */
+  recorded: RecordedOtherwise
   /** The facts about the PCE that no source settles and on which the effects depend. */
   assumes: readonly string[]
 }
@@ -152,6 +156,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     judgeFlow(
       {
         ...flow,
+        today: flow.today.drops,
         source: flow.sourceMode,
         destination: flow.destinationMode,
         isOwn: flow.application !== null && isSameApplication(flow.application, own),
@@ -161,6 +166,10 @@ export function planRingfence(input: PlanInput): RingfencePlan {
       asked,
     )
   const assumed = collectAssumedFacts()
+  const recorded = noDisagreement()
+  const compare = ({ today: { disagreement }, connections }: Pick<InboundFlow, 'today' | 'connections'>) => {
+    if (disagreement !== null) recorded[disagreement] += connections
+  }
   const judgeOne = (flow: InboundFlow): FlowVerdict => {
     const { source, destination, port, proto } = flow
     const verdict = judge(flow, surroundings.judge(source, port, proto))
@@ -169,12 +178,19 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
   const sources = collectSources(discovery.inbound, (flow) => {
     const verdict = judgeOne(flow)
-    // Rules decide neither about traffic that is not enforced, nor about traffic that is blocked today and has no allow
-    // rule.
-    const isByRules = flow.decision !== 'blocked' || isCovered(flow) !== 'no'
-    if (isByRules && verdict.effect !== 'not_affected') assumed.add(verdict.undecided, flow.source, flow.destination)
+    const { source, destination, today } = flow
+    compare(flow)
+    // Rules do not decide about traffic that is not enforced.
+    if (verdict.effect !== 'not_affected') assumed.add(verdict.undecided, source, destination)
+    // What an application is called (already_allowed or not) depends on what is allowed today.
+    if (flow.application !== null && today.word !== 'unknown') assumed.add(today.undecided, source, destination)
     return verdict
   })
+  const outbound = withoutOwn(discovery.outbound, own)
+  for (const flow of outbound) compare(flow)
+  const lostOutbound = findLostOutbound(outbound)
+  // Only full enforcement drops outbound traffic that no rule is about.
+  if (deny === null) assumed.add(lostOutbound.undecided)
   return {
     newRules,
     standingRules,
@@ -185,8 +201,9 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     skippedAllowed,
     unusedExclusions: input.choice.unused(seen),
     sources,
-    destinations: collectDestinations(discovery.outbound).filter((one) => !isSameApplication(one, own)),
-    lostOutbound: findLostOutbound(discovery, own),
+    destinations: collectDestinations(outbound),
+    lostOutbound,
+    recorded,
     assumes: assumed.list(),
   }
 }
@@ -200,22 +217,21 @@ const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
 /** An application that sends traffic to the one being ringfenced. */
 export interface FoundRemote {
   remote: Application
-  /** `already_allowed` if all observed flows from the application are allowed, otherwise `newly_allowed`. */
+  /** `already_allowed` if rules in force allow all observed flows from the application, otherwise `newly_allowed`. */
   coverage: PeerCoverage
-  /** True if some flow is possibly allowed only because no deny rule matches it yet. */
+  /** True if some flow passes, or may pass, only because no deny rule matches it yet. */
   allowedByDefaultPossible: boolean
 }
 
 /** Returns the applications among the sources, sorted by app, then env. */
 export function findRemotes(flows: Iterable<InboundFlow>, own: Application): FoundRemote[] {
   const found = new Map<string, FoundRemote>()
-  for (const { application: remote, decision, destinationMode, hasDraftRules } of flows) {
+  for (const { application: remote, today } of flows) {
     if (remote === null || isSameApplication(remote, own)) continue
     const key = applicationId(remote)
     const known = found.get(key) ?? { remote, coverage: 'already_allowed', allowedByDefaultPossible: false }
-    if (decision !== 'allowed') known.coverage = 'newly_allowed'
-    else if ((destinationMode === 'selective' || destinationMode === 'unknown') && !hasDraftRules)
-      known.allowedByDefaultPossible = true
+    if (today.word !== 'allowed') known.coverage = 'newly_allowed'
+    if (today.isByDefault) known.allowedByDefaultPossible = true
     found.set(key, known)
   }
   // Sorting by code unit orders by app first, then env, because the separator sorts before any character of a value.
@@ -259,29 +275,42 @@ export interface LostDestination {
   ports: string[]
 }
 
-/** Outbound traffic that workloads drop in full enforcement, because no rule allows it. */
+/** Outbound traffic that workloads drop in full enforcement, because no rule in force allows it. */
 export interface LostOutbound {
-  /** Number of connections that no rule allows today, without those counted in `byDefault` and `untold`. */
+  /** Number of connections that certainly no rule allows, without those counted in `byDefault` and `untold`. */
   certain: number
-  /**
-   * Number of connections that pass in selective mode and, as far as is known, only because no deny rule matches them.
-   */
+  /** Number of connections that pass in selective mode only because no deny rule matches them. */
   byDefault: number
   /** Number of connections that pass in a mode that is not known and may be selective. */
   untold: number
-  /** Busiest destinations first. */
+  /** Number of connections of which the rules leave open whether they would be dropped, and why. */
+  open: number
+  undecided: Answer
+  /** Busiest destinations first, without those of which it is open. */
   destinations: LostDestination[]
 }
 
-/** Finds the outbound traffic that the application would lose. Traffic inside the application is left out. */
-export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own: Application): LostOutbound {
+/** Returns a view of outbound traffic without that inside the application. */
+const withoutOwn = (flows: Iterable<OutboundFlow>, own: Application): Iterable<OutboundFlow> => ({
+  *[Symbol.iterator]() {
+    for (const flow of flows) if (flow.application === null || !isSameApplication(flow.application, own)) yield flow
+  },
+})
+
+/** Finds the outbound traffic that the application would lose, whatever the PCE recorded. */
+function findLostOutbound(outbound: Iterable<OutboundFlow>): LostOutbound {
   const found = new Map<string, LostDestination & { portSet: Set<string> }>()
-  const lost = { certain: 0, byDefault: 0, untold: 0 }
+  const lost = { certain: 0, byDefault: 0, untold: 0, open: 0 }
+  const doubts = new Set<Answer>()
   for (const flow of outbound) {
     const { application, destination, connections } = flow
     const why = reasonOf(flow)
-    if (why === null || (application !== null && isSameApplication(application, own))) continue
+    if (why === null) continue
     lost[why] += connections
+    if (why === 'open') {
+      doubts.add(flow.today.dropsInFull)
+      continue
+    }
     const key =
       application === null
         ? `${destination.workload} ${destination.fqdn ?? destination.ip}`
@@ -303,26 +332,19 @@ export function findLostOutbound({ outbound }: Pick<Discovery, 'outbound'>, own:
   const destinations = [...found.values()]
     .map(({ portSet, ...one }) => ({ ...one, ports: [...portSet] }))
     .sort((a, b) => b.connections - a.connections || (a.name < b.name ? -1 : 1))
-  return { ...lost, destinations }
+  return { ...lost, undecided: anyOf(doubts), destinations }
 }
 
 const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
-interface Outgoing {
-  sourceMode: EndMode
-  decision: string
-  hasDraftRules: boolean
-}
-
-function reasonOf({ sourceMode, decision, hasDraftRules }: Outgoing): 'certain' | 'byDefault' | 'untold' | null {
-  // In selective mode, a source lets connections pass that no rule allows, and reports them as potentially blocked
-  // (P52).
-  if (decision === 'potentially_blocked' && passesByDefault(sourceMode)) return 'byDefault'
-  // A source whose mode is not known may be in selective mode, or may have a rule for traffic that the other end
-  // reports.
-  if (decision === 'potentially_blocked' && sourceMode === 'unknown') return 'untold'
-  if (decision !== 'allowed') return 'certain'
-  if (hasDraftRules) return null
-  return sourceMode === 'selective' ? 'byDefault' : sourceMode === 'unknown' ? 'untold' : null
+/** Returns as what a flow counts that its source drops, or may drop, in full enforcement; null if it does not. */
+function reasonOf({ sourceMode, today }: OutboundFlow): 'certain' | 'byDefault' | 'untold' | 'open' | null {
+  const { dropsInFull, sourceDrops } = today
+  // Without a VEN there is no enforcement to come.
+  if (sourceMode === 'none' || dropsInFull === 'no') return null
+  if (isUnknown(dropsInFull)) return 'open'
+  if (sourceMode === 'unknown') return 'untold'
+  // In selective mode, a source lets connections pass that no rule allows (P52).
+  return passesByDefault(sourceMode) && sourceDrops === 'no' ? 'byDefault' : 'certain'
 }

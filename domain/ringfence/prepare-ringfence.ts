@@ -1,6 +1,5 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Actor, IngressService, RuleSet } from '../../schemas/pce/rule-set.js'
@@ -8,14 +7,14 @@ import type { ToolContext } from '../call.js'
 import { planRules, type PlannedRule } from '../drafts/plan-rules.js'
 import { resolveIngressServices, toWireServices, type ServiceReferences } from '../drafts/resolve-services.js'
 import { warnOfOthers } from '../drafts/warn-of-others.js'
-import { countModes, isManaged } from '../inventory/workloads.js'
+import { countModes, modeOf } from '../inventory/workloads.js'
 import { fetchWorkloads, tellUnread, type Workloads } from '../inventory/kubernetes-workloads.js'
 import { forgetLabels, type LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
 import { coverFamilies } from '../policy/addresses.js'
 import { countIpTables } from '../policy/ip-tables.js'
-import { passesByDefault } from '../policy/mode-effects.js'
+import { createConnectionJudge } from '../policy/judge-connection.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { isUnknown } from '../policy/three-valued.js'
@@ -108,7 +107,7 @@ export async function prepareRingfence(
   const lookups = createPolicyLookups(pce, labels, 'draft', signal)
   const { selective, deny_service: denyService } = options
   const asked = selective === true && denyService !== undefined ? await resolveDenyServices(lookups, denyService) : null
-  const { workloads, pods, modes, mayPassByDefault } = await readWorkloads(ctx, application)
+  const { workloads, pods, modes } = await readWorkloads(ctx, application)
   if (workloads.total === 0 && !isDryRun) {
     const [app, env] = application
     const text = `No workload has the labels app=${app.value} and env=${env.value}, so a ringfence would hold nothing. Nothing was written.`
@@ -129,10 +128,8 @@ export async function prepareRingfence(
     ruleSet,
     planned && { providers: [{ actors: 'ams' }], consumers: planned.consumers, ingress_services: planned.services },
   )
-  // In selective mode, and possibly in an unknown mode, "allowed" does not show which traffic still passes in full
-  // enforcement, so the rules must be read too.
-  const needsRules = selective !== true && (pods.unread !== null || mayPassByDefault)
-  const discovery = await discoverFlows(ctx, labels, application, shared, modes, needsRules)
+  const judge = createConnectionJudge(await policy.inForce())
+  const discovery = await discoverFlows(ctx, labels, application, shared, modes, judge)
   refuseRenamedSources(ctx.pce, discovery.inbound, labels)
   const complete = planRingfence({
     application,
@@ -182,10 +179,7 @@ async function readWorkloads(ctx: Context, application: readonly Label[]) {
   return {
     workloads: { total, managed: managed.total, enforcement_modes: managed.enforcement_modes },
     pods: { kubernetes, unread },
-    modes: new Map(items.map(({ href, enforcement_mode: mode }) => [href, mode ?? null])),
-    mayPassByDefault: items.some(
-      (item) => isManaged(item) && (passesByDefault(item.enforcement_mode ?? null) || !isMode(item.enforcement_mode)),
-    ),
+    modes: new Map(items.map((one) => [one.href, modeOf(one)] as const)),
   }
 }
 

@@ -40,6 +40,11 @@ export interface PolicyRead {
   allServices: string
   /** Returns the active policy, which is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
+  /**
+   * Returns the policy in force with the deny rules of all rule sets: the draft if nothing is pending, as both are the
+   * same then.
+   */
+  readonly inForce: () => Promise<PolicySnapshot>
 }
 
 /**
@@ -56,12 +61,27 @@ export async function readPolicy(source: Source, labels: LabelIndex): Promise<Po
     const hint = 'Rename or delete all but the one that the PCE came with.'
     throw new ToolError('ambiguous_name', text, { kind: 'services', name: ALL_SERVICES_NAME, candidates }, { hint })
   }
-  let active: Promise<PolicySnapshot> | undefined
+  const active = onceRead(() => loadSnapshot(source, 'active', labels))
   return {
     draft,
     allServices: toDraftHref(all.href),
-    active: () => (active ??= loadSnapshot(source, 'active', labels)),
+    active,
+    inForce: onceRead(async () => {
+      const whole = await withDenyRules(source, draft)
+      const hasPending = pendingHolders(whole).length > 0 || whole.pendingObjects.size > 0
+      return hasPending ? withDenyRules(source, await active()) : whole
+    }),
   }
+}
+
+/** Remembers what was read; a failed read is forgotten, so that the next use repeats it. */
+function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
+  let known: Promise<T> | undefined
+  return () =>
+    (known ??= read().catch((error: unknown) => {
+      known = undefined
+      throw error
+    }))
 }
 
 /**

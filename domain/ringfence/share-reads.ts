@@ -7,7 +7,7 @@ import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { workInTurns } from '../text/pace-work.js'
-import { lookbackWindow, type TrafficWindow } from '../traffic/traffic-window.js'
+import type { ChosenWindow, TrafficWindow } from '../traffic/traffic-window.js'
 import type { SourceChoice } from './choose-sources.js'
 import { readPolicy, type PolicyRead } from './read-surroundings.js'
 
@@ -15,6 +15,7 @@ import { readPolicy, type PolicyRead } from './read-surroundings.js'
 export interface Shared {
   /** Returns labels that are at most 60 s old. */
   labels(): Promise<LabelIndex>
+  /** The number of days that the window's start lies back. */
   lookbackDays: number
   /** The caller's choice of the sources that are let in. */
   choice: SourceChoice
@@ -36,13 +37,12 @@ type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' 
 /** Creates the reads that all ringfences of one call share. */
 export function shareReads(
   ctx: Context,
-  lookbackDays: number,
+  { window, days: lookbackDays }: ChosenWindow,
   choice: SourceChoice,
   complete: boolean | undefined = false,
 ): Shared {
   let policy: { labels: LabelIndex; read: Promise<PolicyRead> } | undefined
   let ranking: Promise<EstateRanking | string> | undefined
-  const window = lookbackWindow(ctx.now(), lookbackDays)
   const labels = () => loadLabels(ctx.pce, ctx)
   return {
     labels,

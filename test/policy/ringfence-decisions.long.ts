@@ -12,9 +12,11 @@ import type { Endpoint } from '../../pce-simulator/model.js'
 import { createEvaluator } from '../../pce-simulator/policy/evaluate.js'
 import type { Verdict } from '../../pce-simulator/policy/judge-end.js'
 import type { PolicySnapshot } from '../../domain/policy/load-snapshot.js'
+import { createConnectionJudge, dropsBy } from '../../domain/policy/judge-connection.js'
 import { someWorkloadWith, type End } from '../../domain/policy/match-rules.js'
-import { isUnknown, UNDECIDED, unknown, type Reason } from '../../domain/policy/three-valued.js'
+import { anyOf, isUnknown, UNDECIDED, unknown, type Answer, type Reason } from '../../domain/policy/three-valued.js'
 import { DECISIONS, FLOW_EFFECTS, judgeFlow } from '../../domain/ringfence/judge-flow.js'
+import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { divide, judgeByRules } from '../../domain/ringfence/read-surroundings.js'
 import { CATALOG, connection, LABELS, ruleSets, viewOf, type RandomEnd } from './random-policy.js'
 
@@ -208,6 +210,17 @@ const snapshotOf = (sets: RuleSet[]): PolicySnapshot => ({
   pendingObjects: new Map(),
 })
 
+/** Whether an end drops the flow by the active policy, as the judge of all tools says. */
+function todayOf({ active, own, ends }: Case, modes: readonly [EndMode, EndMode]): Answer {
+  const [source, destination] = [endOf(ends.source), endOf(ends.destination)] as FlowEnd[]
+  const at = createConnectionJudge(snapshotOf([...active, ...own]))({
+    source: source!,
+    destination: destination!,
+    ...ends.flow,
+  })
+  return anyOf([dropsBy(at('src', modes[0])), dropsBy(at('dst', modes[1]))])
+}
+
 function judge(one: Case) {
   const { active, ends, sourceMode, mode, selective } = one
   const draft = draftOf(one)
@@ -215,7 +228,6 @@ function judge(one: Case) {
   const isOwn = isApplication(ends.source)
   const canCover = ['app', 'env'].every((key) => ends.source.labels.some((label) => label.key === key))
   const covered = isOwn || (one.isCovered && canCover)
-  const before = decide([...active, ...one.own], one, sourceMode, mode)
   const drafted = decide([...draft, ...one.own], one, sourceMode, mode)
   const around = (sets: RuleSet[]) => {
     const { near, far } = divide(snapshotOf(sets), APPLICATION, null)
@@ -236,7 +248,7 @@ function judge(one: Case) {
       source,
       destination: target,
       ...ends.flow,
-      decision: before.decision,
+      today: todayOf(one, [source, target]),
       draft: one.hasDraft ? drafted.draftDecision : null,
       hasDraftRules: one.hasDraft && drafted.allowRules.length > 0,
       isOwn,
@@ -251,7 +263,7 @@ function judge(one: Case) {
   const after = [active, draft].map((sets) =>
     decide([...sets, fence], one, isOwn ? enforced(sourceMode) : sourceMode, enforced(mode)),
   )
-  return { verdict, after, before, drafted }
+  return { verdict, after, drafted }
 }
 
 /** Whether what the simulator decides afterwards is what was said. */

@@ -352,28 +352,25 @@ t.test('without an Any list the deny rule falls back to ams and says so', async 
   t.ok(lossesOf(plan).some(({ source }) => source === '8.8.8.8'))
 })
 
-t.test('in a selective estate allowed may only mean that no deny rule matched', async (t) => {
+t.test('in a selective estate what no rule allows is not allowed already, whatever the PCE recorded', async (t) => {
   const bench = await start(t, SELECTIVE, AS_GUIDED)
   const plan = await bench.ok('create-ringfence', { ...PAY, selective: true, skip_allowed: true, dry_run: true })
   t.same(
     plan.inbound_remote_apps.map((one: Json) => [one.app, one.coverage, one.rule, one.allowed_by_default_possible]),
     [
       ['crm', 'already_allowed', 'none', undefined],
-      ['erp', 'already_allowed', 'none', true],
+      ['erp', 'newly_allowed', 'new', true],
     ],
   )
-  t.same(names(plan.skipped_already_allowed), ['crm|prod', 'erp|prod'])
+  t.same(names(plan.skipped_already_allowed), ['crm|prod'])
   t.same(plan.policy_coverage.allowed_by_default_possible, 1)
+  t.same(plan.recorded_otherwise, { allowed_without_rule: 13, stopped_despite_rule: 0 })
   t.same(
     lossesOf(plan).map(({ source, effect }) => [source, effect]),
-    [
-      ['8.8.8.8', 'cut'],
-      ['erp (prod)', 'cut'],
-    ],
-    'the skipped application without a rule of its own is cut, and the one with a rule stays',
+    [['8.8.8.8', 'cut']],
+    'the skipped application has a rule, and the one without gets its own',
   )
   t.equal(plan.inbound_remote_apps[0].observed_ports[0].effect, 'allowed_by_other_rules')
-  t.match(plan.warnings.join('\n'), /2 applications skipped as already allowed get no rule/)
   t.match(plan.warnings.join('\n'), /1 of 1 managed workload are already in selective mode/)
 
   // Without draft decisions the rules themselves tell the two apart.
@@ -381,10 +378,7 @@ t.test('in a selective estate allowed may only mean that no deny rule matched', 
   const blind = await bench.ok('create-ringfence', { ...PAY, selective: true, skip_allowed: true, dry_run: true })
   t.same(
     lossesOf(blind).map(({ source, effect }) => [source, effect]),
-    [
-      ['8.8.8.8', 'cut'],
-      ['erp (prod)', 'cut'],
-    ],
+    [['8.8.8.8', 'cut']],
   )
   t.match(blind.warnings.join('\n'), /gave no draft decisions/)
 

@@ -12,7 +12,7 @@ import { requireApproved } from '../../domain/policy/require-approved.js'
 import { digestWrites } from '../../domain/ringfence/digest-writes.js'
 import { previewBatch } from '../answers/ringfence/show-batch.js'
 import { Reading } from '../../domain/traffic/read-flows.js'
-import { lookbackDays } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { chooseSources } from '../../domain/ringfence/choose-sources.js'
@@ -29,7 +29,7 @@ const input = Type.Object(
   {
     app_name: Type.String({ minLength: 1, description: 'app label' }),
     env_name: Type.String({ minLength: 1, description: 'env label' }),
-    lookback_days: lookbackDays(DEFAULT_DAYS),
+    ...windowInput(DEFAULT_DAYS),
     ...CompleteInput,
     ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
     selective: Type.Optional(Type.Boolean({ default: false, description: 'Deny other inbound' })),
@@ -79,9 +79,10 @@ export default defineTool({
 
 /** Plans everything that the call would do before anything is written. `boundTo` is the digest of the plan (D75). */
 async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
-  const { app_name: app, env_name: env, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
-  const { detail_level: _shown, app_name: _app, env_name: _env, lookback_days: _days, dry_run: _dry, ...chosen } = args
-  const { exclude_sources: excluded, environments, complete, ...options } = chosen
+  const { app_name: app, env_name: env, dry_run: isDryRun = false, detail_level: _shown, ...chosen } = args
+  const { lookback_days: _days, start_date: _start, end_date: _end, ...asked } = chosen
+  const { exclude_sources: excluded, environments, complete, ...options } = asked
+  const window = chooseWindow(outer.now(), args, DEFAULT_DAYS)
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
   // Reading takes minutes. If the call is cancelled in the meantime, nothing must be written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
@@ -90,7 +91,7 @@ async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
   const choice = chooseSources(labels, { exclude_sources: excluded, environments })
-  const shared = shareReads(planning, days, choice, complete)
+  const shared = shareReads(planning, window, choice, complete)
   const prepared = await prepareRingfence(planning, application, options, shared, isDryRun)
   const names = { app: application[0].value, env: application[1].value }
   const results = [{ ...names, status: 'success' as const, done: { prepared, written: null } }]

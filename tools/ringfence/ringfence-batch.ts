@@ -4,10 +4,11 @@ import { DRY_RUN_BINDING, DryRunInput } from '../../schemas/dry-run.js'
 import { NewName } from '../../schemas/new-name.js'
 import { SourcesInput } from '../../schemas/ringfence.js'
 import { ServicesInput } from '../../schemas/rule-shapes.js'
+import { TrafficCounts } from '../../schemas/traffic-counts.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
-import { lookbackDays } from '../../domain/traffic/traffic-window.js'
+import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { chooseSources } from '../../domain/ringfence/choose-sources.js'
@@ -64,6 +65,7 @@ const output = Type.Object({
     { description: 'One for each entry, in this order' },
   ),
   warnings: Type.Array(Type.String(), { description: 'Of the batch; each result has its own' }),
+  window: TrafficCounts.window,
   flows_truncated: Flag('Row limit reached for a result: its counts are lower bounds'),
 })
 
@@ -86,7 +88,7 @@ const input = Type.Object(
     ),
     auto_order: Type.Optional(Type.Boolean({ default: false, description: 'Infrastructure first' })),
     stop_on_error: Type.Optional(Type.Boolean({ default: false, description: 'Skip the rest' })),
-    lookback_days: lookbackDays(DEFAULT_DAYS),
+    ...windowInput(DEFAULT_DAYS),
     ...CompleteInput,
     ...SourcesInput,
     ...DryRunInput,
@@ -136,7 +138,8 @@ export default defineTool({
       })
     }
     if (!results.some(hasWritten)) beforeWriting.throwIfAborted()
-    return showBatch(outer, { order: batch.order, results, warnings: batch.warnings, dryRun, autoOrder })
+    const { order, warnings, shared } = batch
+    return showBatch(outer, { order, results, warnings, window: shared.window, dryRun, autoOrder })
   },
 })
 
@@ -149,13 +152,14 @@ async function workThrough(
   outer: ToolContext<true>,
   write: ((prepared: Prepared) => Promise<RingfenceWritten>) | null,
 ): Promise<Pick<Batch, 'order' | 'results' | 'warnings'> & { planning: ToolContext<true>; shared: Shared }> {
-  const { apps, lookback_days: days = DEFAULT_DAYS, dry_run: isDryRun = false } = args
+  const { apps, dry_run: isDryRun = false } = args
+  const window = chooseWindow(outer.now(), args, DEFAULT_DAYS)
   const { auto_order: autoOrder = false, stop_on_error: stopOnError = false } = args
   for (const { ruleset_name: name } of apps) if (name !== undefined) refuseHidden({ ruleset_name: name })
   // If the call is cancelled while the next application is read, nothing more must be written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
   const labels = await loadLabels(planning.pce, planning, 'fresh')
-  const shared = shareReads(planning, days, chooseSources(labels, args), args.complete)
+  const shared = shareReads(planning, window, chooseSources(labels, args), args.complete)
   // All names are resolved before the first write.
   const resolved = await resolveBatch(planning, apps)
   const { order, warnings } = await orderBatch(resolved, autoOrder, shared)

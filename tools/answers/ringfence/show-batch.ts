@@ -3,6 +3,7 @@ import type { OrderedEntry } from '../../../domain/ringfence/run-batch.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { BatchOutcome, RingfenceDone } from '../../../domain/ringfence/run-batch.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import type { TrafficWindow } from '../../../domain/traffic/traffic-window.js'
 import { clipText } from '../../../domain/text/escape-text.js'
 import { showRingfencesForApproval } from '../approval/show-ringfences.js'
 import { answerBudget, jsonBytes, rowsWithin } from '../byte-budget.js'
@@ -14,6 +15,7 @@ export interface Batch {
   order: readonly OrderedEntry[]
   results: readonly BatchOutcome[]
   warnings: readonly string[]
+  window: TrafficWindow
   dryRun: boolean
   autoOrder: boolean
 }
@@ -51,7 +53,7 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
 const namesOf = ({ app, env, status }: BatchOutcome) => ({ app, env, status })
 
 /** Builds the answer without its `results`. */
-function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
+function describeBatch({ order, results, warnings, window, dryRun, autoOrder }: Batch) {
   const done = results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : []))
   const count = (status: BatchOutcome['status']) => results.filter((outcome) => outcome.status === status).length
   const written = done.filter((one) => one.written !== null)
@@ -76,6 +78,7 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
       ...(score !== undefined && { infrastructure_score: score }),
     })),
     warnings: [...warnOfBatch(done), ...warnings],
+    window,
     flows_truncated: done.some(({ prepared: { discovery, ranking } }) =>
       [
         discovery.reads.inbound,
@@ -91,7 +94,7 @@ function describeBatch({ order, results, warnings, dryRun, autoOrder }: Batch) {
  * serious parts that fit.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
-  const { message, merged, ruleset, section_totals: totals, warnings, assumes } = answer
+  const { message, merged, ruleset, section_totals: totals, warnings, assumes, recorded_otherwise: otherwise } = answer
   const cut = losses.slice(0, MOST_CUT)
   const { href, name } = ruleset
   const shown = {
@@ -99,6 +102,7 @@ function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly Loss
     merged,
     ruleset: { ...(href !== undefined && { href }), name },
     ...(assumes !== undefined && { assumes }),
+    ...(otherwise !== undefined && { recorded_otherwise: otherwise }),
     section_totals: totals,
     warnings_total: warnings.length,
     warnings: [] as string[],

@@ -1,5 +1,6 @@
 import { assumedOfIpTables } from '../../../domain/policy/ip-tables.js'
 import { showAssumed } from '../../../schemas/assumes.js'
+import { showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { type PlannedRule, showResolved } from '../../../domain/drafts/plan-rules.js'
 import type { ResolvedService } from '../../../domain/drafts/resolve-services.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
@@ -74,6 +75,7 @@ export function showRingfence(
       ...(prepared.denyWithheld && { deny_withheld: `Left out: ${DENY_WITHHELD}` }),
       ...truncation,
       policy_coverage: describeCoverage(prepared),
+      ...showRecorded(plan.recorded),
       ...showAssumed([...plan.assumes, ...assumedOfIpTables(prepared.iptables)]),
       section_totals: Object.fromEntries(Object.entries(lists).map(([name, rows]) => [name, rows.length])),
       ruleset: { ...(href !== undefined && { href }), name: prepared.name },
@@ -162,7 +164,7 @@ function describeCoverage({ plan, options }: Prepared) {
     ...(excluded > 0 && { excluded }),
     total_remote_apps: remotes.length,
     allowed_by_default_possible: byDefault,
-    description: `${countOf(remotes.length, 'remote application')} seen as source: all flows of ${already} are allowed today${skipped}; ${newly} would be newly allowed${excluded > 0 ? `; ${excluded} left out by exclude_sources or environments` : ''}.`,
+    description: `${countOf(remotes.length, 'remote application')} seen as source: rules allow all flows of ${already} today${skipped}; ${newly} would be newly allowed${excluded > 0 ? `; ${excluded} left out by exclude_sources or environments` : ''}.`,
   }
 }
 

@@ -8,7 +8,9 @@ import type { RingfenceWritten } from '../../../domain/ringfence/write-ringfence
 import { portName } from '../../../domain/inventory/protocols.js'
 import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
 import { tellIpTables } from '../../../domain/policy/ip-tables.js'
+import { undecidedBecause } from '../../../domain/policy/three-valued.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { explainRecorded, isOtherwise } from '../../../schemas/recorded-otherwise.js'
 import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
 import type { CutSource, InfrastructureSource } from './list-losses.js'
@@ -87,6 +89,9 @@ export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
     ),
     ...sayOf('Sources of other environments are let in', (prepared) => listForeign(prepared).length > 0),
     ...sayOf('Rules in the words of iptables are not judged', ({ iptables }) => iptables > 0),
+    ...sayOf('The PCE recorded decisions that its rules would not give now (recorded_otherwise)', ({ plan }) =>
+      isOtherwise(plan.recorded),
+    ),
     ...say('There is no Any IP list, so the deny rule covers workloads only', ({ fallback }) => fallback),
   ]
 }
@@ -138,8 +143,9 @@ export function warnOfPlan(
       ? `${countOf(plan.skippedAllowed.length, 'application')} skipped as already allowed get no rule; those listed in would_be_cut may lose their traffic.`
       : '',
     plan.remotes.some(({ allowedByDefaultPossible }) => allowedByDefaultPossible)
-      ? 'In selective mode, or in one that is not known, "allowed" may mean only that no deny rule matched (allowed_by_default_possible).'
+      ? 'In selective mode, or in one that is not known, traffic passes that no rule is known to allow (allowed_by_default_possible).'
       : '',
+    explainRecorded(plan.recorded),
     deny ? '' : describeOutbound(prepared),
     discovery.reads.inbound.draftUnavailable !== null
       ? `The PCE gave no draft decisions (${discovery.reads.inbound.draftUnavailable}), so effects are judged from the rules alone.`
@@ -286,24 +292,27 @@ const MOST_DESTINATIONS = 5
  * Describes which outbound traffic the application's workloads lose in full enforcement with a standard ringfence;
  * empty if none.
  */
-export function describeOutbound({ plan, ranking, discovery }: Prepared): string {
-  const { certain, byDefault, untold, destinations } = plan.lostOutbound
-  if (destinations.length === 0) return ''
+export function describeOutbound({ plan, ranking }: Prepared): string {
+  const { certain, byDefault, untold, open, undecided, destinations } = plan.lostOutbound
+  const unclear =
+    open > 0
+      ? `Of ${countOf(open, 'outbound connection')} it is not known whether full enforcement drops them: ${undecidedBecause([undecided])}.`
+      : ''
+  if (destinations.length === 0) return unclear
   const rest = destinations.length - MOST_DESTINATIONS
   const top = destinations.slice(0, MOST_DESTINATIONS).map(({ name, ports }) => {
     const more = ports.length > MOST_DESTINATIONS ? ', …' : ''
     return `${name} on ${ports.slice(0, MOST_DESTINATIONS).join(', ')}${more}`
   })
-  const blind = discovery.reads.outbound.draftUnavailable !== null ? ' or by rules the PCE did not name' : ''
   const total = certain + byDefault + untold
   const countIn = (part: number) => (part === total ? 'all' : part)
   const selective =
     byDefault > 0
-      ? `, ${countIn(byDefault)} of them allowed today only because selective mode lets out anything no rule denies${blind}`
+      ? `, ${countIn(byDefault)} of them allowed today only because selective mode lets out anything no rule denies`
       : ''
   const perhaps =
     untold > 0
-      ? `, ${countIn(untold)} of them perhaps allowed today only because a mode that is not known lets out anything no rule denies${blind}`
+      ? `, ${countIn(untold)} of them perhaps allowed today only because a mode that is not known lets out anything no rule denies`
       : ''
   const ranked = ranking === null || typeof ranking === 'string' ? [] : ranking.rows
   const infrastructure = destinations.filter(({ application }) =>
@@ -320,5 +329,6 @@ export function describeOutbound({ plan, ranking, discovery }: Prepared): string
           .map(({ name }) => name)
           .join(', ')}.`
       : '',
+    unclear && ` ${unclear}`,
   ].join('')
 }
