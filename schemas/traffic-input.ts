@@ -1,5 +1,6 @@
 import { Type } from '@sinclair/typebox'
 import { StringEnum } from './common.js'
+import { DecideByInput } from './decided-traffic.js'
 import { LabelReference } from './label-reference.js'
 import { POLICY_DECISIONS } from './pce/policy-decisions.js'
 
@@ -64,6 +65,7 @@ export const trafficInput = (forms: string) => ({
   include_services: services('Any of these'),
   exclude_services: services('None of these'),
   policy_decisions: DecisionsInput,
+  ...DecideByInput,
   exclude_workloads_from_ip_list_query: Type.Optional(
     Type.Boolean({ default: true, description: 'IP lists match no workloads' }),
   ),

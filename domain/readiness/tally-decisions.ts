@@ -3,7 +3,6 @@ import { JUDGED_DECISIONS, isStopped, mapDecisions, readDecision } from '../../s
 import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { isUnread } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { modeOf } from '../inventory/workloads.js'
 import { noDisagreement } from '../policy/compare-record.js'
@@ -12,7 +11,8 @@ import { assumedOfIpTables, countIpTables } from '../policy/ip-tables.js'
 import { endModeOf } from '../policy/judge-connection.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
 import { mayPassByDefault } from '../policy/mode-effects.js'
-import { loadSnapshot, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { readWholePolicy } from '../policy/read-whole-policy.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { isUnknown, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { percentOf } from '../text/describe-numbers.js'
@@ -159,21 +159,8 @@ export function decideByRules(
 /**
  * Reads the active policy with its deny rules; returns null if it cannot be read completely. Rejects when cancelled.
  */
-export async function readPolicyInForce(
+export const readPolicyInForce = (
   pce: PceClient,
   signal: AbortSignal,
   labels: LabelIndex,
-): Promise<PolicySnapshot | null> {
-  return orNull(signal, async () =>
-    withDenyRules({ pce, signal }, await loadSnapshot({ pce, signal }, 'active', labels)),
-  )
-}
-
-async function orNull<T>(signal: AbortSignal, read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read()
-  } catch (error) {
-    if (!isUnread(error) || signal.aborted) throw error
-    return null
-  }
-}
+): Promise<PolicySnapshot | null> => readWholePolicy({ pce, signal }, 'active', labels)

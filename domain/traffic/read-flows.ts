@@ -35,6 +35,16 @@ export interface FlowRequest {
    * about 10 s longer.
    */
   draftDecisions?: boolean
+  /** What the caller puts in place of each row before it is counted. */
+  replace?: RowReplacement
+}
+
+/** Puts other rows in the place of those that the PCE sent. */
+export interface RowReplacement {
+  /** Returns the row to count and pass on instead; null leaves it out. */
+  row: (row: FlowRow) => FlowRow | null
+  /** The filters of the caller by which rows are left out. */
+  filters: readonly string[]
 }
 
 /** The outcome of a whole query, possibly read in parts. Every statement about completeness is based on it. */
@@ -126,17 +136,28 @@ function createReader(
   const ask = createFlowAsker(ctx, encoder)
   const sinkFor = { reports: countReports, conversations: mergeReports }[counts]
   return async (request, take, eachReport) => {
-    const { filters, window } = request
+    const { filters, window, replace } = request
     const rowLimit = request.maxResults ?? MAX_TRAFFIC_ROWS
     const sums = createMeasures()
     const sink = sinkFor(encoder, take)
     const reach = watchReach(window)
-    const outside = takeFromOutside(ctx, encoder, (row) => sink.add(row))
+    let received = 0
     let rows = 0
-    const count = (row: FlowRow) => {
+    const add = (row: FlowRow) => {
       rows += row.count
       sums.add(0, row)
       reach.see(row)
+    }
+    // Which end a row has may be known only after it waited, so rows are replaced after that.
+    const outside = takeFromOutside(ctx, encoder, (row) => {
+      const counted = replace === undefined ? row : replace.row(row)
+      if (counted === null) return
+      if (replace !== undefined) add(counted)
+      sink.add(counted)
+    })
+    const count = (row: FlowRow) => {
+      received += 1
+      if (replace === undefined) add(row)
       eachReport?.(row)
       outside.add(row)
     }
@@ -149,7 +170,7 @@ function createReader(
     const { parts, full, repeated, overlapping, ...read } = await readAtMost(LONGEST_QUERY_DAYS).catch(
       async (error: unknown) => {
         // A PCE that accepts only shorter windows refuses the query before it sends a row.
-        if (!(error instanceof PceApiError) || error.status !== 406 || rows > 0) throw error
+        if (!(error instanceof PceApiError) || error.status !== 406 || received > 0) throw error
         const days = await readLongestDays(ctx)
         if (days === null || days >= LONGEST_QUERY_DAYS || !isLonger(asked.query, days)) throw error
         return readAtMost(days)
@@ -174,7 +195,7 @@ function createReader(
       counts,
       repeatedConnections: sink.repeated(),
       totals: sums.of(0).measures,
-      appliedToRows: filters?.appliedToRows ?? [],
+      appliedToRows: [...(filters?.appliedToRows ?? []), ...(replace?.filters ?? [])],
       draftUnavailable: read.draftUnavailable,
       seenFromOutside,
       reachingOut: reach.found,

@@ -8,6 +8,7 @@ import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { mostRowsAlone, mostRowsShown } from '../answers/byte-budget.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
+import { createTrafficDecider } from '../../domain/policy/decide-traffic.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowSummary, SECTION_NAMES } from '../../domain/traffic/summarize-flows.js'
 import { loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
@@ -71,6 +72,8 @@ export default defineTool({
     const labels = await loadLabelsWith(identityLabels, ctx)
     const encoder = createFlowEncoder(labels)
     const summary = createFlowSummary(encoder, identityLabels)
+    const by = args.decide_by ?? 'recorded'
+    const decider = await createTrafficDecider(ctx, { encoder, labels }, by, args.policy_decisions)
     const read = await createFlowReader(
       ctx,
       encoder,
@@ -81,7 +84,7 @@ export default defineTool({
         window,
         filters,
         services,
-        decisions: args.policy_decisions,
+        ...decider.request,
         excludeWorkloadsFromIpListQuery: args.exclude_workloads_from_ip_list_query,
         maxResults: args.max_results,
       },
@@ -90,7 +93,8 @@ export default defineTool({
     const detail = args.detail_level ?? 'standard'
     const { sections } = args
     const most = sections?.length === 1 ? mostRowsAlone(detail) : mostRowsShown(detail)
-    return showSummary({ summary: summary.finish(most), read, identityLabels, sections }, detail, ctx.limits)
+    const decided = decider.result()
+    return showSummary({ summary: summary.finish(most), read, decided, identityLabels, sections }, detail, ctx.limits)
   },
 })
 

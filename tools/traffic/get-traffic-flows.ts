@@ -3,6 +3,7 @@ import { MAX_PAGE, PagingInput } from '../../schemas/paging.js'
 import { FILTER_FORMS, trafficInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
+import { createTrafficDecider } from '../../domain/policy/decide-traffic.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { groupRows, type Grouping } from '../../domain/traffic/group-rows.js'
 import { columnsOf, DEFAULT_GROUPING, resolveGrouping } from '../../domain/traffic/dimensions.js'
@@ -64,15 +65,16 @@ export default defineTool({
   },
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
-    const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, ...asked } = args
+    const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, decide_by: by = 'recorded', ...asked } = args
     // A window that counts back from now is another one tomorrow, and its groups have another order.
-    const question = { ...asked, window }
+    const question = { ...asked, window, ...(by !== 'recorded' && { decide_by: by }) }
     const { offset, after } = await decodeCursor(ctx, NAME, question, cursor)
     const services = resolveTrafficServices(args)
     const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
     const { labels, names, optional, groupedBy } = await resolveGrouping(ctx, args.group_by)
     const encoder = createFlowEncoder(labels)
     const grouping = groupRows<Keys>(columnsOf(encoder, names))
+    const decider = await createTrafficDecider(ctx, { encoder, labels }, by, args.policy_decisions)
     const read = await createFlowReader(
       ctx,
       encoder,
@@ -83,18 +85,19 @@ export default defineTool({
         window,
         filters,
         services,
-        decisions: args.policy_decisions,
+        ...decider.request,
         excludeWorkloadsFromIpListQuery: args.exclude_workloads_from_ip_list_query,
       },
       grouping.add,
     )
     const { total, groups } = grouping.busiest(offset + most)
     // Every page runs the query again, so the cursor carries what the answer was made of (D79).
-    const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}`
+    const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}${decider.mark()}`
     const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })
     const sample = (await cursorAt(total)) ?? ''
     const table = {
       read,
+      decided: decider.result(),
       names: names.filter((name) => !optional.has(name) || hasValues(grouping, name)),
       groups: groups.slice(offset),
       total,

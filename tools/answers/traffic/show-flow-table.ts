@@ -1,9 +1,12 @@
 import { Type } from '@sinclair/typebox'
 import { PagingOutput } from '../../../schemas/paging.js'
 import { TrafficCounts } from '../../../schemas/traffic-counts.js'
+import { DecidedOut } from '../../../schemas/decided-traffic.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countRowsThatFit, rowsByColumn } from '../byte-budget.js'
 import { SUM_COLUMNS } from '../../../domain/traffic/dimensions.js'
+import type { DecidedTraffic } from '../../../domain/policy/decide-traffic.js'
+import { showDecided } from './show-decided.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import { outsideWindow } from '../../../domain/traffic/outside-window.js'
 import type { Group } from '../../../domain/traffic/group-rows.js'
@@ -31,6 +34,7 @@ export const FlowTableOutput = Type.Object({
   coverage_note: TrafficCounts.coverage_note,
   window: TrafficCounts.window,
   data_span: TrafficCounts.data_span,
+  ...DecidedOut,
   next_cursor: PagingOutput.next_cursor,
   message: Type.Optional(Type.String()),
 })
@@ -39,6 +43,8 @@ type Keys = Record<string, string | number | null>
 
 interface FlowTable {
   read: FlowsRead
+  /** By whose rules rows are decided; null if as recorded. */
+  decided: DecidedTraffic | null
   /** Names of the grouping keys that are columns, in order: the same on every page. */
   names: readonly string[]
   /** Groups, busiest first. */
@@ -61,7 +67,7 @@ const MOVED =
  * says how many groups this page and earlier ones have. Missing keys are `-` (T8), missing times are null.
  */
 export function showFlowTable(
-  { read, names, groups, total, groupedBy, offset, hasMoved }: FlowTable,
+  { read, decided, names, groups, total, groupedBy, offset, hasMoved }: FlowTable,
   cursor: string,
   limits: Limits,
 ) {
@@ -78,7 +84,8 @@ export function showFlowTable(
       outside_window: outsideWindow(read.window, sums),
     })),
   ) as (string | number | null)[][]
-  const note = [hasMoved ? MOVED : '', coverageNote(read)].filter(Boolean).join(' ')
+  const moved = decided === null ? MOVED : MOVED.replace('traffic has', 'traffic or what decides about it has')
+  const note = [hasMoved ? moved : '', coverageNote(read)].filter(Boolean).join(' ')
   const envelope = {
     total_pce_flows: read.pceFlows,
     total_rows: total,
@@ -95,7 +102,10 @@ export function showFlowTable(
     ...(note !== '' && { coverage_note: note }),
     window: read.window,
     ...(span !== null && { data_span: span }),
-    ...(total === 0 && { message: 'No flows in the window.' }),
+    ...showDecided(decided),
+    ...(total === 0 && {
+      message: read.pceFlows > 0 ? 'No flow that the PCE returned passes the filters.' : 'No flows in the window.',
+    }),
   }
   const fitting = rows.slice(0, countRowsThatFit(rows, { ...envelope, data: [], next_cursor: cursor }, limits))
   const shown = offset + fitting.length

@@ -1,5 +1,7 @@
 import { Type, type Static } from '@sinclair/typebox'
 import { markOutside } from '../../../domain/traffic/outside-window.js'
+import type { DecidedTraffic } from '../../../domain/policy/decide-traffic.js'
+import { showDecided } from './show-decided.js'
 import { coverageNote, dataSpan, type FlowsRead } from '../../../domain/traffic/read-flows.js'
 import {
   SECTION_NAMES,
@@ -7,6 +9,7 @@ import {
   type SectionName,
   type Sections,
 } from '../../../domain/traffic/summarize-flows.js'
+import { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { Nullable } from '../../../schemas/common.js'
 import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
@@ -107,6 +110,7 @@ export const TrafficSummaryOutput = Type.Object({
   ),
   window: TrafficCounts.window,
   data_span: TrafficCounts.data_span,
+  ...DecidedOut,
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Shown shorter than section_totals' })),
   truncation_note: Type.Optional(string('How to see more')),
 })
@@ -116,6 +120,8 @@ export type TrafficSummary = Static<typeof TrafficSummaryOutput>
 interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
+  /** By whose rules rows are decided; null if as recorded. */
+  decided: DecidedTraffic | null
   identityLabels: readonly string[]
   /** Names of the requested sections; absent if all were requested. */
   sections?: readonly SectionName[] | undefined
@@ -127,7 +133,7 @@ interface SummaryFacts {
  * cut.
  */
 export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', limits: Limits): TrafficSummary {
-  const { summary, read, identityLabels, sections: asked = SECTION_NAMES } = facts
+  const { summary, read, decided, identityLabels, sections: asked = SECTION_NAMES } = facts
   const note = coverageNote(read)
   const span = dataSpan([read])
   const { connections, bytes_in: bytesIn, bytes_out: bytesOut } = read.totals
@@ -153,6 +159,7 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
     available_dimensions: summary.dimensions,
     window: read.window,
     ...(span !== null && { data_span: span }),
+    ...showDecided(decided),
   }
   const sections = {} as { [K in SectionName]: { rows: Sections[K]; total: number } }
   for (const name of SECTION_NAMES)

@@ -1,0 +1,98 @@
+import type { PceClient } from '../../pce-client/index.js'
+import type { DecideBy } from '../../schemas/decided-traffic.js'
+import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import type { FlowEncoder } from '../traffic/encode-flow.js'
+import type { FlowRequest } from '../traffic/read-flows.js'
+import { collectAssumedFacts } from './assumed-facts.js'
+import { noDisagreement } from './compare-record.js'
+import { createRowDecider } from './decide-rows.js'
+import { endModeOf } from './judge-connection.js'
+import { pendingHolders } from './load-snapshot.js'
+import { readWholePolicy } from './read-whole-policy.js'
+import { undecidedBecause, type Answer } from './three-valued.js'
+
+/** What is known about the decisions on rows by the rules of a version of the policy. */
+export interface DecidedTraffic {
+  by: Exclude<DecideBy, 'recorded'>
+  /** True if the draft is the active policy, because nothing is pending; null if the policy could not be read. */
+  isSame: boolean | null
+  /** The rows that are shown as `unknown` because the rules leave them open, whatever the filter by decisions is. */
+  undecided: { rows: number; connections: number }
+  /** Connections of rows that certainly no rule allows and that may be blocked already. */
+  maybeBlocked: number
+  /** Why, as in `undecided because of …`; empty if nothing is undecided. */
+  because: string
+  /** Connections of the answer that the PCE recorded otherwise. */
+  recorded: RecordedOtherwise
+  /** The facts about the PCE that no source settles and on which the decisions depend. */
+  assumes: readonly string[]
+}
+
+/** Decides the rows of one query. */
+export interface TrafficDecider {
+  /** The part of the request that selects decisions. */
+  request: Pick<FlowRequest, 'decisions' | 'replace'>
+  /** Returns what the decisions depend on, after the last row; null if they are those that the PCE recorded. */
+  result(): DecidedTraffic | null
+  /** Returns a text that is equal for equal decisions. */
+  mark(): string
+}
+
+/**
+ * Prepares the decisions on the rows of one query. By `active` or `draft`, the policy is read, and each row gets the
+ * decision of its rules in the modes that rows report; what the rules leave open is `unknown`. The filter `decisions` is
+ * about the decision that is shown, so by rules it is applied here.
+ */
+export async function createTrafficDecider(
+  source: { pce: PceClient; signal: AbortSignal },
+  { encoder, labels }: { encoder: FlowEncoder; labels: LabelIndex },
+  by: DecideBy,
+  decisions: readonly PolicyDecision[] | undefined,
+): Promise<TrafficDecider> {
+  if (by === 'recorded') return { request: { decisions }, result: () => null, mark: () => '' }
+  const policy = await readWholePolicy(source, by, labels)
+  const decide = createRowDecider(encoder, policy, endModeOf, { ignoresIpTables: false })
+  const unknownCode = encoder.dictionaries.decision.code('unknown')
+  const wanted = decisions === undefined || decisions.length === 0 ? null : new Set(decisions)
+  const undecided = { rows: 0, connections: 0 }
+  const doubts = new Set<Answer>()
+  const assumed = collectAssumedFacts()
+  const recorded = noDisagreement()
+  const connectionsBy: Partial<Record<PolicyDecision | 'undecided', number>> = {}
+  let maybeBlocked = 0
+  return {
+    request: {
+      replace: {
+        filters: wanted === null ? [] : ['policy_decisions'],
+        row(given) {
+          const { row, word, undecided: doubt, mayBeBlocked, disagreement } = decide(given)
+          const { count, connections, src, dst } = row
+          if (word !== 'unknown') assumed.add(doubt, encoder.ends.end(src), encoder.ends.end(dst))
+          connectionsBy[word] = (connectionsBy[word] ?? 0) + connections
+          if (word === 'undecided') {
+            undecided.rows += count
+            undecided.connections += connections
+            row.decision = unknownCode
+          } else if (mayBeBlocked) maybeBlocked += connections
+          if (word === 'undecided' || mayBeBlocked) doubts.add(doubt)
+          if (wanted !== null && !wanted.has(word === 'undecided' ? 'unknown' : word)) return null
+          if (disagreement !== null) recorded[disagreement] += connections
+          return row
+        },
+      },
+    },
+    result: () => ({
+      by,
+      isSame:
+        policy === null ? null : by === 'draft' && pendingHolders(policy).length + policy.pendingObjects.size === 0,
+      undecided,
+      maybeBlocked,
+      because: undecidedBecause(doubts),
+      recorded,
+      assumes: assumed.list(),
+    }),
+    mark: () => JSON.stringify(Object.entries(connectionsBy).sort()),
+  }
+}

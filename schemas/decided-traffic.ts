@@ -1,0 +1,37 @@
+import { Type } from '@sinclair/typebox'
+import { AssumesOut } from './assumes.js'
+import { Count, StringEnum, Text } from './common.js'
+import { RecordedOut } from './recorded-otherwise.js'
+
+/** Whose decision an answer about traffic shows: as the PCE recorded it, or by the rules of a version of the policy. */
+export const DECIDE_BY = ['recorded', 'active', 'draft'] as const
+export type DecideBy = (typeof DECIDE_BY)[number]
+
+/** The argument of the tools that show traffic with its decision. */
+export const DecideByInput = {
+  decide_by: Type.Optional(
+    StringEnum(DECIDE_BY, {
+      default: 'recorded',
+      description: 'Decision shown and filtered by policy_decisions: recorded, or of active policy or draft now',
+    }),
+  ),
+}
+
+/** What an answer says of decisions by the rules; absent where the decisions are those that the PCE recorded. */
+export const DecidedOut = {
+  decided: Type.Optional(
+    Type.Object(
+      {
+        by: Text('active, or draft as if all of it were provisioned'),
+        undecided_rows: Count('Shown as unknown; before the filter by decisions'),
+        undecided_connections: Count('Of these rows'),
+        maybe_blocked_connections: Count('Of rows shown as potentially_blocked that may be blocked already'),
+        because: Type.Optional(Text('Why they are undecided')),
+        note: Type.String(),
+      },
+      { description: 'By whose rules rows are decided, in the present modes' },
+    ),
+  ),
+  ...RecordedOut,
+  ...AssumesOut,
+}

@@ -1,0 +1,37 @@
+import type { Static, TObject } from '@sinclair/typebox'
+import type { DecidedTraffic } from '../../../domain/policy/decide-traffic.js'
+import { showAssumed } from '../../../schemas/assumes.js'
+import type { DecidedOut } from '../../../schemas/decided-traffic.js'
+import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
+
+/** Returns the properties about decisions by the rules; none if the decisions are those that the PCE recorded. */
+export function showDecided(decided: DecidedTraffic | null): Static<TObject<typeof DecidedOut>> {
+  if (decided === null) return {}
+  const { by, undecided, maybeBlocked, because, recorded, assumes } = decided
+  return {
+    decided: {
+      by,
+      undecided_rows: undecided.rows,
+      undecided_connections: undecided.connections,
+      maybe_blocked_connections: maybeBlocked,
+      ...(because !== '' && { because }),
+      note: describe(decided),
+    },
+    ...showRecorded(recorded),
+    ...showAssumed(assumes),
+  }
+}
+
+function describe({ by, isSame, recorded }: DecidedTraffic): string {
+  const whose = by === 'active' ? 'The policy in force' : 'The draft, as if all of it were provisioned,'
+  return [
+    `${whose} decides in the present modes: allowed is what rules permit at both ends.`,
+    isSame === true ? 'Nothing is pending, so the draft is the policy in force.' : '',
+    explainRecorded(recorded),
+    by === 'draft' && isSame === false && explainRecorded(recorded) !== ''
+      ? 'Or the pending changes make the difference.'
+      : '',
+  ]
+    .filter(Boolean)
+    .join(' ')
+}
