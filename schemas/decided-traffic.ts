@@ -12,7 +12,7 @@ export const DecideByInput = {
   decide_by: Type.Optional(
     StringEnum(DECIDE_BY, {
       default: 'recorded',
-      description: 'Decision shown and filtered by policy_decisions: recorded, or of active policy or draft now',
+      description: 'Decision; policy_decisions filters it',
     }),
   ),
 }

@@ -5,7 +5,7 @@ export const MAX_PAGE = 10_000
 
 /** The `fields` argument of every tool that returns rows; it selects the fields of the rows to return (D131). */
 export const FieldsInput = {
-  fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these of each row' })),
+  fields: Type.Optional(Type.Array(Type.String(), { description: 'Only these' })),
 }
 
 /** The paging arguments of every list tool (D2). */

@@ -66,8 +66,8 @@ const traffic = {
 
 /** The arguments that decide which sources of the traffic get an allow rule. */
 export const SourcesInput = {
-  exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Keep out: app|env, app=X or env=X' })),
-  environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Let in only these env labels' })),
+  exclude_sources: Maybe(Type.Array(ApplicationReference, { description: 'Keep out: app|env, app=X, env=X' })),
+  environments: Maybe(Type.Array(LabelReference, { minItems: 1, description: 'Only these env labels' })),
 }
 
 /** The output of create-ringfence, both for a plan and for a written ringfence (T15). */

@@ -51,7 +51,7 @@ export const CompleteInput = {
 
 /** The ways to name ends of flows. Only one tool contains this full description, and the others refer to it. */
 export const FILTER_FORMS =
-  'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists are ORed blocks'
+  'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists: ORed blocks'
 
 /**
  * Returns the arguments of every tool that runs a traffic query defined by its caller (T6, T7). `forms` describes the

@@ -128,8 +128,8 @@ export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
  */
 export function describe(tool: Pick<AnyTool, 'summary' | 'effect' | 'requiresConfirm'>): string {
   if (tool.effect === 'read') return tool.summary
-  const confirm = tool.requiresConfirm ? ' May answer confirm_required first.' : ''
-  return `${tool.summary} Writes; do not retry.${confirm}`
+  const confirm = tool.requiresConfirm ? ' May answer confirm_required.' : ''
+  return `${tool.summary} Writes: no retry.${confirm}`
 }
 
 /**

@@ -262,7 +262,7 @@ t.test("the arguments of a call have the defaults of the schema, by TypeBox's ow
 t.test('a description says what to expect of a call that changes the PCE', async (t) => {
   for (const { name, description = '', requires_confirm: confirm } of known) {
     t.ok(description.length > 20 && description.length < 600, `${name}: ${description.length} characters`)
-    t.equal(/ Writes; do not retry\./.test(description), CONTRACT[name]!.mutating, `${name}: the warning`)
+    t.equal(/ Writes: no retry\./.test(description), CONTRACT[name]!.mutating, `${name}: the warning`)
     t.equal(/confirm_required/.test(description), confirm, `${name}: the two steps`)
   }
 })

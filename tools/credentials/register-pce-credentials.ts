@@ -19,7 +19,7 @@ export default defineTool({
       api_secret: Type.String({ description: 'Secret' }),
       tls_verify: Type.Optional(Type.Boolean({ description: 'Default true' })),
       label: Type.Optional(Type.String({ description: 'Name' })),
-      replace_anyway: Type.Optional(Type.Boolean({ description: 'Even if the PCE refuses them' })),
+      replace_anyway: Type.Optional(Type.Boolean({ description: 'Even if refused' })),
     },
     { additionalProperties: false },
   ),

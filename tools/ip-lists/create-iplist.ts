@@ -23,7 +23,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'create-iplist',
-  summary: 'Create an IP list of addresses, networks and domain names.',
+  summary: 'Create an IP list: addresses, networks, domain names.',
   effect: 'write',
   toolset: 'objects',
   roles: ['operator', 'admin'],

@@ -24,7 +24,7 @@ const output = Type.Object({ ...UpdateOutput, ...ObservedOut, ...Type.Partial(Ip
 
 export default defineTool({
   name: 'update-iplist',
-  summary: 'Replace the given fields of an IP list.',
+  summary: 'Replace fields of an IP list.',
   effect: 'write',
   toolset: 'objects',
   idempotent: true,

@@ -19,7 +19,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-label',
-  summary: 'Rename a label wherever it is used, or change its external id. At once.',
+  summary: 'Rename a label wherever used, or change its external id. At once.',
   effect: 'write',
   toolset: 'objects',
   idempotent: true,

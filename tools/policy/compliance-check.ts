@@ -59,7 +59,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'compliance-check',
-  summary: 'Judge an application, environment or all by a security framework, with evidence.',
+  summary: 'Judge an application, environment or all by a framework, with evidence.',
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],

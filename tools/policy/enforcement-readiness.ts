@@ -21,7 +21,7 @@ const DEFAULT_DAYS = 30
 
 export default defineTool({
   name: NAME,
-  summary: 'How ready an application is for enforcement, what would be cut, what to do next.',
+  summary: 'How ready an application is for enforcement: what would be cut, what to do.',
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],

@@ -71,7 +71,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'provision-policy',
-  summary: 'Make pending draft policy active, so that VENs enforce it.',
+  summary: 'Make pending draft policy active: VENs enforce it.',
   effect: 'destroy',
   toolset: 'provisioning',
   roles: ['admin'],
@@ -85,7 +85,7 @@ export default defineTool({
         Type.Array(Type.String(), {
           minItems: 1,
           maxItems: 1000,
-          description: 'Draft objects; a rule is its rule set. Omit for ALL pending changes',
+          description: 'Draft objects; a rule is its rule set. Omit for ALL pending',
         }),
       ),
       all_pending: Type.Optional(

@@ -33,7 +33,7 @@ const input = Type.Object(
     ...CompleteInput,
     ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),
     selective: Type.Optional(Type.Boolean({ default: false, description: 'Deny other inbound' })),
-    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule for allowed sources' })),
+    skip_allowed: Type.Optional(Type.Boolean({ default: false, description: 'No rule if allowed' })),
     deny_service: Type.Optional(ServicesInput('As in create-ruleset; default All Services')),
     deny_consumer: Type.Optional(
       StringEnum(DENY_CONSUMERS, { default: 'any', description: 'Any address, workloads, both' }),
@@ -48,7 +48,7 @@ const input = Type.Object(
 export default defineTool({
   name: 'create-ringfence',
   summary:
-    "Draft an application's ringfence from its traffic: allow inside and from each source application; selective denies the rest. Says who would be cut.",
+    "Draft an application's ringfence from its traffic: allow inside and each source application; selective denies the rest. Says who is cut.",
   effect: 'write',
   toolset: 'ringfence',
   idempotent: true,

@@ -77,7 +77,7 @@ const input = Type.Object(
           app_name: Type.String({ minLength: 1, description: 'app label' }),
           env_name: Type.String({ minLength: 1, description: 'env label' }),
           selective: Type.Optional(Type.Boolean({ description: 'Deny the rest' })),
-          skip_allowed: Type.Optional(Type.Boolean({ description: 'No rule for allowed sources' })),
+          skip_allowed: Type.Optional(Type.Boolean({ description: 'No rule if allowed' })),
           deny_service: Type.Optional(ServicesInput('What selective denies')),
           deny_consumer: Type.Optional(StringEnum(DENY_CONSUMERS, { description: 'Whom' })),
           ruleset_name: Type.Optional(NewName('Default RF-<app>-<env>')),

@@ -76,7 +76,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Rule sets with scopes and allow, deny, override-deny rules.',
+  summary: 'Rule sets: scopes, allow, deny, override-deny rules.',
   effect: 'read',
   toolset: 'rules',
   roles: ['reader', 'operator', 'admin'],

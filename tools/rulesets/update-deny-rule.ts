@@ -24,7 +24,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-deny-rule',
-  summary: 'Replace the given fields of a deny or override-deny rule.',
+  summary: 'Replace fields of a deny or override-deny rule.',
   effect: 'write',
   toolset: 'rules',
   idempotent: true,

@@ -32,7 +32,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-sec-rule',
-  summary: 'Replace the given fields of an allow rule.',
+  summary: 'Replace fields of an allow rule.',
   effect: 'write',
   toolset: 'rules',
   idempotent: true,

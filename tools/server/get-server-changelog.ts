@@ -43,7 +43,7 @@ export default defineTool({
   requiresConfirm: false,
   input: Type.Object(
     {
-      since: Type.Optional(Type.String({ description: 'Release you know, e.g. 0.2.0' })),
+      since: Type.Optional(Type.String({ description: 'Known release, e.g. 0.2.0' })),
       unlearn_only: Type.Optional(Type.Boolean({ default: false, description: 'No releases' })),
     },
     { additionalProperties: false },

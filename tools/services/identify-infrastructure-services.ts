@@ -46,7 +46,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'identify-infrastructure-services',
-  summary: 'Rank applications by how much others depend on them.',
+  summary: 'Applications by how much others depend on them.',
   effect: 'read',
   toolset: 'analysis',
   roles: ['reader', 'operator', 'admin'],

@@ -27,7 +27,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: 'update-service',
-  summary: 'Replace the given fields of a service; its kind is fixed.',
+  summary: 'Replace fields of a service; its kind is fixed.',
   effect: 'write',
   toolset: 'objects',
   idempotent: true,

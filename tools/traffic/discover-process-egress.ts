@@ -47,7 +47,7 @@ export default defineTool({
           minimum: 1,
           maximum: MAX_TRAFFIC_ROWS,
           default: MAX_TRAFFIC_ROWS,
-          description: 'Query row limit',
+          description: 'Row limit',
         }),
       ),
       ...CompleteInput,

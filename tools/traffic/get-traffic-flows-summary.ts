@@ -36,7 +36,7 @@ export default defineTool({
           minimum: 1,
           maximum: MAX_TRAFFIC_ROWS,
           default: MAX_TRAFFIC_ROWS,
-          description: 'Query row limit',
+          description: 'Row limit',
         }),
       ),
       identity_labels: Type.Optional(
@@ -48,9 +48,7 @@ export default defineTool({
         }),
       ),
       detail_level: DetailLevel('full: more rows'),
-      sections: Type.Optional(
-        Type.Array(StringEnum(SECTION_NAMES), { minItems: 1, description: 'Only these; the others stay empty' }),
-      ),
+      sections: Type.Optional(Type.Array(StringEnum(SECTION_NAMES), { minItems: 1, description: 'Only these' })),
       query_name: Type.Optional(
         Type.String({
           minLength: 1,

@@ -34,7 +34,7 @@ const WorkloadCreated = Type.Object({
 
 export default defineTool({
   name: 'create-workload',
-  summary: 'Create an unmanaged workload (no VEN) and missing labels, at once.',
+  summary: 'Create an unmanaged workload and missing labels, at once.',
   effect: 'write',
   toolset: 'objects',
   roles: ['operator', 'admin'],

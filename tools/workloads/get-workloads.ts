@@ -52,7 +52,7 @@ const output = Type.Object({
 
 export default defineTool({
   name: NAME,
-  summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, enforcement mode, labels.',
+  summary: 'Workloads (servers, laptops, unmanaged hosts) with addresses, mode, labels.',
   effect: 'read',
   toolset: 'inventory',
   roles: ['reader', 'operator', 'admin'],

@@ -65,7 +65,7 @@ export default defineTool({
           description: 'All; if unmanaged',
         }),
       ),
-      labels: WorkloadLabelsInput('All, one per key; [] clears; new ones are created'),
+      labels: WorkloadLabelsInput('All, one per key; [] clears; new ones created'),
       ...CompleteInput,
       ...DryRunInput,
     },
