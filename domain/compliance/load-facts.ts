@@ -2,6 +2,7 @@ import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery, isUnread } from '../inventory/fetch-every.js'
+import { requireIpListShapes } from '../inventory/require-rule-shape.js'
 import { fetchWorkloads, isKubernetes, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { isManaged } from '../inventory/workloads.js'
 import { indexLabels, labelExpander, loadLabels, type LabelIndex } from '../inventory/labels.js'
@@ -52,7 +53,11 @@ export async function loadFacts(
       return withDenyRules(ctx, snapshot)
     }),
     read('drafts', async () => (await fetchEvery({ api: pce.ruleSets, ...every })).items),
-    read('ipLists', async () => (await fetchEvery({ api: pce.ipLists, policyVersion: 'active', ...every })).items),
+    read('ipLists', async () => {
+      const { items } = await fetchEvery({ api: pce.ipLists, policyVersion: 'active', ...every })
+      requireIpListShapes(items)
+      return items
+    }),
     read('events', () => loadEvents(ctx, window.start)),
     read('scans', async () => (await fetchEvery({ api: pce.vulnerabilityReports, ...every })).items),
   ])

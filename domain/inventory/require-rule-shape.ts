@@ -1,5 +1,6 @@
 import { PceError } from '../../pce-client/index.js'
 import type { DenyRule, EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Service } from '../../schemas/pce/service.js'
 
 type Fields = Record<string, unknown>
@@ -122,6 +123,18 @@ export function requireServiceShapes(services: readonly Service[]): void {
     }
 }
 
+/**
+ * Refuses IP lists with a range that does not say where it begins.
+ * @throws {PceError} invalid_response that names the object and the field.
+ */
+export function requireIpListShapes(lists: readonly IpList[]): void {
+  for (const { href, ip_ranges: ranges } of lists) {
+    if (ranges === undefined || ranges === null) continue
+    const isRange = (range: unknown) => isObject(range) && typeof (range as Fields).from_ip === 'string'
+    if (!isListOf(ranges, isRange)) throw odd(href, 'ip_ranges: from_ip', 'rules with it')
+  }
+}
+
 const NUMBERS = ['port', 'to_port', 'proto', 'icmp_type', 'icmp_code']
 const TEXTS = ['process_name', 'service_name']
 
@@ -137,8 +150,8 @@ const namesLabel = (entry: unknown): boolean => {
   return typeof (label?.href ?? group?.href) === 'string'
 }
 
-const odd = (href: string, field: string) =>
+const odd = (href: string, field: string, what = 'its rules') =>
   new PceError(
     'invalid_response',
-    `${href}: ${field} is missing or of a shape that is not known, so its rules cannot be judged`,
+    `${href}: ${field} is missing or of a shape that is not known, so ${what} cannot be judged`,
   )

@@ -127,11 +127,14 @@ export async function pollUntilDone(
 function readQuery(answer: unknown): AsyncTrafficQuery | undefined {
   if (!isRecord(answer) || typeof answer.status !== 'string') return undefined
   const { matches_count: matches, flows_count: flows, ...query } = answer
-  const counts = Object.entries({ matches_count: matches, flows_count: flows }).flatMap(([name, count]) => {
-    const number = typeof count === 'string' && /^\d+$/.test(count) ? Number(count) : count
-    return Number.isSafeInteger(number) ? [[name, number]] : []
-  })
-  return { ...query, ...Object.fromEntries(counts) }
+  const [all, rows] = [readCount(matches), readCount(flows)]
+  const counts = { ...(all !== undefined && { matches_count: all }), ...(rows !== undefined && { flows_count: rows }) }
+  return { ...query, ...counts } as unknown as AsyncTrafficQuery
+}
+
+function readCount(count: unknown): number | undefined {
+  const number = typeof count === 'string' && /^\d+$/.test(count) ? Number(count) : count
+  return Number.isSafeInteger(number) ? (number as number) : undefined
 }
 
 /**

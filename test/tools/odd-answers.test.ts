@@ -129,6 +129,15 @@ t.test('rules with selectors that are null are judged by the others', async (t) 
   )
 })
 
+t.test('a range that does not say where it begins leaves checks of IP lists open', async (t) => {
+  const bench = await startTwisted(t, { workloads: 20, flows: 20 })
+  await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
+  await bench.ok('provision-policy')
+  bench.twist(on('GET', /\/ip_lists$/, (real) => ({ ...real, body: real.body.replaceAll('"from_ip":', '"was":') })))
+  const answer = JSON.stringify(await bench.ok('compliance-check', { framework: 'PCI-DSS' }))
+  t.match(answer, /NOT_ASSESSED[^}]*ip_lists\/\d+: ip_ranges: from_ip is missing or of a shape that is not known/)
+})
+
 t.test('dependencies of an odd shape', async (t) => {
   const bench = await startTwisted(t)
   await bench.ok('create-iplist', { name: 'branch', ip_ranges: [{ from_ip: '192.0.2.0/24' }] })
