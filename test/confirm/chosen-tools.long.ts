@@ -45,7 +45,7 @@ t.test('where nobody could be asked, it stops the start', (t) => {
 })
 
 t.test('an added tool', async (t) => {
-  const tools = ['update-workload', 'delete-label', 'provision-policy', 'create-ringfence']
+  const tools = ['update-workload', 'delete-label', 'provision-policy', 'create-ringfence', 'delete-ruleset']
   const estate = { pollsUntilDone: 1, retryAfter: 0 }
   const service = await startService(t, { mode: 'shared', estate, config: { confirm: confirmOf(tools) } })
   const { simulator } = service.pce
@@ -75,7 +75,7 @@ t.test('an added tool', async (t) => {
       .result.tools.filter(({ description }: Json) => /May answer confirm_required/.test(description))
     t.same(
       asking.map(({ name }: Json) => name),
-      ['create-ringfence', 'delete-label', 'provision-policy', 'ringfence-batch', 'update-workload'],
+      ['create-ringfence', 'delete-label', 'delete-ruleset', 'provision-policy', 'ringfence-batch', 'update-workload'],
     )
   })
 
@@ -148,5 +148,22 @@ t.test('an added tool', async (t) => {
     t.equal(writes().length, 1 + asked.applications[0].rules)
     const again = await service.call(olga!, 'create-ringfence', args)
     t.match(again.summary, /^Nothing would be written\./)
+  })
+
+  await t.test('shows what traffic it would cut, which a redeemed call does not read again', async (t) => {
+    const { rulesets } = await service.call(olga!, 'get-rulesets', { max_results: 1 })
+    const args = { href: rulesets[0].href }
+    const queries = () => {
+      const found = simulator.requests.filter(({ method, path }) => method === 'POST' && /async_queries$/.test(path))
+      simulator.clearRequests()
+      return found.length
+    }
+    queries()
+    const asked = await service.call(olga!, 'delete-ruleset', args)
+    t.same(Object.keys(asked.observed.connections), ['cut', 'cut_once_enforced', 'undecided', 'not_affected'])
+    t.equal(queries(), 1)
+    const done = await service.call(olga!, 'delete-ruleset', args, { confirm_token: await confirm(olga!, asked) })
+    t.match(done.message, /^Deleted the rule set /)
+    t.equal(queries(), 0)
   })
 })
