@@ -42,7 +42,10 @@ const ESTATE: HandMadeEstate = {
       name: 'lax',
       scope: 'app=lax',
       allow: [{ from: 'iplist:Partners', to: 'ams', services: [{ port: 443, proto: 6 }], extra: true }],
-      deny: [{ from: 'any', to: 'ams', services: [{ port: 3389, proto: 6 }], extra: true }],
+      deny: [
+        { from: 'any', to: 'ams', services: [{ port: 3389, proto: 6 }], extra: true },
+        { from: 'iplist:Partners', to: 'ams', services: [{ port: 22, proto: 6 }], extra: true },
+      ],
     },
   ],
 }
@@ -110,6 +113,33 @@ t.test('a single deny rule, and one that is widened', async (t) => {
   const nobody = await bench.ok('create-deny-rule', { ...rule, ingress_services: telnet, dry_run: true })
   t.equal(nobody.observed.message, 'No traffic that this can concern was seen in the last 30 days.')
   t.notOk('warnings' in nobody)
+})
+
+t.test('a list that deny rules name grows', async (t) => {
+  const { ok } = await start(t)
+  const { observed } = await ok('edit-ip-list-ranges', {
+    name: 'Partners',
+    add_ranges: ['192.0.2.0/24'],
+    dry_run: true,
+  })
+  t.same(observed.connections, { ...none, cut: 3, not_affected: 5 })
+})
+
+t.test('traffic that no rule of several concerns is not counted', async (t) => {
+  const { ok } = await start(t)
+  const rule = { rule_type: 'deny', unscoped_consumers: true }
+  const { observed } = await ok('create-ruleset', {
+    name: 'Two',
+    scopes: [['app=shop', 'env=prod']],
+    rules: [
+      { ...rule, providers: ['role=web'], consumers: ['app=crm'], ingress_services: [ssh] },
+      { ...rule, providers: ['role=db'], consumers: ['role=job'], ingress_services: [https] },
+    ],
+    dry_run: true,
+  })
+  t.equal(observed.rows, 1, 'from the CRM to the web servers, on the port of the other rule')
+  t.same(observed.connections, none)
+  t.equal(observed.message, 'None of the traffic seen in the last 30 days would be cut.')
 })
 
 t.test('what only this rule permits depends on it', async (t) => {
@@ -192,6 +222,6 @@ t.test('what is undecided is counted as that', async (t) => {
   t.match(observed.note, / undecided: because of rules for certain processes\./)
   t.equal(
     warnings[0],
-    'Of the traffic seen in the last 30 days, 9 connections of 1 pair possibly. Largest: job → web 443/tcp (9).',
+    'Of the traffic seen in the last 30 days, 9 connections of 1 pair would possibly be cut. Largest: job → web 443/tcp (9).',
   )
 })

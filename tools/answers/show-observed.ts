@@ -29,7 +29,10 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
   const notes = [
     `Rows decided by the draft without and with the change${hasPending ? ' (its other pending changes included)' : ''}; only traffic that the changed rules can concern was read.`,
     connections.undecided > 0 ? `undecided: ${undecided.replace(/^undecided /u, '')}.` : '',
-    coverageNote(read),
+    read.full > 0 ? `The limit of ${rowLimit} rows was reached, so all counts are lower bounds.` : '',
+    read.announced === null ? '' : `The PCE counted ${read.announced} rows and sent ${read.pceFlows}: lower bounds.`,
+    // The advice on what reads the rest is for tools that take a window, which these do not.
+    coverageNote({ ...read, full: 0, announced: null }),
   ]
   return {
     warnings: isNothing ? [] : [describe(observed)],
@@ -56,28 +59,36 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
 export const withWarnings = (first: readonly string[], others: readonly string[] = []): { warnings?: string[] } =>
   first.length + others.length === 0 ? {} : { warnings: [...first, ...others] }
 
+/** How a sentence goes on about connections with an effect: as its first part, or after another one. */
+const WORDS: Record<CutEffect, { first: string; next: string }> = {
+  cut: { first: 'would be cut once provisioned', next: 'once provisioned' },
+  cut_once_enforced: {
+    first: 'would be cut once their workloads enforce policy',
+    next: 'once their workloads enforce policy',
+  },
+  undecided: { first: 'would possibly be cut', next: 'possibly' },
+}
+
 function describe({ read, connections, pairs, isDenied }: ObservedChange): string {
-  const { cut, cut_once_enforced: later, undecided } = connections
   const period = `the last ${OBSERVED_DAYS} days`
   if (read.rows === 0)
     return `No traffic that this can concern was seen in ${period}${read.truncated ? ', but not all was read' : ''}.`
   const seen = `f the traffic ${read.truncated ? 'read' : 'seen'} in ${period}`
-  if (cut + later + undecided === 0) {
+  if (pairs.length === 0) {
     const verb = isDenied ? 'would be cut' : 'depends on what this takes away'
     return `None o${seen} ${verb}${read.truncated ? '; not all was read' : ''}.`
   }
   const least = read.truncated ? 'at least ' : ''
-  const part = (effect: CutEffect, count: number, text: string) => {
-    const own = pairs.filter((pair) => pair.effect === effect).length
-    return count === 0 ? [] : [`${least}${countOf(count, 'connection')} of ${countOf(own, 'pair')} ${text}`]
-  }
-  const parts = [
-    ...part('cut', cut, 'would be cut once provisioned'),
-    ...part('cut_once_enforced', later, 'once their workloads enforce policy'),
-    ...part('undecided', undecided, 'possibly'),
-  ].join(', ')
+  const parts = (['cut', 'cut_once_enforced', 'undecided'] as const)
+    .map((effect) => ({ effect, own: pairs.filter((pair) => pair.effect === effect).length }))
+    .filter(({ own }) => own > 0)
+    .map(({ effect, own }, at) => {
+      const many = `${least}${countOf(connections[effect], 'connection')} of ${countOf(own, 'pair')}`
+      return `${many} ${WORDS[effect][at === 0 ? 'first' : 'next']}`
+    })
+    .join(', ')
   const largest = pairs.slice(0, MOST_NAMED).map(namePair).join('; ')
-  const total = cut + later
+  const total = connections.cut + connections.cut_once_enforced
   const depends =
     isDenied || total === 0
       ? ''
