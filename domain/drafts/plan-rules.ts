@@ -95,6 +95,7 @@ interface RuleChange {
 /** A change to a rule whose references have been resolved. Only the given fields are present. */
 export interface PlannedChange {
   body: Record<string, unknown>
+  providers?: Actor[]
   consumers?: Actor[]
   services?: ResolvedService[]
   egress?: Service[]
@@ -126,6 +127,7 @@ export async function planRuleChange(
       egress_services: egress?.map(({ href }) => ({ href: toDraftHref(href) })),
       unscoped_consumers: rest.unscoped_consumers,
     },
+    ...(providers && { providers }),
     ...(consumers && { consumers }),
     ...(services && { services }),
     ...(egress && { egress }),

@@ -1,25 +1,117 @@
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { type Family, LAST } from '../policy/addresses.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { type Family, LAST, readRange } from '../policy/addresses.js'
+import { type Interval, joinIntervals } from '../policy/classify-numbers.js'
 import { holdAddresses } from '../policy/hold-addresses.js'
-import { sizeOf } from '../policy/intervals.js'
+import { intersectIntervals, sizeOf, subtractIntervals } from '../policy/intervals.js'
+import { TCP, UDP } from '../inventory/protocols.js'
+
+type Ranges = Pick<IpList, 'ip_ranges'>
+
+/** How much of all addresses, or of all ports, somebody is about to name. */
+export interface Width {
+  /** The shares as messages write them, such as `75 % of IPv4 and 0 % of IPv6`. */
+  shares: string
+  /** `any`: any address, or every port, in effect. `many`: thousands of public addresses. */
+  size: 'any' | 'many'
+}
+
+/** Number of IPv4 addresses, or of IPv6 sites (/48), beyond private ranges from which on there are many. */
+const MANY = 2_000n
+const SITE = 2n ** 80n
+const NOT_PUBLIC = {
+  ipv4: [
+    '10.0.0.0/8',
+    '172.16.0.0/12',
+    '192.168.0.0/16',
+    '100.64.0.0/10',
+    '169.254.0.0/16',
+    '127.0.0.0/8',
+    '224.0.0.0/4',
+  ],
+  ipv6: ['fc00::/7', 'fe80::/10', 'fec0::/10', 'ff00::/8'],
+}
 
 /**
- * Warns of an IP list that is any address in effect, by the measure of a policy review (D92): at least half of IPv4, or
- * an eighth of IPv6, which is all of its internet. An allow rule that names such a list selects nobody.
+ * Measures the addresses that IP lists have together, by the measure of a policy review (D92): at least half of IPv4,
+ * or an eighth of IPv6, which is all of its internet, is any address in effect. Thousands of addresses beyond private
+ * ranges select few of those who have them. Returns undefined for less.
  */
-export function warnOfWideList(entries: Pick<IpList, 'ip_ranges'>): string[] {
-  const four = sizeOf(holdAddresses(entries, 'ipv4').held)
-  const six = sizeOf(holdAddresses(entries, 'ipv6').held)
-  if (2n * four <= LAST.ipv4 && 8n * six <= LAST.ipv6) return []
-  const shares = `${writeShare(four, 'ipv4')} of IPv4 and ${writeShare(six, 'ipv6')} of IPv6`
-  return [`The list is any address in effect: it has ${shares}. A rule that allows it allows nearly everybody.`]
+export function measureLists(lists: readonly Ranges[]): Width | undefined {
+  const held = (family: Family) => joinIntervals(lists.flatMap((list) => holdAddresses(list, family).held))
+  const [ipv4, ipv6] = [held('ipv4'), held('ipv6')]
+  const [four, six] = [sizeOf(ipv4), sizeOf(ipv6)]
+  const shares = `${writeShare(four, LAST.ipv4 + 1n)} of IPv4 and ${writeShare(six, LAST.ipv6 + 1n)} of IPv6`
+  if (2n * four > LAST.ipv4 || 8n * six > LAST.ipv6) return { shares, size: 'any' }
+  const isMany = countPublic(ipv4, 'ipv4') >= MANY || countPublic(ipv6, 'ipv6') >= MANY * SITE
+  return isMany ? { shares, size: 'many' } : undefined
+}
+
+const countPublic = (held: readonly Interval[], family: Family) =>
+  sizeOf(
+    subtractIntervals(held, joinIntervals(NOT_PUBLIC[family].flatMap((from) => readRange({ from_ip: from }) ?? []))),
+  )
+
+/** Warns of an IP list that is any address in effect, or that has thousands of public ones. */
+export function warnOfWideList(entries: Ranges): string[] {
+  const width = measureLists([entries])
+  if (width === undefined) return []
+  return [
+    width.size === 'any'
+      ? `The list is any address in effect: it has ${width.shares}. A rule that allows it allows nearly everybody.`
+      : `The list has thousands of addresses beyond private ranges: ${width.shares}. A rule that allows it allows whoever has one of them.`,
+  ]
+}
+
+const LAST_PORT = 65_535n
+export type Entry = Partial<Record<'port' | 'to_port' | 'proto' | 'process_name' | 'service_name', unknown>>
+type Listed = Partial<Pick<Service, 'service_ports' | 'windows_services' | 'process_name'>>
+
+/** Returns the ports of a service, with what else narrows each entry. */
+export const entriesOf = ({
+  service_ports: ports,
+  windows_services: windows,
+  process_name: process,
+}: Listed): Entry[] =>
+  [...(ports ?? []), ...(windows ?? [])].map((entry) => ({
+    ...entry,
+    ...(process != null && { process_name: process }),
+  }))
+
+/**
+ * Measures the ports that entries have together: at least half of those of TCP or UDP is every port in effect. Entries
+ * for a program or a Windows service do not count. Returns undefined for less.
+ */
+export function measurePorts(entries: readonly Entry[]): Width | undefined {
+  const sizeAt = (proto: number) => sizeOf(joinIntervals(entries.flatMap((entry) => portsOf(entry, proto))))
+  const [tcp, udp] = [sizeAt(TCP), sizeAt(UDP)]
+  if (2n * tcp <= LAST_PORT && 2n * udp <= LAST_PORT) return undefined
+  const of = (size: bigint) => writeShare(size, LAST_PORT + 1n)
+  return { shares: `${of(tcp)} of TCP and ${of(udp)} of UDP`, size: 'any' }
+}
+
+function portsOf({ port, to_port: toPort, proto, process_name: process, service_name: name }: Entry, of: number) {
+  const isNamed = [process, name].some((text) => typeof text === 'string' && text !== '')
+  const isMeant = proto === undefined || proto === null || Number(proto) === -1 || Number(proto) === of
+  if (isNamed || !isMeant) return []
+  if (port === undefined || port === null || Number(port) === -1) return [{ from: 0n, to: LAST_PORT }]
+  const [from, to] = [Number(port), Number(toPort ?? port)]
+  const isRange = Number.isInteger(from) && Number.isInteger(to)
+  return isRange ? intersectIntervals([{ from: BigInt(from), to: BigInt(to) }], [{ from: 0n, to: LAST_PORT }]) : []
+}
+
+/** Warns of a service that is every port in effect. */
+export function warnOfWideService(service: Listed): string[] {
+  const width = measurePorts(entriesOf(service))
+  if (width === undefined) return []
+  return [
+    `The service is every port in effect: it has ${width.shares}. A rule that allows it allows nearly everything.`,
+  ]
 }
 
 /** Writes a share in percent with one digit, which never reads as all or nothing where it is not. */
-function writeShare(size: bigint, family: Family): string {
-  const whole = LAST[family] + 1n
+function writeShare(size: bigint, whole: bigint): string {
   if (size === 0n || size === whole) return size === 0n ? '0 %' : '100 %'
   const tenths = Number((size * 1000n) / whole)
-  if (tenths === 0) return 'less than 0.1 %'
-  return tenths > 999 ? 'more than 99.9 %' : `${tenths / 10} %`
+  return tenths === 0 ? 'less than 0.1 %' : `${tenths / 10} %`
 }

@@ -3,8 +3,9 @@ import type { Rule, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { PlannedChange, PlannedRule } from './plan-rules.js'
+import { selectWorkloads } from './select-workloads.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
-import type { NamedObject, PolicyLookups } from '../inventory/find-object.js'
+import type { PolicyLookups } from '../inventory/find-object.js'
 import { readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { isManaged, osType } from '../inventory/workloads.js'
 
@@ -37,7 +38,10 @@ export async function warnOfWidening(
   signal: AbortSignal,
 ): Promise<WideningWarning | undefined> {
   if (rule.egress.length === 0) return undefined
-  const { labelGroups, workloads, excluded } = await selectConsumers(lookups, scopes, rule)
+  const { labelGroups, workloads, excluded } = await selectWorkloads(lookups, scopes, {
+    actors: rule.consumers,
+    isBound: !rule.unscoped,
+  })
   const found = new Map<string, Workload>()
   let unread: string | null = null
   if (labelGroups.length > 0) {
@@ -86,102 +90,6 @@ function readPods(source: { pce: PceClient; signal: AbortSignal }, labelGroups: 
 
 function hasWindowsAgent(workload: Workload): boolean {
   return isManaged(workload) && osType(workload) === 'windows'
-}
-
-/** A set of workloads in the form of the PCE's `labels` filter. */
-interface ConsumerSelection {
-  /**
-   * Entries of an inner list are ANDed, inner lists are ORed. `[[]]` selects every workload, `[]` selects none by
-   * label.
-   */
-  labelGroups: string[][]
-  workloads: string[]
-  /** Hrefs of labels whose workloads are excluded. */
-  excluded: Set<string>
-}
-
-type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
-/** Label hrefs by key: labels with the same key are alternatives, different keys are ANDed. */
-type Conditions = Map<string, Set<string>>
-
-/**
- * Determines which workloads a rule's consumers stand for. Labels with the same key are alternatives, different keys
- * are ANDed; an intra-scope rule is further limited by each scope of its rule set.
- */
-async function selectConsumers(
-  lookups: PolicyLookups,
-  scopes: readonly (readonly ScopeEntry[])[],
-  rule: Pick<PlannedRule, 'consumers' | 'unscoped'>,
-): Promise<ConsumerSelection> {
-  const selectors = rule.consumers.filter(({ label, label_group: group }) => label !== undefined || group !== undefined)
-  const everyone = rule.consumers.some(({ actors }) => actors === 'ams')
-  const own = everyone ? [] : selectors.filter(({ exclusion }) => exclusion !== true)
-  const excluded = selectors.filter(({ exclusion }) => exclusion === true)
-  const bounds: (readonly ScopeEntry[])[] = rule.unscoped ? [[]] : [...scopes]
-  // With several scopes, an exclusion applies only within its own scope. It is then ignored here, which at worst causes
-  // a needless warning.
-  if (bounds.length === 1) excluded.push(...(bounds[0] ?? []).filter(({ exclusion }) => exclusion === true))
-
-  const labelGroups: string[][] = []
-  if (everyone || own.length > 0) {
-    const ownConditions = await toConditions(lookups, own)
-    for (const bound of bounds) {
-      const scope = await toConditions(
-        lookups,
-        bound.filter(({ exclusion }) => exclusion !== true),
-      )
-      labelGroups.push(...multiplyOut(intersect(scope, ownConditions)))
-    }
-  }
-  const excludedLabels = await toConditions(lookups, excluded)
-  return {
-    labelGroups,
-    workloads: rule.consumers.flatMap(({ workload }) => workload?.href ?? []),
-    excluded: new Set([...excludedLabels.values()].flatMap((hrefs) => [...hrefs])),
-  }
-}
-
-async function toConditions(lookups: PolicyLookups, selectors: readonly Selector[]): Promise<Conditions> {
-  const conditions: Conditions = new Map()
-  for (const { label, label_group: group } of selectors) {
-    const hrefs =
-      label !== undefined ? [label.href] : await expandGroup(lookups, (group as { href: string }).href, new Set())
-    for (const href of hrefs) {
-      const key = lookups.labels.get(href)?.key ?? ''
-      conditions.set(key, (conditions.get(key) ?? new Set()).add(href))
-    }
-  }
-  return conditions
-}
-
-/** Returns the labels of a group and its sub-groups. `seen` stops the recursion if a group contains itself. */
-async function expandGroup(lookups: PolicyLookups, href: string, seen: Set<string>): Promise<string[]> {
-  if (seen.has(href)) return []
-  seen.add(href)
-  const group = (await lookups.byHref('label_groups', href)) as NamedObject & {
-    labels?: { href: string }[] | null
-    sub_groups?: { href: string }[] | null
-  }
-  const inner = []
-  for (const sub of group.sub_groups ?? []) inner.push(...(await expandGroup(lookups, sub.href, seen)))
-  return [...(group.labels ?? []).map((label) => label.href), ...inner]
-}
-
-/** Combines two conditions. A key that both have keeps only the labels that they share, possibly none. */
-function intersect(a: Conditions, b: Conditions): Conditions {
-  const both: Conditions = new Map(a)
-  for (const [key, hrefs] of b) {
-    const other = a.get(key)
-    both.set(key, other === undefined ? hrefs : new Set([...hrefs].filter((href) => other.has(href))))
-  }
-  return both
-}
-
-function multiplyOut(conditions: Conditions): string[][] {
-  return [...conditions.values()].reduce<string[][]>(
-    (groups, hrefs) => groups.flatMap((group) => [...hrefs].map((href) => [...group, href])),
-    [[]],
-  )
 }
 
 /**

@@ -263,7 +263,13 @@ export function createPolicyLookups(
   }
   return {
     labels,
-    byName: (kind, name) => once(`${kind}:${name}`, () => findByName(pce, kind, name, version, signal)),
+    byName: (kind, name) =>
+      once(`${kind}:${name}`, async () => {
+        const found = await findByName(pce, kind, name, version, signal)
+        // The object is then known by its href, too.
+        asked.set(found.href, asked.get(found.href) ?? Promise.resolve(found))
+        return found
+      }),
     byHref: (kind, href) => once(href, () => findByHref(pce, kind, href, version, signal)),
   }
 }

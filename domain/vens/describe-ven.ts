@@ -146,6 +146,3 @@ export function isUpTo(release: string, bound: string): boolean {
   const at = wanted.findIndex((number, index) => Number(own[index] ?? 0) !== Number(number))
   return at === -1 || Number(own[at] ?? 0) < Number(wanted[at])
 }
-
-/** Compares releases and builds numerically: `24.5.0-72` comes before `25.2.9-1`, which comes before `25.2.10-101`. */
-export const compareReleases = new Intl.Collator('en', { numeric: true }).compare

@@ -3,7 +3,8 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { VenRelease } from '../../schemas/pce/ven.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
-import { compareReleases, isOfSilence, meaningOf } from './describe-ven.js'
+import { compareReleases } from '../text/compare-releases.js'
+import { isOfSilence, meaningOf } from './describe-ven.js'
 import { enforcesNewest, isSilentOnline, isSynced, nameOfMachine, runs, type Machine } from './join-workload.js'
 
 /** Lists of VENs that need attention, worst first. A VEN may belong to several of them. */

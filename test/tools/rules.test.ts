@@ -1,7 +1,7 @@
 /** Rule sets, allow rules and deny rules, changed and deleted. */
 import t, { type Test } from 'tap'
 import { partial } from '../partial.js'
-import { startBench, type Bench, type Json } from './harness.js'
+import { startBench, type Bench, type Json, withoutModes } from './harness.js'
 
 const DRAFT = '/orgs/1/sec_policy/draft'
 
@@ -251,7 +251,11 @@ t.test('create-deny-rule', async (t) => {
 
   await t.test('a rule that the rule set has already is stored with a warning', async (t) => {
     const args = { ruleset_name: 'Denied', ...rule, ingress_services: [{ port: 24, proto: 'tcp' }] }
-    const warningsOf = async (more: object = {}) => (await bench.ok('create-deny-rule', { ...args, ...more })).warnings
+    const wide = (text: string) =>
+      text.startsWith('The consumers are any address in effect: "Internet" has 93.3 % of IPv4')
+    const told = (warnings?: string[]) => withoutModes(warnings).filter((text) => !wide(text))
+    const warningsOf = async (more: object = {}) =>
+      told((await bench.ok('create-deny-rule', { ...args, ...more })).warnings)
     const { href } = (await bench.ok('create-deny-rule', args)).rule
     const same = [`The rule set already has this rule, ${href}: a second one changes nothing.`]
     t.same(await warningsOf({ dry_run: true }), same)
@@ -262,19 +266,19 @@ t.test('create-deny-rule', async (t) => {
       { providers: ['app=payments'] },
       { ingress_services: [{ port: 24, to_port: 25, proto: 'tcp' }] },
     ])
-      t.equal(await warningsOf({ ...more, dry_run: true }), undefined, JSON.stringify(more))
+      t.same(await warningsOf({ ...more, dry_run: true }), [], JSON.stringify(more))
     await bench.ok('update-deny-rule', { href, enabled: false })
     t.same(await warningsOf({ dry_run: true }), [
       `The rule set already has this rule, but disabled: ${href}. Enable it instead of adding a second one.`,
     ])
     await bench.ok('update-deny-rule', { href, enabled: true })
     const { rule: second, warnings } = await bench.ok('create-deny-rule', args)
-    t.same(warnings, same)
+    t.same(told(warnings), same)
     t.not(second.href, href)
     const change = { href: second.href, ingress_services: [{ port: 26, proto: 'tcp' }] }
     t.equal((await bench.ok('update-deny-rule', change)).warnings, undefined)
     const back = { href: second.href, ingress_services: args.ingress_services }
-    t.same((await bench.ok('update-deny-rule', back)).warnings, same, 'a change can make it the same')
+    t.same(told((await bench.ok('update-deny-rule', back)).warnings), same, 'a change can make it the same')
     t.equal((await bench.ok('update-deny-rule', { href, description: 'x' })).warnings, undefined, 'or leave it')
     const twice = await bench.ok('create-ruleset', {
       name: 'Twice',
@@ -282,7 +286,7 @@ t.test('create-deny-rule', async (t) => {
       rules: [web, { ...web, rule_type: 'deny' }, { ...web, description: 'again' }],
       dry_run: true,
     })
-    t.same(twice.warnings, [
+    t.same(withoutModes(twice.warnings), [
       'The scope is empty: the rule set covers all workloads.',
       'Rule 2 says the same as rule 0: a second one changes nothing.',
     ])

@@ -17,8 +17,10 @@ import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
+import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
+import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
@@ -87,7 +89,10 @@ export default defineTool({
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
       ...warnOfRepetition(ruleSet, siblings, planned),
+      ...(await warnOfWideEnds(lookups, { ...planned, deny: true })),
       ...(await warnOfOthers(ctx, ruleSet)),
+      ...(await refuseByRelease(pce, [planned], signal)),
+      ...(await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, planned)),
     ]
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }

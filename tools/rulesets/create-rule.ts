@@ -8,8 +8,10 @@ import { defineTool } from '../define.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
+import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
+import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
 import { warnOfWidening } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -45,8 +47,8 @@ export default defineTool({
   // A dry run of a deny rule is heavy, because it reads the traffic that the rule would cut.
   isHeavy: ({ dry_run: dryRun, rule_type: type = 'allow' }) => dryRun === true && type !== 'allow',
   pceRequests: {
-    atMost: 10,
-    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, and in a dry run that denies, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
+    atMost: 16,
+    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule two for what its workloads enforce, and in a dry run that denies, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
@@ -87,7 +89,10 @@ export default defineTool({
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
       ...warnOfRepetition(ruleSet, siblings, planned),
+      ...(await warnOfWideEnds(lookups, { ...planned, deny: planned.type !== 'allow' })),
       ...(await warnOfOthers(ctx, ruleSet)),
+      ...(await refuseByRelease(pce, [planned], signal)),
+      ...(await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, planned)),
     ]
     const parent = toDraftHref(ruleSet.href)
     const what = `the ${planned.type.replace('_', ' ')} rule`

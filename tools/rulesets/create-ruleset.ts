@@ -13,13 +13,18 @@ import { observeChange } from '../../domain/drafts/observe-change.js'
 import { plannedRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.js'
+import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
+import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfRepeated } from '../../domain/drafts/warn-of-repetition.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showPlannedRule } from '../answers/show-rules.js'
 import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
+
+/** Maximum number of deny rules for which the modes and VENs of workloads are read. */
+const MOST_DENIES = 10
 
 /** Answer of create-ruleset: the new rule set, or the plan of a dry run. */
 const RuleSetCreated = Type.Object({
@@ -103,9 +108,20 @@ export default defineTool({
     const warnings = scopes.some((scope) => scope.length === 0)
       ? ['The scope is empty: the rule set covers all workloads.']
       : []
-    warnings.push(...warnOfRepeated(rules))
-    for (const [index, rule] of rules.entries())
-      warnings.push(...warnOfNobody(lookups.labels, scopes, rule).map((warning) => `Rule ${index}: ${warning}`))
+    warnings.push(...warnOfRepeated(rules), ...(await refuseByRelease(pce, rules, signal)))
+    const unlooked = rules.filter(({ type }) => type !== 'allow').slice(MOST_DENIES)
+    for (const [index, rule] of rules.entries()) {
+      const said = [
+        ...warnOfNobody(lookups.labels, scopes, rule),
+        ...(await warnOfWideEnds(lookups, { ...rule, deny: rule.type !== 'allow' })),
+        ...(unlooked.includes(rule) ? [] : await warnOfDenyLimits(ctx, lookups, scopes, rule)),
+      ]
+      warnings.push(...said.map((warning) => `Rule ${index}: ${warning}`))
+    }
+    if (unlooked.length > 0)
+      warnings.push(
+        `Whether workloads enforce them was looked at for the first ${MOST_DENIES} deny rules, not for ${unlooked.length} more.`,
+      )
     if (dryRun === true) {
       const collection = `/orgs/${pce.orgId}/sec_policy/draft/rule_sets`
       const requests = [

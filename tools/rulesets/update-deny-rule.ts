@@ -12,6 +12,8 @@ import { denyType } from '../../domain/policy/rule-type.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
+import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
+import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
@@ -50,6 +52,16 @@ export default defineTool({
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
     const planned = await planRuleChange(lookups, change, { deny: true })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
+    const rule = {
+      type: denyType(current),
+      providers: planned.providers ?? current.providers,
+      consumers: planned.consumers ?? current.consumers,
+      unscoped: (planned.body.unscoped_consumers as boolean | undefined) ?? current.unscoped_consumers === true,
+    }
+    // Other fields leave it as it was where the rule is enforced.
+    const isMoved = [change.providers, change.consumers, change.unscoped_consumers, change.enabled].some(
+      (field) => field !== undefined && field !== false,
+    )
     const plan = {
       what: current.override === true ? 'the override deny rule' : 'the deny rule',
       current,
@@ -58,6 +70,9 @@ export default defineTool({
       read: (changed: string) => pce.denyRules.getByReference(changed),
       warnings: [
         ...warnOfEnd(ruleSet),
+        ...(await refuseByRelease(pce, [{ type: rule.type, providers: [], consumers: [], ...planned }], signal)),
+        ...(isMoved ? await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, rule) : []),
+        ...(await warnOfWideEnds(lookups, { ...planned, deny: true })),
         ...(await warnOfBecoming(
           pce,
           ruleSet,

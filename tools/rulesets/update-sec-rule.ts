@@ -18,6 +18,7 @@ import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
+import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
@@ -68,6 +69,7 @@ export default defineTool({
       read: (changed: string) => pce.rules.getByReference(changed),
       warnings: [
         ...warnOfEnd(ruleSet),
+        ...(await warnOfWideEnds(lookups, { ...planned, deny: false })),
         ...(await warnOfBecoming(
           pce,
           ruleSet,

@@ -5,6 +5,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { NewName } from '../../schemas/new-name.js'
 import { ServiceListsInput, ServiceOut } from '../../schemas/service-shapes.js'
 import { defineTool } from '../define.js'
+import { warnOfWideService } from '../../domain/drafts/warn-of-wide-list.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { createNamed, refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { noteEgress, planService, showDiscarded } from '../../domain/drafts/plan-service.js'
@@ -53,13 +54,16 @@ export default defineTool({
     await refuseTakenName(pce, 'services', name, signal)
     const body = { name, ...(description !== undefined && { description }), [plan.list]: plan.entries }
     const note = noteEgress(plan.list)
+    const wide = warnOfWideService({ [plan.list]: plan.entries })
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/services`, body }
       const message = `Would create the service ${name} in draft.`
-      return fitAnswer({ dry_run: true, message, requests: [request], ...note }, ctx.limits)
+      const told = wide.length > 0 && { warnings: wide }
+      return fitAnswer({ dry_run: true, message, requests: [request], ...note, ...told }, ctx.limits)
     }
     const created = await createNamed(ctx, 'services', body)
     const { stored, warnings } = await readBack(created, () => pce.services.getByReference(created.href))
+    const all = [...wide, ...(warnings.warnings ?? [])]
     const differences = findDifferences(body, stored)
     const shown = {
       message: `Created the service ${name} in draft.`,
@@ -67,7 +71,7 @@ export default defineTool({
       ...note,
       ...showDiscarded(differences),
       ...listDifferences(differences),
-      ...warnings,
+      ...(all.length > 0 && { warnings: all }),
     }
     return fitAnswer(shown, ctx.limits)
   },

@@ -6,6 +6,7 @@ import { ServiceListsInput, ServiceOut } from '../../schemas/service-shapes.js'
 import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
+import { warnOfWideService } from '../../domain/drafts/warn-of-wide-list.js'
 import { refuseHidden, refuseTakenName } from '../../domain/drafts/create-named.js'
 import { noteEgress, planService, refuseOtherKind, showDiscarded } from '../../domain/drafts/plan-service.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
@@ -66,7 +67,10 @@ export default defineTool({
       current,
       body,
       read: (changed: string) => pce.services.getByReference(changed),
-      warnings: warnOfBuiltIn(current),
+      warnings: [
+        ...warnOfBuiltIn(current),
+        ...(planned === undefined ? [] : warnOfWideService({ [planned.list]: planned.entries })),
+      ],
     }
     const answer = await updateObject(ctx, plan, dryRun)
     const { warnings, ...observed } = showObserved(
