@@ -339,7 +339,7 @@ t.test('create-ruleset', async (t) => {
       })
       t.same(Object.keys(rest), ['message', 'warnings'])
       t.same(
-        withoutModes(rest.warnings).map((text) => text.slice(0, 51)),
+        withoutModes(rest.warnings).map((text) => text.slice(0, 49)),
         [2, 3].map((rule) => `Rule ${rule}: The consumers are any address in effect: `),
       )
       const href = ruleset.href
