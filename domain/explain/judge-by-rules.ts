@@ -3,20 +3,23 @@ import { workInTurns } from '../text/pace-work.js'
 import { judgeMembers } from './judge-members.js'
 import { createPairJudge } from './judge-pair.js'
 import type { JudgedFlow } from './prepare-flow.js'
+import { listIpTables } from './read-versions.js'
 
 /** The modes in which the verdict already depends on rules alone. */
 const BY_RULES: readonly EndMode[] = ['none', 'visibility_only', 'full']
 
 /**
- * Judges a flow once more, this time by what rules allow: a connection that passes only because of an enforcement mode
- * is potentially blocked. The result shows what full enforcement would require.
+ * Judges a flow once more, this time by what allow and deny rules alone say: a connection that passes only because of an
+ * enforcement mode is potentially blocked, and iptables rules are left out. The result shows what full enforcement would
+ * require.
  */
 export async function judgeByRules(flow: JudgedFlow, signal: AbortSignal): Promise<JudgedFlow> {
   const { versions, service, sources, destinations } = flow
-  if ([...sources.members, ...destinations.members].every(({ mode }) => BY_RULES.includes(mode))) return flow
-  const active = createPairJudge(versions.active, service, { needsRules: true })
-  const draft =
-    versions.draft === versions.active ? active : createPairJudge(versions.draft, service, { needsRules: true })
+  const ends = [...sources.members, ...destinations.members]
+  if (ends.every(({ mode }) => BY_RULES.includes(mode)) && listIpTables(versions, ends).length === 0) return flow
+  const how = { needsRules: true, ignoresIpTables: true }
+  const active = createPairJudge(versions.active, service, how)
+  const draft = versions.draft === versions.active ? active : createPairJudge(versions.draft, service, how)
   const judges = { active, draft }
   const judged = await workInTurns(judgeMembers(judges, sources.members, destinations.members), signal)
   return { ...flow, judges, verdict: { ...judged, isPartial: flow.verdict.isPartial } }

@@ -160,6 +160,7 @@ export function* classify(judges: readonly PairJudge[], members: readonly Member
       Object.entries(labels).sort(),
       covered,
       offNetwork,
+      judges.map(({ unjudgedAt }) => unjudgedAt(member) !== 'no'),
     ])
     const known = classes.get(id) ?? { members: [], size: 0 }
     known.members.push(member)

@@ -1,5 +1,6 @@
 import { isEssential } from '../inventory/protocols.js'
 import { decide, judgeEnd, requireRules, type Decided, type EndVerdict } from '../policy/judge-end.js'
+import { createIpTablesSearch } from '../policy/ip-tables.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { matchRules, type PolicyObjects, type RuleMatch } from '../policy/match-rules.js'
 import { compileServices } from '../policy/match-services.js'
@@ -36,6 +37,8 @@ export interface PairJudge {
   (source: Member, destination: Member): PairVerdict
   /** Lists the disabled rules that would match if they were enabled. */
   readonly off: (source: Member, destination: Member) => ApplyingRule[]
+  /** Returns whether rules that are not judged are in force at an end (P19). */
+  readonly unjudgedAt: (end: Member) => Answer
   readonly objects: PolicyObjects
   readonly rules: readonly HeldRule[]
 }
@@ -49,17 +52,19 @@ interface Judging {
    * potentially blocked.
    */
   needsRules?: boolean
+  /** If true, iptables rules are left out, so that what allow and deny rules do is told apart from them. */
+  ignoresIpTables?: boolean
 }
 
 /**
  * Creates a judge that uses the rules of one version. At each end the order is: essential rules, override deny, allow,
  * deny, default of the mode. Both ends must permit a connection (P50, P51). If deny rules could not be read, everything
- * that they might decide is undecided.
+ * that they might decide is undecided; so is what an end does beside iptables rules in force there (P19).
  */
 export function createPairJudge(
   policy: PolicySnapshot,
   service: AskedService,
-  { more = [], needsRules = false }: Judging = {},
+  { more = [], needsRules = false, ignoresIpTables = false }: Judging = {},
 ): PairJudge {
   const objects = withAddresses(policy)
   const { port, proto } = service
@@ -86,6 +91,7 @@ export function createPairJudge(
   }
   const inForce = compile(speaking.filter(({ off }) => off === null))
   const unread: Answer = policy.unread.size > 0 ? unknown('unread_rules') : 'no'
+  const unjudgedAt: PairJudge['unjudgedAt'] = ignoresIpTables ? () => 'no' : createIpTablesSearch(policy)
   const essential: Answer = isEssential({ port, proto }) ? unknown('essential') : 'no'
   const judge = (source: Member, destination: Member): PairVerdict => {
     const rules = inForce(source, destination)
@@ -97,13 +103,19 @@ export function createPairJudge(
         overridden: anyOf([says('override_deny'), unread]),
         allowed: says('allow'),
         denied: anyOf([says('deny'), unread]),
+        unjudged: unjudgedAt(end === 'atSource' ? source : destination),
       })
       return needsRules ? requireRules(verdict) : verdict
     }
     const [out, into] = [at('atSource', source), at('atDestination', destination)]
     return { ...decide(out, into), source: out, destination: into, rules }
   }
-  return Object.assign(judge, { off: compile(speaking.filter(({ off }) => off !== null)), objects, rules: all })
+  return Object.assign(judge, {
+    off: compile(speaking.filter(({ off }) => off !== null)),
+    unjudgedAt,
+    objects,
+    rules: all,
+  })
 }
 
 /**

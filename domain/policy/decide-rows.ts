@@ -16,6 +16,8 @@ export type DecidedWord = PolicyDecision | 'undecided'
 /** What the rules decide about a connection between ends in certain modes. */
 export interface DecidedEnds {
   word: DecidedWord
+  /** The decisions that are possible; more than one if it is not certain what happens to the traffic. */
+  possible: readonly PolicyDecision[]
   /** Why it is not certain what happens to the traffic, even where it is certain that no rule allows it. */
   undecided: Answer
   /** True if the traffic may be blocked already, but is not certain to be. */
@@ -48,6 +50,7 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
   const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
   return {
     word: isOut ? 'unknown' : decision === 'uncertain' ? least : decision,
+    possible: isOut ? ['unknown'] : possible,
     undecided: isUncertain ? undecided : 'no',
     mayBeBlocked: isUncertain && possible.includes('blocked'),
     modes,
@@ -57,15 +60,14 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
 
 /**
  * Creates the function that decides rows by the rules of a version of the policy and by the modes of their ends, whatever
- * the PCE recorded. Unless told otherwise, iptables rules are ignored, and the caller counts them.
+ * the PCE recorded.
  */
 export function createRowDecider(
   encoder: FlowEncoder,
   policy: PolicySnapshot | null,
   modeOf: (end: FlowEnd) => EndMode,
-  { ignoresIpTables = true }: { ignoresIpTables?: boolean } = {},
 ): (row: FlowRow) => DecidedRow {
-  const judge = createConnectionJudge(policy, { ignoresIpTables })
+  const judge = createConnectionJudge(policy)
   const recorded = textColumn(encoder, 'decision')
   const table = createTupleTable(4)
   const tuple = new Int32Array(4)

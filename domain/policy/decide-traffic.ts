@@ -53,7 +53,7 @@ export async function createTrafficDecider(
 ): Promise<TrafficDecider> {
   if (by === 'recorded') return { request: { decisions }, result: () => null, mark: () => '' }
   const policy = await readWholePolicy(source, by, labels)
-  const decide = createRowDecider(encoder, policy, endModeOf, { ignoresIpTables: false })
+  const decide = createRowDecider(encoder, policy, endModeOf)
   const unknownCode = encoder.dictionaries.decision.code('unknown')
   const wanted = decisions === undefined || decisions.length === 0 ? null : new Set(decisions)
   const undecided = { rows: 0, connections: 0 }

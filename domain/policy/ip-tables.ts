@@ -5,6 +5,23 @@ import { countOf } from '../text/describe-numbers.js'
 import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
+ * Creates the search for iptables rules in force at an end of a connection. The answer is 'no', or that what happens there
+ * is undecided because of them (P19): they can allow or block anything.
+ */
+export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answer {
+  const ruleSets = policy.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).some(isInForce))
+  if (ruleSets.length === 0) return () => 'no'
+  const known = new WeakMap<End, Answer>()
+  return (end) => {
+    const answer =
+      known.get(end) ??
+      (ruleSets.every((ruleSet) => hasIpTablesFor(ruleSet, end, policy) === 'no') ? 'no' : unknown('iptables'))
+    known.set(end, answer)
+    return answer
+  }
+}
+
+/**
  * Returns whether a rule set has iptables rules that apply to this end of a connection. What these rules do to the
  * connection is never judged.
  */

@@ -1,12 +1,11 @@
-import { isEnforcing, isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
-import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
+import { isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import { isEssential } from '../inventory/protocols.js'
 import type { Side } from '../traffic/columns.js'
 import type { FlowEnd } from '../traffic/flow-ends.js'
 import { compileByDestination } from './compile-rules.js'
-import { hasIpTablesFor } from './ip-tables.js'
+import { createIpTablesSearch } from './ip-tables.js'
 import { judgeEnd, type EndVerdict, type RulesAtEnd } from './judge-end.js'
-import { isInForce, rulesInForce, type PolicySnapshot } from './load-snapshot.js'
+import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { RuleType } from './rule-type.js'
 import { anyOf, unknown, type Answer } from './three-valued.js'
 
@@ -24,23 +23,12 @@ export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 /**
  * Creates the judge of observed connections by one version of the policy, for each end and mode. It decides as
  * explain-flow does (`judgeEnd`), and it ignores what the PCE recorded. If the policy is null, everything that depends
- * on it is undecided. What an enforcing end with iptables rules does is undecided too, unless the caller counts these
- * rules itself and has them ignored.
+ * on it is undecided. So is what an end does beside iptables rules in force there (P19).
  */
-export function createConnectionJudge(
-  policy: PolicySnapshot | null,
-  { ignoresIpTables = false }: { ignoresIpTables?: boolean } = {},
-): (connection: Connection) => EndJudge {
+export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
   const compiled = policy === null ? null : compileTypes(policy)
   const unread = policy === null ? unknown('unread_policy') : policy.unread.size > 0 ? unknown('unread_rules') : 'no'
-  const tables = policy?.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).length > 0) ?? []
-  const bypasses = new Map<FlowEnd, Answer>()
-  const bypassAt = (end: FlowEnd): Answer => {
-    if (policy === null || ignoresIpTables || tables.length === 0) return 'no'
-    const has = bypasses.get(end) ?? anyOf(tables.map((ruleSet) => hasIpTablesFor(ruleSet, end, policy)))
-    bypasses.set(end, has)
-    return has === 'no' ? 'no' : unknown('iptables')
-  }
+  const unjudgedAt = policy === null ? () => 'no' as const : createIpTablesSearch(policy)
   return (connection) => {
     const { source, destination, port, proto } = connection
     const essential = isEssential(connection) ? unknown('essential') : 'no'
@@ -59,24 +47,10 @@ export function createConnectionJudge(
         overridden: anyOf([says('override_deny'), unread]),
         allowed: says('allow'),
         denied: anyOf([says('deny'), unread]),
+        unjudged: unjudgedAt(side === 'src' ? source : destination),
       }
     }
-    return (side, mode) => {
-      const rules = (known[side] ??= rulesAt(side))
-      const verdict = judgeEnd(mode, side === 'src' ? 'outbound' : 'inbound', rules)
-      const bypass = isEnforcing(mode) || mode === 'unknown' ? bypassAt(side === 'src' ? source : destination) : 'no'
-      return bypass === 'no' ? verdict : { ...verdict, ...undecide(verdict, bypass) }
-    }
-  }
-}
-
-/** Leaves undecided whether an enforcing end lets a connection pass or drops it. */
-function undecide({ possible, undecided }: EndVerdict, reason: Answer): Partial<EndVerdict> {
-  const open = new Set(possible).add('allowed').add('blocked')
-  return {
-    possible: JUDGED_DECISIONS.filter((word) => open.has(word)),
-    step: null,
-    undecided: anyOf([reason, undecided]),
+    return (side, mode) => judgeEnd(mode, side === 'src' ? 'outbound' : 'inbound', (known[side] ??= rulesAt(side)))
   }
 }
 

@@ -63,6 +63,11 @@ export interface RulesAtEnd {
   overridden: Answer
   allowed: Answer
   denied: Answer
+  /**
+   * Whether rules are in force there that are not judged, such as those in the words of iptables: 'no', or the reason why
+   * everything is undecided.
+   */
+  unjudged: Answer
 }
 
 /**
@@ -71,8 +76,8 @@ export interface RulesAtEnd {
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }
-  const { essential, overridden, allowed, denied } = rules
-  const byRules = both(anyOf([allowed, essential]), not(overridden))
+  const { essential, overridden, allowed, denied, unjudged } = rules
+  const byRules = beside(unjudged, both(anyOf([allowed, essential]), not(overridden)))
   if (mode === 'idle') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules }
   if (mode === 'unknown') {
     const each = ENFORCEMENT_MODES.map((one) => judgeEnd(one, direction, rules))
@@ -83,12 +88,17 @@ export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd)
   }
   const stopped = (by: Deciding, matches: Answer) => both(matches, stops(mode, direction, by))
   const unlessAllowed = anyOf([stopped('deny', denied), stopped('default', 'yes')])
-  const dropped = both(anyOf([stopped('override_deny', overridden), both(not(allowed), unlessAllowed)]), not(essential))
+  const denies = anyOf([stopped('override_deny', overridden), both(not(allowed), unlessAllowed)])
+  const dropped = beside(unjudged, both(denies, not(essential)))
   const loss: JudgedDecision = onlyReports(mode, direction) ? 'potentially_blocked' : 'blocked'
   if (isUnknown(dropped)) return { mode, possible: ['allowed', loss], step: null, undecided: dropped, byRules }
   const possible: JudgedDecision[] = [dropped === 'yes' ? loss : 'allowed']
   return { mode, possible, step: stepOf(dropped, rules), undecided: 'no', byRules }
 }
+
+/** Leaves an answer undecided beside rules that are not judged, because these can allow or block anything. */
+const beside = (unjudged: Answer, answer: Answer): Answer =>
+  unjudged === 'no' ? answer : anyOf([unjudged, answer].filter(isUnknown))
 
 function stepOf(dropped: 'yes' | 'no', { overridden, allowed, denied }: RulesAtEnd): Step {
   if (dropped === 'no') return allowed === 'yes' ? 'allow' : 'default'

@@ -527,8 +527,12 @@ t.test(
   async (t) => {
     const everything = { name: 'all', scope: '', allow: [{ from: 'ams', to: 'ams' }] }
     const plain = handMade({
-      hosts: { 'shop-1': { ip: '10.0.0.1', labels: OWN }, 'shop-2': { ip: '10.0.0.2', labels: OWN } },
-      flows: INSIDE,
+      hosts: {
+        'shop-1': { ip: '10.0.0.1', labels: OWN },
+        'shop-2': { ip: '10.0.0.2', labels: OWN },
+        'shop-3': { ip: '10.0.0.3', labels: `${OWN} role=db` },
+      },
+      flows: [...INSIDE, { from: 'shop-1', to: 'shop-3' }],
       ruleSets: [RINGFENCE, everything],
     })
     const table = ipTablesRule('-j DROP')
@@ -546,17 +550,26 @@ t.test(
         coverage: /[^ .][^.]*iptables.*/.exec(recommendation)?.[0],
       }
     }
-    const stricter = '85 of 100: the next step is a stricter mode for the 2 workloads not in full enforcement.'
+    const stricter = '85 of 100: the next step is a stricter mode for the 3 workloads not in full enforcement.'
     const ready = await judge({ tables: [{ ...table, enabled: false }] })
     partial(t, ready, { score: 85, level: 'ready', coverage: undefined })
     t.equal(ready.advice.at(-1), stricter)
-    const counted = '1 rule in the words of iptables is not judged'
     t.same(await judge({ tables: [table] }), {
-      score: 85,
-      level: 'partially_ready',
-      advice: [`${counted}.`, `85 of 100, but a stricter mode could block what is allowed now: ${counted}.`],
-      coverage: `${counted}.`,
+      score: null,
+      level: 'unknown',
+      advice: [
+        '9 rows undecided because of rules in the words of iptables: not counted as allowed.',
+        '1 rule in the words of iptables is not judged.',
+      ],
+      coverage: 'Coverage is not known: of 9 rows all are undecided because of rules in the words of iptables.',
     })
+    const [role] = plain.labels.filter(({ value }) => value === 'db')
+    const partly = await judge({ tables: [{ ...table, actors: [{ label: { href: role!.href } }] }] })
+    t.equal(partly.level, 'partially_ready')
+    t.equal(
+      partly.advice.at(-1),
+      '80.6 of 100, but a stricter mode could block what is allowed now: 1 row undecided because of rules in the words of iptables; 1 rule in the words of iptables is not judged.',
+    )
     const unread = 'Whether rules in the words of iptables apply is not known: the policy in force could not be read'
     const { advice, ...cut } = await judge({ isCut: true })
     t.same(cut, { score: null, level: 'unknown', coverage: undefined })

@@ -3,6 +3,7 @@ import t, { type Test } from 'tap'
 import type { Estate } from '../../pce-simulator/model.js'
 import type { EnforcementMode } from '../../schemas/pce/workload.js'
 import { AMS, handMade, ipTablesRule } from './hand-made.js'
+import { contains } from '../partial.js'
 import { startBench, type Json } from './harness.js'
 import { lossesOf } from './losses.js'
 
@@ -237,14 +238,23 @@ t.test('rules in the words of iptables are counted, and judged nowhere', async (
   )
   const flow = { source: 'web-1', port: 443, proto: 'tcp' }
   const about = /iptables/
-  const { not_judged: concerned, assumes } = await bench.ok('explain-flow', { ...flow, destination: 'db-1' })
+  const {
+    not_judged: concerned,
+    assumes,
+    active,
+    destination,
+  } = await bench.ok('explain-flow', { ...flow, destination: 'db-1' })
   t.same(assumes, ['P19'])
+  t.equal(active.verdict, 'uncertain')
+  contains(t, active.why, 'rules in the words of iptables decide')
+  contains(t, destination.does, 'it may have it allowed or')
   t.ok(
     concerned.some((text: string) => about.test(text)),
     'they are for its destination',
   )
   const { not_judged: elsewhere = [], ...other } = await bench.ok('explain-flow', { ...flow, destination: '192.0.2.7' })
   t.notOk('assumes' in other, 'the fact about them is named only where they are')
+  t.not(other.active.verdict, 'uncertain')
   t.notOk(
     elsewhere.some((text: string) => about.test(text)),
     'they are for neither end',
@@ -305,11 +315,12 @@ t.test('what a ringfence would cut is not known at an end with rules in the word
   t.same(await ask('selective', null, { selective: true }), ['bare-1: possibly_cut'], 'and so does selective mode')
 })
 
-t.test('answers about an application count the rules in the words of iptables that are for it', async (t) => {
+t.test('what passes an end with rules in the words of iptables is undecided', async (t) => {
   const host = (at: number, labels: string) => ({ ip: `10.0.0.${at}`, labels })
   const plain = handMade({
     hosts: { 'pay-1': host(1, 'app=pay env=prod'), 'crm-1': host(2, 'app=crm env=prod') },
-    flows: [{ from: 'crm-1', to: 'pay-1' }],
+    flows: [{ from: 'crm-1', to: 'pay-1', port: 22 }],
+    labels: ['app=spare'],
     ruleSets: [
       { name: 'all', scope: 'env=prod', allow: [{ from: 'ams', to: 'ams' }] },
       { name: 'crm', scope: 'app=crm env=prod', allow: [{ from: 'ams', to: 'ams' }] },
@@ -330,11 +341,13 @@ t.test('answers about an application count the rules in the words of iptables th
       coverage: [coverage.recommendation],
       ringfence: ringfence.warnings,
       batch: batch.warnings ?? batch.results,
-      compliance: [findings.find((one: Json) => one.id === 'PCI-7.1').detail],
+      compliance: findings.map(({ detail }: Json) => detail),
     }
     const said = Object.entries(texts).flatMap(([tool, list]) => {
-      const found = JSON.stringify(list).match(/\d* ?[Rr]ules? in the words of iptables (?:is|are) not judged/)
-      return found === null ? [] : [`${tool}: ${found[0]}`]
+      const found = JSON.stringify(list).match(
+        /\d* ?[Rr]ules? in the words of iptables (?:is|are) not judged|undecided because of rules in the words of iptables/g,
+      )
+      return found === null ? [] : [`${tool}: ${[...new Set(found)].sort().join(', ')}`]
     })
     const assumed = { readiness, coverage, ringfence, batch: batch.results[0].result, compliance }
     t.same(
@@ -344,22 +357,21 @@ t.test('answers about an application count the rules in the words of iptables th
     )
     return said
   }
-  const all = (text: string) =>
-    ['readiness', 'coverage', 'ringfence', 'batch', 'compliance'].map((tool) => `${tool}: ${text}`)
-  const two = all('2 rules in the words of iptables are not judged')
-  t.same(
-    await ask([table(1), table(2), table(3, { enabled: false })], null),
-    two.map((text) => (text.startsWith('batch') ? 'batch: Rules in the words of iptables are not judged' : text)),
-  )
-  t.same(await ask([], [table(1)]), [], 'those of another application are not counted')
-  t.same(
-    await ask(
-      [table(1, { actors: [{ label: { href: plain.labels.find(({ value }) => value === 'crm')!.href } }] })],
-      [],
-    ),
-    [],
-    'nor those for workloads with other labels',
-  )
+  const UNDECIDED = 'undecided because of rules in the words of iptables'
+  const two = '2 rules in the words of iptables are not judged'
+  t.same(await ask([table(1), table(2), table(3, { enabled: false })], null), [
+    `readiness: ${two}, ${UNDECIDED}`,
+    `coverage: ${UNDECIDED}`,
+    `ringfence: ${two}`,
+    'batch: Rules in the words of iptables are not judged',
+    `compliance: ${two}, ${UNDECIDED}`,
+  ])
+  const there = ['readiness', 'coverage', 'compliance'].map((tool) => `${tool}: ${UNDECIDED}`)
+  t.same(await ask([], [table(1)]), there, 'those of another application, at the other end, are not counted')
+  const crm = { label: { href: plain.labels.find(({ value }) => value === 'crm')!.href } }
+  t.same(await ask([table(1, { actors: [crm] })], []), there, 'nor those for workloads with other labels')
+  const elsewhere = { label: { href: plain.labels.find(({ value }) => value === 'spare')!.href } }
+  t.same(await ask([table(1, { actors: [elsewhere] })], []), [], 'those for neither end leave nothing undecided')
 })
 
 t.test('a rule that is open to some users only is not said to be open to everybody', async (t) => {

@@ -6,9 +6,9 @@ import { holdAgainstPce, type PceCheck } from '../../domain/explain/hold-against
 import { speaks } from '../../domain/explain/judge-members.js'
 import { observeFlow, type Observed } from '../../domain/explain/observe-flow.js'
 import { judgeFlow, nameReferences, type JudgedFlow } from '../../domain/explain/prepare-flow.js'
-import { listIpTables } from '../../domain/explain/read-versions.js'
 import type { AskedEnd } from '../../domain/explain/resolve-end.js'
 import { passesByDefault } from '../../domain/policy/mode-effects.js'
+import { UNDECIDED } from '../../domain/policy/three-valued.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
@@ -26,7 +26,7 @@ import {
   showNearMiss,
 } from '../answers/explain/show-found-rule.js'
 import { listOffline, tellWhileOffline } from '../answers/explain/tell-offline.js'
-import { doubtStrangers, reasonsOf, tellEnd, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { doubtStrangers, reasonsOf, tellEnd, tellIpTablesAt, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { TrafficCounts, TrafficTimes } from '../../schemas/traffic-counts.js'
 import { outsideWindow } from '../../domain/traffic/outside-window.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
@@ -290,27 +290,23 @@ function listOffNetwork(members: readonly Member[]): string[] {
   return [...tell(true), ...tell(false)]
 }
 
-function listNotJudged({ sources, destinations, versions, verdict, service }: JudgedFlow): string[] {
+function listNotJudged(flow: JudgedFlow): string[] {
+  const { sources, destinations, versions, verdict, service } = flow
   const undecided = verdict.rules.filter((rule) => speaks(rule) !== 'yes')
   const reasons = reasonsOf(...undecided.flatMap(({ atSource, atDestination }) => [atSource, atDestination]))
   const unread = [...versions.active.unread.keys(), ...versions.draft.unread.keys()]
   const open = verdict.outcomes.flatMap(({ active, draft }) => [active.undecided, draft.undecided])
   const rest = reasonsOf(...open)
-  const tables = listIpTables(versions, [...sources.members, ...destinations.members])
   return [
     ...sources.notes,
     ...destinations.notes,
     ...listOffNetwork([...sources.members, ...destinations.members]),
     ...(reasons === undefined ? [] : [`Rules that may be about the flow: ${reasons}.`]),
-    ...(rest === undefined || rest === reasons ? [] : [`Undecided: ${rest}.`]),
+    ...(rest === undefined || rest === reasons || rest === UNDECIDED.iptables ? [] : [`Undecided: ${rest}.`]),
     ...(service.runs === undefined && reasons?.includes('processes') === true
       ? ['process_name or windows_service_name, of the program at the destination, would decide about its rules.']
       : []),
     ...(unread.length > 0 ? [`Deny rules of ${new Set(unread).size} rule sets could not be read.`] : []),
-    ...(tables.length > 0
-      ? [
-          `Rules in the words of iptables, which can allow or block anything at these ends, are not judged: ${tables.slice(0, 3).join(', ')}${tables.length > 3 ? ` and ${tables.length - 3} more rule sets` : ''}.`,
-        ]
-      : []),
+    ...tellIpTablesAt(flow),
   ]
 }

@@ -18,7 +18,7 @@ import { countRowsThatFit } from '../answers/byte-budget.js'
 import { NearMissOut, showNearMiss } from '../answers/explain/show-found-rule.js'
 import { narrowToWorkloads, writeSuggestion } from '../answers/explain/show-suggestion.js'
 import { tellWhileOffline, warnOfOffline } from '../answers/explain/tell-offline.js'
-import { KIND_WORDS, describeRule, reasonsOf, tellVerdicts } from '../answers/explain/tell-verdict.js'
+import { KIND_WORDS, describeRule, reasonsOf, tellIpTablesAt, tellVerdicts } from '../answers/explain/tell-verdict.js'
 import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
@@ -123,7 +123,8 @@ export default defineTool({
     )
     const told = tellVerdicts(today.verdict, flow.versions.draft !== flow.versions.active, names)
     const { active, draft } = tellWhileOffline(told, today)
-    const offline = warnOfOffline(flow)
+    const beside = tellIpTablesAt(flow)
+    const unheard = [...warnOfOffline(flow), ...beside]
     const { ends, service } = flow
     const facts = {
       flow: `${ends.source.name} to ${ends.destination.name}, ${portName(service)}`,
@@ -139,7 +140,10 @@ export default defineTool({
         ...facts,
         warnings: [...flow.sources.notes, ...flow.destinations.notes],
       }
-    if (isAllowed('draft')) return { ...alreadyAllowed(flow, isAllowed('active')), ...facts, warnings: offline }
+    if (isAllowed('draft')) {
+      const status = alreadyAllowed(flow, isAllowed('active'), beside.length > 0)
+      return { ...status, ...facts, warnings: unheard }
+    }
 
     const rule = await chooseRule(ctx, flow.versions.draft, flow.labels, ends, service)
     const opened = await compare(ctx, flow, rule)
@@ -150,7 +154,7 @@ export default defineTool({
       const what = opened.isCut.asked ? 'any more of the pairs compared' : 'it'
       const message = `No allow rule would let ${what} through for certain: ${tellRemaining(opened.remaining.example, names)}.`
       const notes = [...flow.sources.notes, ...flow.destinations.notes, ...opened.notes.asked]
-      const warnings = [...new Set([...offline, ...notes])]
+      const warnings = [...new Set([...unheard, ...notes])]
       return { status: 'no_rule_helps', message, ...facts, ...nearMisses, warnings }
     }
     const narrower = showByWorkload(flow, rule, opened)
@@ -166,7 +170,7 @@ export default defineTool({
       },
       opens: showOpened(opened, portName(service)),
       ...nearMisses,
-      warnings: [...offline, ...warningsOf(flow, rule, opened, names)],
+      warnings: [...unheard, ...warningsOf(flow, rule, opened, names)],
     }
     const examples = opened.examples.slice(0, countRowsThatFit(opened.examples, answer, ctx.limits))
     return { ...answer, opens: { ...answer.opens, examples } }
@@ -183,15 +187,21 @@ function tellToday(flow: JudgedFlow): string {
     : `It flows today, because ${modes.join(' and ')} ${modes.length === 1 ? 'mode lets' : 'modes let'} pass what no rule allows; full mode would need the rule. `
 }
 
-function alreadyAllowed({ verdict }: JudgedFlow, isActive: boolean): Pick<Output, 'status' | 'message'> {
+/** Says that no rule is missing. `isBeside` is true if rules in the words of iptables may still block the flow. */
+function alreadyAllowed(
+  { verdict }: JudgedFlow,
+  isActive: boolean,
+  isBeside: boolean,
+): Pick<Output, 'status' | 'message'> {
   // Pairs that were not judged may still need a rule.
   const partly = verdict.isPartial ? ' as far as it was judged' : ''
   const needless = (text: string) => (verdict.isPartial ? '' : `; ${text} is needed`)
+  const beside = isBeside ? ' beside those in the words of iptables' : ''
   return isActive
-    ? { status: 'already_allowed', message: `It is allowed already${partly}${needless('no rule')}.` }
+    ? { status: 'already_allowed', message: `It is allowed already${beside}${partly}${needless('no rule')}.` }
     : {
         status: 'allowed_when_provisioned',
-        message: `The draft allows it already${partly}: provision what is pending${needless('no further rule')}.`,
+        message: `The draft allows it already${beside}${partly}: provision what is pending${needless('no further rule')}.`,
       }
 }
 
@@ -201,8 +211,8 @@ async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: Suggested
   const named = await findNamed(ctx, rule, ends, labels, lists)
   const draft = withListsOf(versions.draft, rule)
   const judges = [
-    createPairJudge(draft, service, { needsRules: true }),
-    createPairJudge(draft, service, { needsRules: true, more: [rule.held] }),
+    createPairJudge(draft, service, { needsRules: true, ignoresIpTables: true }),
+    createPairJudge(draft, service, { needsRules: true, ignoresIpTables: true, more: [rule.held] }),
   ] as const
   return workInTurns(findOpened(...judges, named, flow, MOST_EXAMPLES), ctx.signal)
 }

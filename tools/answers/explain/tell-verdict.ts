@@ -3,6 +3,8 @@ import type { Member } from '../../../domain/explain/find-members.js'
 import type { FlowVerdict, JudgedPair } from '../../../domain/explain/judge-members.js'
 import type { ApplyingRule, PairVerdict } from '../../../domain/explain/judge-pair.js'
 import type { Stranger } from '../../../domain/explain/observe-flow.js'
+import type { JudgedFlow } from '../../../domain/explain/prepare-flow.js'
+import { listIpTables } from '../../../domain/explain/read-versions.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
 import type { EndVerdict } from '../../../domain/policy/judge-end.js'
@@ -167,6 +169,16 @@ function doesOf({ possible, step }: EndVerdict): string {
   const [only] = possible
   const does = only === 'blocked' ? 'drops it' : only === 'allowed' ? 'lets it through' : 'would drop it once enforcing'
   return `${does} (${BECAUSE[step]})`
+}
+
+/** Names the rule sets whose iptables rules are for an end of a flow, in a sentence; none if there are none. */
+export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow): string[] {
+  const [first, ...others] = listIpTables(versions, [...sources.members, ...destinations.members])
+  if (first === undefined) return []
+  const more = others.length > 2 ? ` and ${others.length - 2} more rule sets` : ''
+  return [
+    `Rules in the words of iptables, which can allow or block anything at these ends, are not judged: ${[first, ...others.slice(0, 2)].join(', ')}${more}.`,
+  ]
 }
 
 /** Returns the reasons why answers are undecided in words; undefined if there are none. */
