@@ -21,7 +21,7 @@ import { hasLabels, type BothWays } from '../traffic/read-both-ways.js'
 import type { ChosenWorkload, ChosenWorkloads } from './choose-workloads.js'
 
 /** The effects that change something for the traffic. */
-export type ChangeEffect = Exclude<ModeEffect, 'stays_allowed' | 'stays_blocked'>
+export type ChangeEffect = Exclude<ModeEffect, `stays_${string}`>
 
 /** Traffic with one peer on one port, and how the new mode affects it. */
 export interface TrafficChange {
@@ -51,6 +51,8 @@ export interface EnforcementTraffic {
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
+  /** The same about traffic to which the new mode makes no difference. */
+  undecidedStays: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
   /** Number of connections for which the PCE recorded another decision than the rules give. */
@@ -85,6 +87,7 @@ export async function judgeEnforcement(
   const changes = new Map<string, Omit<TrafficChange, 'workloads'> & { workloads: Set<string> }>()
   const byWorkload = new Map<string, Record<ChangeEffect, number>>()
   const answers = new Set<Answer>()
+  const stays = new Set<Answer>()
   const assumed = collectAssumedFacts()
   const recorded = noDisagreement()
 
@@ -93,7 +96,10 @@ export async function judgeEnforcement(
     connections[effect] += flow.connections
     if (flow.disagreement !== null) recorded[flow.disagreement] += flow.connections
     if (flow.isByRules) assumed.add(flow.undecided, flow.source, flow.destination)
-    if (effect === 'stays_allowed' || effect === 'stays_blocked') return
+    if (!isChange(effect)) {
+      stays.add(flow.undecided)
+      return
+    }
     answers.add(flow.undecided)
     const workloads = flow.by.map((end) => end.workload ?? nameEnd(end))
     const peer = nameEnd(direction === 'outbound' ? flow.destination : flow.source)
@@ -118,14 +124,14 @@ export async function judgeEnforcement(
     changes: [...changes.values()].sort(worstFirst),
     byWorkload,
     undecided: undecidedBecause(answers),
+    undecidedStays: undecidedBecause(stays),
     assumes: assumed.list(),
     recorded,
   }
 }
 
-const CHANGES = MODE_EFFECTS.filter(
-  (effect): effect is ChangeEffect => effect !== 'stays_allowed' && effect !== 'stays_blocked',
-)
+const isChange = (effect: ModeEffect): effect is ChangeEffect => !effect.startsWith('stays_')
+const CHANGES = MODE_EFFECTS.filter(isChange)
 
 const countsOf = <E extends string>(effects: readonly E[]) =>
   Object.fromEntries(effects.map((effect) => [effect, 0])) as Record<E, number>

@@ -1,4 +1,3 @@
-import { readDecision } from '../../schemas/pce/policy-decisions.js'
 import type { TrafficQuery } from '../../schemas/pce/traffic.js'
 import { isEnforcing, type EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { ToolContext } from '../call.js'
@@ -39,7 +38,10 @@ export interface ChangedEnds {
   changeOf: (end: FlowEnd) => EndChange | null
 }
 
-/** Possible effects of the new modes on traffic. `opened` means that it is blocked now and would pass. */
+/**
+ * Possible effects of the new modes on traffic. `opened` means that it is blocked now and would pass, `stays_undecided` that
+ * the new modes make no difference to it and that it is undecided whether it passes.
+ */
 export const MODE_EFFECTS = [
   'cut',
   'opened',
@@ -47,6 +49,7 @@ export const MODE_EFFECTS = [
   'possibly_opened',
   'stays_allowed',
   'stays_blocked',
+  'stays_undecided',
 ] as const
 export type ModeEffect = (typeof MODE_EFFECTS)[number]
 
@@ -62,7 +65,7 @@ export interface JudgedFlow {
   effect: ModeEffect
   /** The ends whose change causes the effect; empty if nothing changes. */
   by: readonly FlowEnd[]
-  /** The reason for the doubt if the effect is only possible. */
+  /** The reason for the doubt if the effect is only possible, or undecided. */
   undecided: Answer
   /** True if rules have a part in the effect, and not the modes alone. */
   isByRules: boolean
@@ -177,20 +180,14 @@ function createFateJudge(
     const isByRules = [...modes, ...ends.flatMap(({ change }) => change?.to ?? [])].some(
       (mode) => mode === 'unknown' || isEnforcing(mode),
     )
-    return { ...fateOf(ends, isBlocked(decision)), isByRules, disagreement: compareRecord(decision, present) }
+    return { ...fateOf(ends), isByRules, disagreement: compareRecord(decision, present) }
   }
 }
 
-const isBlocked = (word: string | null) => readDecision(word) === 'blocked'
-
-/**
- * Derives the effect from what the ends drop before and after the change. Only if this remains undecided at an end that
- * does not change, the recorded decision determines whether the connection stays allowed or blocked.
- */
-function fateOf(ends: readonly MovedEnd[], wasBlocked: boolean): Pick<Fate, 'effect' | 'by' | 'undecided'> {
+/** Derives the effect from what the ends drop before and after the change. */
+function fateOf(ends: readonly MovedEnd[]): Pick<Fate, 'effect' | 'by' | 'undecided'> {
   const now = anyOf(ends.map((one) => one.now))
   const after = anyOf(ends.map((one) => one.after))
-  const stays = { effect: (isUnknown(now) ? wasBlocked : now === 'yes') ? 'stays_blocked' : 'stays_allowed' } as const
   const closing = ends.filter((one) => mayTurn(one, 'stricter') && one.now !== 'yes' && one.after !== 'no')
   const opening = ends.filter((one) => mayTurn(one, 'looser') && one.now !== 'no' && one.after !== 'yes')
   const turns =
@@ -199,8 +196,11 @@ function fateOf(ends: readonly MovedEnd[], wasBlocked: boolean): Pick<Fate, 'eff
       : now !== 'no' && after !== 'yes' && opening.length > 0
         ? ({ effect: 'opened', by: opening } as const)
         : null
-  if (turns === null) return { ...stays, by: [], undecided: 'no' }
   const undecided = anyOf([now, after].filter(isUnknown))
+  if (turns === null) {
+    if (isUnknown(now)) return { effect: 'stays_undecided', by: [], undecided }
+    return { effect: now === 'yes' ? 'stays_blocked' : 'stays_allowed', by: [], undecided: 'no' }
+  }
   if (undecided !== 'no') return { effect: `possibly_${turns.effect}`, by: turns.by.map(({ end }) => end), undecided }
   return { effect: turns.effect, by: turns.by.map(({ end }) => end), undecided }
 }

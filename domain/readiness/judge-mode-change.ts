@@ -29,15 +29,25 @@ export interface ModeChangeTraffic {
   reads: BothWays
   /**
    * Number of connections by effect. Those in `blocked` are blocked already; those in `possibly_blocked` are possibly
-   * blocked now and would pass.
+   * blocked now and would pass; to those in `undecided` the new mode makes no difference, and whether they pass is
+   * undecided.
    */
-  connections: { cut: number; possibly_cut: number; kept: number; blocked: number; possibly_blocked?: number }
+  connections: {
+    cut: number
+    possibly_cut: number
+    kept: number
+    blocked: number
+    possibly_blocked?: number
+    undecided?: number
+  }
   /** Number of the `blocked` connections that would pass in the new mode, since no other end blocks them. */
   opened: number
   /** Certain losses first, then possible ones; busiest first within each. */
   losses: ModeLoss[]
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
+  /** The same about traffic to which the new mode makes no difference. */
+  undecidedStays: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
   /** Number of connections for which the PCE recorded another decision than the rules give. */
@@ -58,6 +68,7 @@ export async function judgeModeChange(
   let opened = 0
   const losses = new Map<string, ModeLoss & { byPort: Map<string, number> }>()
   const answers = new Set<Answer>()
+  const stays = new Set<Answer>()
   const assumed = collectAssumedFacts()
   const recorded = noDisagreement()
   const changed = {
@@ -72,6 +83,11 @@ export async function judgeModeChange(
     if (effect === 'possibly_opened') {
       connections.possibly_blocked = (connections.possibly_blocked ?? 0) + flow.connections
       answers.add(flow.undecided)
+      return
+    }
+    if (effect === 'stays_undecided') {
+      connections.undecided = (connections.undecided ?? 0) + flow.connections
+      stays.add(flow.undecided)
       return
     }
     if (effect === 'opened') opened += flow.connections
@@ -104,6 +120,7 @@ export async function judgeModeChange(
     opened,
     losses: [...losses.values()].map(withPorts).sort(worstFirst),
     undecided: undecidedBecause(answers),
+    undecidedStays: undecidedBecause(stays),
     assumes: assumed.list(),
     recorded,
   }

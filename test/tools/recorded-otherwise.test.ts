@@ -1,7 +1,8 @@
 /** What the PCE recorded is no evidence of what its policy decides now: rules and modes do, and answers count where both differ. */
 import t, { type Test } from 'tap'
 import { contains, partial } from '../partial.js'
-import { handMade, type HandMadeEstate } from './hand-made.js'
+import type { Estate } from '../../pce-simulator/model.js'
+import { handMade, ipTablesRule, type HandMadeEstate } from './hand-made.js'
 import { startBench, type Json } from './harness.js'
 
 /** No rule lets a1 reach b1, though it was recorded so; a rule lets c1 reach a1, though it was recorded as blocked. */
@@ -73,6 +74,39 @@ t.test('covered is what rules allow', async (t) => {
   partial(t, coverage, { total_allowed: 1, overall_coverage_percentage: 33.3, outbound: { coverage_percentage: 0 } })
   t.same(coverage.recorded_otherwise, RECORDED)
   t.ok(coverage.recommendation.includes(WHY))
+})
+
+t.test('compliance is what rules allow', async (t) => {
+  const { ok } = await start(t)
+  const { findings, ...answer } = await ok('compliance-check', A)
+  const of = (id: string) => findings.find((one: Json) => one.id === id)
+  partial(t, of('SEG-4'), {
+    status: 'FAIL',
+    evidence: { counts: { allowed: 1, potentially_blocked: 2, blocked: 0 } },
+  })
+  partial(t, of('SEG-3'), { status: 'WARNING', evidence: { counts: { passing_unenforced: 1, blocked: 0 } } })
+  t.same(answer.recorded_otherwise, RECORDED)
+  t.ok(answer.recommendation.endsWith(WHY))
+})
+
+t.test('it does not tell either what stays where an end that does not change is undecided', async (t) => {
+  for (const recorded of ['allowed', 'blocked'] as const) {
+    const plain = handMade({
+      hosts: { ...ESTATE.hosts, b1: { ...ESTATE.hosts!.b1!, mode: 'full' } },
+      flows: [{ ...ESTATE.flows![0]!, recorded }],
+      ruleSets: [{ name: 'B', scope: 'app=B', allow: [{ from: 'app=A', to: 'app=B', extra: true }] }],
+    })
+    const ruleSets = [{ ...plain.ruleSets[0]!, ip_tables_rules: [ipTablesRule('-j DROP')] }]
+    const { ok } = await startBench(t, { estate: { ...plain, ruleSets } as Estate })
+    const { connections, notes, assumes } = await ok('preview-enforcement-change', { ...A, ...FULL })
+    const none = { cut: 0, opened: 0, possibly_cut: 0, possibly_opened: 0, stays_allowed: 0, stays_blocked: 0 }
+    t.same(connections, { ...none, stays_undecided: 7 }, recorded)
+    t.ok(notes.includes('stays_undecided is undecided because of rules in the words of iptables.'))
+    t.same(assumes, ['P19'])
+    const { effect } = await ok('update-workload', { name: 'a1', ...FULL, dry_run: true })
+    t.same(effect.traffic.connections, { cut: 0, possibly_cut: 0, kept: 0, blocked: 0, undecided: 7 }, recorded)
+    contains(t, effect.note, 'they are undecided because of rules in the words of iptables')
+  }
 })
 
 t.test('and without the policy nothing is known to stay', async (t) => {

@@ -57,6 +57,7 @@ export const ConnectionsOut = Type.Object(
     possibly_opened: Count('Are blocked now, undecided whether they would pass'),
     stays_allowed: Count('Pass now and would pass, whoever allows them'),
     stays_blocked: Count('Are blocked now and would be blocked'),
+    stays_undecided: Type.Optional(Count('Unchanged, undecided whether they pass')),
   },
   { description: 'Connections seen, by what becomes of them' },
 )
@@ -136,7 +137,7 @@ export function showEnforcement(
     message: [describeChange(enforcement, 'would go to'), describeEffect(enforcement)].filter(Boolean).join(' '),
     enforcement_mode: to,
     selection: showSelection(enforcement),
-    ...(isRead && { connections: traffic.connections, traffic_changes_total: rows.length }),
+    ...(isRead && { connections: showConnections(traffic), traffic_changes_total: rows.length }),
     traffic_change_columns: [...TRAFFIC_COLUMNS],
     not_enforced: listObstacles(chosen.workloads),
     workloads_total: workloads.length,
@@ -154,6 +155,13 @@ export function showEnforcement(
   const hint = (limit: number, isFull: boolean) =>
     `Lists show at most ${limit} rows; the totals count all. ${adviseOnRows(detail, isFull, 'Name fewer workloads to see the rest.')}`
   return showSections(envelope, sections, { detail, limits, hint })
+}
+
+/** Returns the connections by effect; undecided ones that stay only if there are any. */
+export function showConnections({
+  connections: { stays_undecided: open, ...connections },
+}: EnforcementTraffic): Static<typeof ConnectionsOut> {
+  return { ...connections, ...(open > 0 && { stays_undecided: open }) }
 }
 
 export function showSelection({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>): Static<typeof SelectionOut> {

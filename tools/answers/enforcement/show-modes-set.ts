@@ -40,6 +40,7 @@ import {
   NotEnforcedOut,
   SelectionOut,
   showSelection,
+  showConnections,
   showTrafficChanges,
   TRAFFIC_COLUMNS,
   TrafficChangesOut,
@@ -113,7 +114,7 @@ export function showPlannedModes({ pce, limits }: Context, enforcement: Enforcem
       enforcement_mode: to,
       selection: showSelection(enforcement),
       ...(isRead && {
-        connections: traffic.connections,
+        connections: showConnections(traffic),
         traffic_changes_total: traffic.changes.length,
         traffic_change_columns: [...TRAFFIC_COLUMNS],
         traffic_changes: changes,
@@ -265,7 +266,7 @@ export function previewModes(enforcement: Enforcement, isDryRun: boolean): Omit<
       enforcement_mode: to,
       selection: showSelection(enforcement),
       ...(typeof traffic !== 'string' && {
-        connections: traffic.connections,
+        connections: showConnections(traffic),
         traffic_change_columns: [...TRAFFIC_COLUMNS],
         traffic_changes: shown,
         ...(shown.length < changes.length && { traffic_changes_left_out: changes.length - shown.length }),

@@ -19,7 +19,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
   if (typeof traffic === 'string') {
     return { effect: { ...head, traffic: null, note: [traffic, ...scope].join(' ') }, warnings: [traffic] }
   }
-  const { reads, connections, losses, undecided } = traffic
+  const { reads, connections, losses, undecided, undecidedStays } = traffic
   const { window, flows_truncated: isTruncated, analysed } = describeBothWays(reads)
   const shown = losses
     .slice(0, MOST_PEERS)
@@ -33,6 +33,9 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
       : connections.possibly_blocked !== undefined
         ? `possibly_blocked is ${undecided}.`
         : '',
+    connections.undecided !== undefined
+      ? `undecided: the mode makes no difference, and they are ${undecidedStays}.`
+      : '',
     explainRecorded(traffic.recorded),
     coverageNote(reads.inbound, reads.outbound),
   ]
