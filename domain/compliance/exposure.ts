@@ -1,25 +1,18 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { passesUnenforced } from '../../schemas/pce/policy-decisions.js'
+import { passesUnenforced, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 import { classifyAddress } from '../policy/addresses.js'
 import { collectAssumedFacts, type AssumedFacts } from '../policy/assumed-facts.js'
-import type { JudgeAllowed } from '../policy/judge-allowed.js'
-import { isModeUntold, mayPassByDefault } from '../policy/mode-effects.js'
+import { noDisagreement } from '../policy/compare-record.js'
+import type { DecidedRow, DecidedWord } from '../policy/decide-rows.js'
 import { isUnknown, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { countOf } from '../text/describe-numbers.js'
 import { applicationColumns } from '../traffic/applications.js'
-import {
-  endColumn,
-  endColumns,
-  portColumn,
-  protocolColumn,
-  protocolNameColumn,
-  textColumn,
-  type Column,
-} from '../traffic/columns.js'
+import { endColumn, endColumns, portColumn, protocolNameColumn, type Column } from '../traffic/columns.js'
 import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
 import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
@@ -37,8 +30,6 @@ export interface EndClass {
   /** True if the end is in an IP list that names specific addresses. Lists as broad as the internet do not count. */
   isListed: boolean
   managed: boolean
-  /** The enforcement mode of a managed workload; null for any other end, or if the mode is unknown. */
-  mode: string | null
 }
 
 /** Facts about the estate that are needed to classify an end. */
@@ -46,11 +37,6 @@ export interface EndFacts {
   isAssessed(end: FlowEnd): boolean
   /** Names of IP lists so broad that being in one identifies nobody. */
   broadLists: ReadonlySet<string>
-  /**
-   * Returns the current mode of an assessed workload in the PCE. For any other workload it returns null, and the mode
-   * is then taken from the flow row.
-   */
-  modeOf(workload: string): string | null
 }
 
 export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
@@ -64,7 +50,6 @@ export function classifyEnd(end: FlowEnd, facts: EndFacts): EndClass {
     network: isWorkload ? 'workload' : isPublic(end) ? 'public' : 'local',
     isListed: end.lists.some((name) => !facts.broadLists.has(name)),
     managed: end.managed,
-    mode: end.workload !== null && end.managed ? (facts.modeOf(end.workload) ?? end.mode) : null,
   }
 }
 
@@ -121,46 +106,42 @@ export interface Cell {
   outbound: boolean
   /** A TCP or UDP port that some evaluator asked for; null for any other port. */
   port: number | null
-  decision: string
-  /**
-   * Whether an allow rule permits traffic whose decision is `allowed`. This can be uncertain at an end in selective
-   * mode, because all traffic that no deny rule matches passes there.
-   */
-  byRule: Answer
+  /** What the rules decide, whatever was recorded (D78). */
+  decision: DecidedWord
+  /** The decisions that are possible; more than one if it is not certain what happens to the traffic. */
+  possible: readonly PolicyDecision[]
+  undecided: Answer
 }
 
+/** A question about a cell, usually about its ends and its decision. */
+export type CellTest = (cell: Cell) => boolean
+
 /**
- * Returns true if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judged the
+ * Returns true if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judges the
  * flow.
  */
-export const isUnenforced = ({ decision }: Cell): boolean => passesUnenforced(decision)
+export const isUnenforced: CellTest = ({ decision }) => passesUnenforced(decision)
 
 /**
- * Returns true if the traffic is possibly allowed only because no deny rule matched, and not by an allow rule (P52).
+ * Returns the cell once for each of its possible decisions if the rules leave open whether they allow its traffic, and the
+ * cell itself if not.
  */
-export const mayBeByDefault = ({ decision, byRule }: Cell): boolean => decision === 'allowed' && byRule !== 'yes'
+export const alternatives = (cell: Cell): readonly Cell[] =>
+  cell.decision === 'undecided' ? cell.possible.map((decision) => ({ ...cell, decision })) : [cell]
 
 /**
- * Describes in sentences how many of the matching allowed rows are possibly not allowed by a rule; rows that a deny
- * rule is about are counted separately. Returns an empty text if rules allow all of them.
+ * Describes in sentences how many of the matching rows are undecided, and how many that no rule allows may be blocked
+ * already, with the reasons. Returns an empty text if all are certain.
  */
-export function describeDefault(traffic: TrafficExposure, test: (cell: Cell) => boolean): string {
-  const isDenied = ({ byRule }: Cell) => isUnknown(byRule) && byRule.unknown.includes('selective_outbound')
-  const denied = traffic.count((cell) => test(cell) && mayBeByDefault(cell) && isDenied(cell)).rows
-  const against =
-    denied === 0
-      ? ''
-      : `${countOf(denied, 'allowed row')} in spite of a deny rule at a source in selective mode: whether it drops them there is not known. `
-  const doubtful = (cell: Cell) => test(cell) && mayBeByDefault(cell) && !isDenied(cell)
-  const [all, undecided] = [doubtful, (cell: Cell) => doubtful(cell) && cell.byRule !== 'no'].map(
-    (one) => traffic.count(one).rows,
-  ) as [number, number]
-  if (all === 0) return against
-  const because = undecided === 0 ? '' : `, ${undecided} of them ${undecidedBecause(traffic.answers(doubtful))}`
-  const hasUntold = ({ source, destination }: Cell) => [source, destination].map(judgedMode).some(isModeUntold)
-  const untold = traffic.count((cell) => doubtful(cell) && hasUntold(cell)).rows
-  const mode = `selective mode${untold > 0 ? ', or one that is not known' : ''}`
-  return `${countOf(all, 'allowed row')} may only mean that no deny rule matched (${mode})${because}. ${against}`
+export function describeDoubt(traffic: TrafficExposure, test: CellTest): string {
+  const isOpen: CellTest = (cell) => cell.decision === 'undecided' && test(cell)
+  const mayBeBlocked: CellTest = (cell) =>
+    cell.decision === 'potentially_blocked' && cell.undecided !== 'no' && test(cell)
+  const tell = (about: CellTest, text: string) => {
+    const { rows } = traffic.count(about)
+    return rows === 0 ? '' : `${countOf(rows, 'row')} ${text}${undecidedBecause(traffic.answers(about))}. `
+  }
+  return tell(isOpen, '') + tell(mayBeBlocked, 'that no rule allows may be blocked already: ')
 }
 
 export interface ShownFlow {
@@ -189,19 +170,16 @@ export interface TrafficExposure {
   inside: number
   /** True if the row limit was reached, so that traffic is missing. */
   truncated: boolean
-  count(test: (cell: Cell) => boolean): TrafficCount
-  /** Returns the unsettled facts about the PCE behind the answers to "does a rule allow this?" among the matching cells. */
-  assumes(test: (cell: Cell) => boolean): string[]
-  /** Returns the distinct answers to "does a rule allow this?" among the matching cells. */
-  answers(test: (cell: Cell) => boolean): Answer[]
+  count(test: CellTest): TrafficCount
+  /** Number of connections, without those inside applications, that the PCE recorded otherwise. */
+  recorded: RecordedOtherwise
+  /** Returns the unsettled facts about the PCE on which the decisions of the matching cells hang. */
+  assumes(test: CellTest): string[]
+  /** Returns the distinct reasons why matching cells are not certain. */
+  answers(test: CellTest): Answer[]
   /** Returns the matching flows with the most connections, at most `limit`. */
-  busiest(test: (cell: Cell) => boolean, limit: number): ShownFlow[]
+  busiest(test: CellTest, limit: number): ShownFlow[]
 }
-
-/**
- * Returns the mode by which rules are judged: null for an end without a VEN, `unknown` if the PCE does not report it.
- */
-const judgedMode = ({ managed, mode }: EndClass): string | null => (managed ? (mode ?? 'unknown') : null)
 
 type Way = Pick<Cell, 'inbound' | 'outbound'>
 
@@ -211,26 +189,29 @@ interface ExposureMeter {
   finish(truncated: boolean): TrafficExposure
 }
 
-/** Aggregates rows into one group per pair of ends and service, so that the rows themselves need not be kept. */
+/**
+ * Aggregates rows into one group per pair of ends and service, so that the rows themselves need not be kept. `decide` says
+ * what the rules decide about a row.
+ */
 export function createExposureMeter(
   encoder: FlowEncoder,
   classify: (end: FlowEnd) => EndClass,
-  judgeAllowed: JudgeAllowed,
+  decide: (row: FlowRow) => DecidedRow,
   ports: ReadonlySet<number>,
 ): ExposureMeter {
   const texts = endColumns(encoder, (end) => JSON.stringify(classify(end)))
   const classes: EndClass[] = []
   const classAt = (code: number) => (classes[code] ??= JSON.parse(texts.src.value(code) as string) as EndClass)
   const applications = applicationColumns(encoder)
-  const decisions = textColumn(encoder, 'decision')
 
-  const table = createTupleTable(6)
+  const table = createTupleTable(5)
   const cells: Cell[] = []
-  const answers: Answer[] = []
-  const codes = new Map<Answer, number>()
-  /** The assumed facts by the number of the cell; absent for a cell for which the rules were not consulted. */
-  const assumed: (AssumedFacts | undefined)[] = []
-  const tuple = new Int32Array(6)
+  /** Numbers of the combinations of a decision with the reasons why it is not certain. */
+  const certainties = new Map<string, number>()
+  const recorded = noDisagreement()
+  /** The assumed facts by the number of the cell. */
+  const assumed: AssumedFacts[] = []
+  const tuple = new Int32Array(5)
   let current = 0
   const cell: Column<Cell> = { code: () => current, value: (code) => cells[code] as Cell }
   const sums = groupRows({ cell })
@@ -243,41 +224,29 @@ export function createExposureMeter(
   })
   let [rows, inside] = [0, 0]
 
-  const judge = (row: FlowRow): { code: number; note?: (facts: AssumedFacts) => void } => {
-    if (decisions.value(decisions.code(row)) !== 'allowed') return { code: codeOf('yes') }
-    const [source, destination] = [encoder.ends.end(row.src), encoder.ends.end(row.dst)]
-    const sourceMode = judgedMode(classAt(texts.src.code(row)))
-    const destinationMode = judgedMode(classAt(texts.dst.code(row)))
-    const port = portColumn.value(portColumn.code(row))
-    const proto = protocolColumn.value(protocolColumn.code(row))
-    const answer = judgeAllowed({ source, destination, sourceMode, destinationMode, port, proto })
-    const code = codeOf(answer)
-    if (!mayPassByDefault(sourceMode, destinationMode)) return { code }
-    return { code, note: (facts) => facts.add(answer, source, destination) }
-  }
-  const codeOf = (answer: Answer): number => {
-    const known = codes.get(answer) ?? answers.push(answer) - 1
-    codes.set(answer, known)
+  const certaintyOf = ({ word, possible, undecided }: DecidedRow): number => {
+    const id = `${word} ${possible.join('|')} ${isUnknown(undecided) ? undecided.unknown.join('|') : undecided}`
+    const known = certainties.get(id) ?? certainties.size
+    certainties.set(id, known)
     return known
   }
 
-  const cellOf = (row: FlowRow, { inbound, outbound }: Way): number => {
+  const cellOf = (row: FlowRow, { inbound, outbound }: Way, decided: DecidedRow): number => {
+    const { word: decision, possible, undecided } = decided
     const isWatched = (row.proto === TCP || row.proto === UDP) && ports.has(row.port)
     tuple[0] = texts.src.code(row)
     tuple[1] = texts.dst.code(row)
     tuple[2] = isWatched ? row.port : -1
-    tuple[3] = decisions.code(row)
+    tuple[3] = certaintyOf(decided)
     tuple[4] = (inbound ? 1 : 0) + (outbound ? 2 : 0)
-    const { code, note } = judge(row)
-    tuple[5] = code
     const slot = table.slot(tuple)
     if (slot === cells.length) {
       const [source, destination] = [classAt(tuple[0]), classAt(tuple[1])]
-      const decision = decisions.value(tuple[3]) ?? 'unknown'
-      const byRule = answers[tuple[5]] as Answer
-      cells.push({ source, destination, inbound, outbound, port: isWatched ? row.port : null, decision, byRule })
+      const port = isWatched ? row.port : null
+      cells.push({ source, destination, inbound, outbound, port, decision, possible, undecided })
     }
-    note?.((assumed[slot] ??= collectAssumedFacts()))
+    const facts = (assumed[slot] ??= collectAssumedFacts())
+    if (decision !== 'unknown') facts.add(undecided, encoder.ends.end(row.src), encoder.ends.end(row.dst))
     return slot
   }
 
@@ -289,9 +258,12 @@ export function createExposureMeter(
         inside += row.count
         return
       }
+      const decided = decide(row)
+      if (decided.disagreement !== null) recorded[decided.disagreement] += row.connections
       current = cellOf(
         row,
         way ?? { inbound: classAt(texts.dst.code(row)).isAssessed, outbound: classAt(texts.src.code(row)).isAssessed },
+        decided,
       )
       sums.add(row)
       flows.add(row)
@@ -302,6 +274,7 @@ export function createExposureMeter(
         rows,
         inside,
         truncated,
+        recorded,
         count(test) {
           const total = { rows: 0, connections: 0 }
           for (const one of counts) {
@@ -313,7 +286,7 @@ export function createExposureMeter(
         },
         assumes: (test) =>
           [...new Set(cells.flatMap((one, at) => (test(one) ? (assumed[at]?.list() ?? []) : [])))].sort(),
-        answers: (test) => [...new Set(cells.filter(test).map(({ byRule }) => byRule))],
+        answers: (test) => [...new Set(cells.filter(test).map(({ undecided }) => undecided))],
         busiest(test, limit) {
           const wanted = new Set(cells.filter(test))
           return [...flows.busiestWithin('cell', wanted, limit).values()]

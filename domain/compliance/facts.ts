@@ -1,3 +1,4 @@
+import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { Label } from '../../schemas/pce/label.js'
@@ -27,6 +28,8 @@ export interface AssessedWorkload {
    * nothing.
    */
   mode: string | null
+  /** The mode by which to judge its traffic. */
+  judgedMode: EndMode
   /** Whether the workload reports its flows; null if the PCE does not say. */
   reportsFlows: boolean | null
   labels: Readonly<Record<string, string>>

@@ -1,7 +1,8 @@
-import { mapDecisions, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import { mapDecisions } from '../../schemas/pce/policy-decisions.js'
+import type { DecidedWord } from '../policy/decide-rows.js'
 import { countOf, percentOf } from '../text/describe-numbers.js'
-import { describeDefault, isUnidentified, mayBeByDefault, type Cell, type TrafficExposure } from './exposure.js'
-import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
+import { describeDoubt, isUnidentified, type Cell, type CellTest, type TrafficExposure } from './exposure.js'
+import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome, type Status } from './verdict.js'
 
 /** Minimum percentages of rows that policy allows: GOOD for a PASS, FAIR for a WARNING. */
 const GOOD = 90
@@ -11,8 +12,8 @@ const FAIR = 50
 export const boundaryCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage',
-    lookedAt: 'policy decisions on traffic in both directions, except inside one application',
-    needs: ['traffic', 'workloads'],
+    lookedAt: 'what rules decide about traffic in both directions, except inside one application',
+    needs: ['traffic', 'policy', 'workloads'],
   },
   ({ traffic }) => judgeCoverage(traffic, () => true),
 )
@@ -21,8 +22,8 @@ export const boundaryCoverage: Evaluator = evaluator(
 export const internalCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage between applications',
-    lookedAt: 'policy decisions on traffic between labelled applications',
-    needs: ['traffic', 'workloads'],
+    lookedAt: 'what rules decide about traffic between labelled applications',
+    needs: ['traffic', 'policy', 'workloads'],
   },
   ({ traffic }) =>
     judgeCoverage(
@@ -32,43 +33,48 @@ export const internalCoverage: Evaluator = evaluator(
 )
 
 /**
- * Judges the share of passing traffic that policy allows: allowed / (allowed + potentially blocked). Blocked traffic is
- * left out of both numbers, because policy has already decided about it. Some "allowed" rows may pass only because no
- * deny rule matched, so a PASS requires that the threshold is reached even without these rows.
+ * Grades a share between its bounds, which differ by what is undecided: a PASS if even the lower one is good, a FAIL if even
+ * the upper one is not fair.
  */
-function judgeCoverage(traffic: TrafficExposure, wanted: (cell: Cell) => boolean): CheckOutcome {
-  const decided = (decision: PolicyDecision) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
+const grade = (lower: number, upper: number, { good, fair }: { good: number; fair: number }): Status =>
+  lower >= good ? 'PASS' : upper < fair ? 'FAIL' : 'WARNING'
+
+/**
+ * Judges the share of passing traffic that rules allow: allowed / (allowed + potentially blocked + undecided). Blocked
+ * traffic is left out of both numbers, because policy has already decided about it.
+ */
+function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome {
+  const decided = (decision: DecidedWord) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
   const { allowed, potentially_blocked: open, blocked, unknown: unjudged } = mapDecisions(decided)
-  const byDefault = traffic.count((cell) => wanted(cell) && mayBeByDefault(cell))
-  const uncovered = traffic.busiest((cell) => wanted(cell) && cell.decision === 'potentially_blocked', MOST_EVIDENCE)
+  const undecided = decided('undecided')
+  const isUncovered: CellTest = (cell) => cell.decision === 'potentially_blocked' || cell.decision === 'undecided'
+  const uncovered = traffic.busiest((cell) => wanted(cell) && isUncovered(cell), MOST_EVIDENCE)
   const evidence = {
     counts: {
       allowed: allowed.rows,
       potentially_blocked: open.rows,
       blocked: blocked.rows,
       not_judged: unjudged.rows,
-      allowed_by_default_possible: byDefault.rows,
+      ...(undecided.rows > 0 && { undecided: undecided.rows }),
       allowed_connections: allowed.connections,
       potentially_blocked_connections: open.connections,
       inside_one_application: traffic.inside,
     },
     ...(uncovered.length > 0 && { flows: uncovered }),
   }
-  const judged = allowed.rows + open.rows
-  if (judged === 0) {
+  const doubt = describeDoubt(traffic, wanted)
+  const assumes = traffic.assumes(wanted)
+  if (allowed.rows + open.rows === 0) {
+    if (undecided.rows > 0) return { ...notAssessed(`Coverage is not known: ${doubt}`.trim(), evidence), assumes }
     if (blocked.rows === 0) return notAssessed('No traffic that policy has decided on.', evidence)
-    return {
-      status: 'PASS',
-      detail: `All ${countOf(blocked.rows, 'row')} that policy has decided on are blocked.`,
-      evidence,
-    }
+    const detail = `All ${countOf(blocked.rows, 'row')} that policy has decided on are blocked.`
+    return { status: 'PASS', detail, evidence, assumes }
   }
-  const share = percentOf(allowed.rows, judged)
-  const certain = percentOf(allowed.rows - byDefault.rows, judged)
+  const passing = allowed.rows + open.rows + undecided.rows
+  const share = percentOf(allowed.rows, passing)
   const text = `${share} % of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
-  const doubt = describeDefault(traffic, wanted)
-  const status = share < FAIR ? 'FAIL' : share < GOOD || certain < GOOD ? 'WARNING' : 'PASS'
-  return { status, detail: `${text}${doubt}`.trim(), evidence, assumes: traffic.assumes(wanted) }
+  const status = grade(share, percentOf(allowed.rows + undecided.rows, passing), { good: GOOD, fair: FAIR })
+  return { status, detail: `${text}${doubt}`.trim(), evidence, assumes }
 }
 
 /** Minimum percentages of rows whose other end is known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */
@@ -83,21 +89,40 @@ export const knownDependencies: Evaluator = evaluator(
   {
     name: 'known dependencies',
     lookedAt: 'the other ends of traffic in both directions: labelled, in an IP list, or neither',
-    needs: ['traffic', 'ipLists'],
+    needs: ['traffic', 'policy', 'ipLists'],
   },
   ({ traffic }) => {
-    const passes = (cell: Cell) => cell.decision !== 'blocked' && (cell.inbound || cell.outbound)
-    const unknown = (cell: Cell) =>
+    const passes: CellTest = (cell) => cell.decision !== 'blocked' && (cell.inbound || cell.outbound)
+    const isUnknown: CellTest = (cell) =>
       passes(cell) && ((cell.inbound && isVague(cell.source)) || (cell.outbound && isVague(cell.destination)))
-    const all = traffic.count(passes).rows
+    const isOpen: CellTest = ({ decision, possible }) => decision === 'undecided' && possible.includes('blocked')
+    const rowsOf = (test: CellTest) => traffic.count(test).rows
+    const all = rowsOf(passes)
     if (all === 0) return notAssessed('No traffic with anything outside the application.')
-    const counts = { rows: all, unknown_ends: traffic.count(unknown).rows, inside_one_application: traffic.inside }
-    const share = percentOf(all - counts.unknown_ends, all)
-    const flows = traffic.busiest(unknown, MOST_EVIDENCE)
+    const [open, unknown] = [rowsOf((cell) => passes(cell) && isOpen(cell)), rowsOf(isUnknown)]
+    const assumes = traffic.assumes(passes)
+    const doubt = describeDoubt(traffic, (cell) => passes(cell) && isOpen(cell))
+    if (open === all) return { ...notAssessed(`What passes is not known: ${doubt}`.trim()), assumes }
+    const openUnknown = rowsOf((cell) => isUnknown(cell) && isOpen(cell))
+    const counts = {
+      rows: all,
+      unknown_ends: unknown,
+      ...(open > 0 && { undecided: open }),
+      inside_one_application: traffic.inside,
+    }
+    const share = percentOf(all - unknown, all)
+    // What is undecided may be blocked, so that it is no dependency.
+    const lower = all - open + openUnknown
+    const upper = all - openUnknown
+    const bounds = { good: KNOWN_GOOD, fair: KNOWN_FAIR }
+    const status = grade(percentOf(lower - unknown, lower), percentOf(all - unknown, upper), bounds)
+    const flows = traffic.busiest(isUnknown, MOST_EVIDENCE)
+    const text = `The other end of ${share} % of the rows is known (PASS from ${KNOWN_GOOD} %, WARNING from ${KNOWN_FAIR} %). `
     return {
-      status: share >= KNOWN_GOOD ? 'PASS' : share >= KNOWN_FAIR ? 'WARNING' : 'FAIL',
-      detail: `The other end of ${share} % of the rows is known (PASS from ${KNOWN_GOOD} %, WARNING from ${KNOWN_FAIR} %).`,
+      status,
+      detail: `${text}${doubt}`.trim(),
       evidence: { counts, ...(flows.length > 0 && { flows }) },
+      assumes,
     }
   },
 )

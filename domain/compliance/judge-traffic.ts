@@ -1,13 +1,22 @@
 import {
-  describeDefault,
+  alternatives,
+  describeDoubt,
   isProduction,
   isUnidentified,
-  mayBeByDefault,
   isUnenforced,
   type Cell,
+  type CellTest,
   type TrafficExposure,
 } from './exposure.js'
-import { evaluator, found, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome } from './verdict.js'
+import {
+  evaluator,
+  found,
+  MOST_EVIDENCE,
+  notAssessed,
+  unprovenBy,
+  type Evaluator,
+  type CheckOutcome,
+} from './verdict.js'
 
 /**
  * Checks that only known parties have access: labelled ends and those in a specific IP list. It is a FAIL if policy
@@ -19,7 +28,7 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
     {
       name: `restricted access, ${directions}`,
       lookedAt: `${directions === 'both' ? 'inbound and outbound' : 'inbound'} traffic across the application boundary, by who the other end is`,
-      needs: ['traffic', 'ipLists'],
+      needs: ['traffic', 'policy', 'ipLists'],
     },
     ({ traffic }) => {
       const outbound = (cell: Cell) => directions === 'both' && cell.outbound
@@ -37,7 +46,6 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
         note: {
           blocked: (cell) => (cell.inbound || outbound(cell)) && cell.decision === 'blocked',
         },
-        byRules: (cell) => cell.inbound || outbound(cell),
       })
     },
   )
@@ -51,7 +59,7 @@ export const segregation = (ports: readonly number[]): Evaluator =>
     {
       name: 'segregation of environments',
       lookedAt: 'traffic between ends with different env labels',
-      needs: ['traffic'],
+      needs: ['traffic', 'policy'],
       ports,
     },
     ({ traffic }) => {
@@ -89,7 +97,7 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
     {
       name: `internet access, lists ${listed}`,
       lookedAt: 'traffic with public addresses that belong to no workload, in both directions',
-      needs: ['traffic', 'ipLists'],
+      needs: ['traffic', 'policy', 'ipLists'],
     },
     ({ traffic }) => {
       const withInternet = (cell: Cell) => internetEnds(cell).length > 0
@@ -107,7 +115,6 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
           ...(listed === 'approved' && { allowed_by_ip_list: onList }),
           blocked: (cell) => withInternet(cell) && cell.decision === 'blocked',
         },
-        byRules: withInternet,
       })
     },
   )
@@ -123,7 +130,7 @@ export const directMailAndWeb: Evaluator = evaluator(
   {
     name: 'direct mail and web',
     lookedAt: `outbound traffic to public addresses in no IP list on ports ${MAIL_AND_WEB.join(', ')}`,
-    needs: ['traffic', 'ipLists'],
+    needs: ['traffic', 'policy', 'ipLists'],
     ports: MAIL_AND_WEB,
   },
   ({ traffic }) => {
@@ -162,39 +169,30 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
     {
       name: `high-risk ports ${ports.join(', ')}`,
       lookedAt: `inbound traffic on TCP and UDP ports ${ports.join(', ')} from outside the application`,
-      needs: ['traffic'],
+      needs: ['traffic', 'policy'],
       ports,
     },
     ({ traffic }) => {
       const risky = (cell: Cell) => cell.inbound && watched.has(cell.port)
-      const unlabelled = (cell: Cell) => risky(cell) && cell.decision === 'allowed' && cell.source.identity === 'none'
       const others = (cell: Cell) => risky(cell) && cell.decision === 'allowed' && cell.source.identity !== 'none'
-      const open = (cell: Cell) => risky(cell) && isUnenforced(cell)
-      const rowsOf = (test: (cell: Cell) => boolean) => traffic.count(test).rows
-      const counts = {
-        allowed_from_unlabelled: rowsOf(unlabelled),
-        allowed_from_other_applications: rowsOf(others),
-        allowed_from_unmanaged_labelled: rowsOf((cell) => others(cell) && !cell.source.managed),
-        [BY_DEFAULT]: rowsOf((cell) => risky(cell) && mayBeByDefault(cell)),
-        passing_unenforced: rowsOf(open),
-        blocked: rowsOf((cell) => risky(cell) && cell.decision === 'blocked'),
-        inside_one_application: traffic.inside,
-      }
-      if (traffic.rows === 0) return notAssessed('No traffic in the window.', { counts })
-      const fails = counts.allowed_from_unlabelled > 0
-      const flows = traffic.busiest(fails ? unlabelled : (cell) => others(cell) || open(cell), MOST_EVIDENCE)
-      const text = `${found(counts.allowed_from_unlabelled, 'row', 'allowed from unlabelled sources')}${found(counts.allowed_from_other_applications, 'row', 'allowed from other labelled sources')}${found(counts.passing_unenforced, 'row', WITHOUT_RULE)}${found(counts.blocked, 'row', 'blocked, as intended')}${describeDefault(traffic, risky)}`
-      const status = fails
-        ? 'FAIL'
-        : counts.allowed_from_other_applications + counts.passing_unenforced > 0
-          ? 'WARNING'
-          : 'PASS'
-      return {
-        status,
-        detail: text.trim() || 'None of these ports is used from outside.',
-        evidence: { counts, ...(flows.length > 0 && { flows }) },
-        assumes: traffic.assumes(risky),
-      }
+      return judgeViolations(traffic, {
+        fail: {
+          allowed_from_unlabelled: (cell) =>
+            risky(cell) && cell.decision === 'allowed' && cell.source.identity === 'none',
+        },
+        warn: {
+          allowed_from_other_applications: others,
+          passing_unenforced: (cell) => risky(cell) && isUnenforced(cell),
+        },
+        note: { blocked: (cell) => risky(cell) && cell.decision === 'blocked' },
+        also: { allowed_from_unmanaged_labelled: (cell) => others(cell) && !cell.source.managed },
+        phrases: {
+          allowed_from_unlabelled: 'allowed from unlabelled sources',
+          allowed_from_other_applications: 'allowed from other labelled sources',
+          blocked: 'blocked, as intended',
+        },
+        none: 'None of these ports is used from outside.',
+      })
     },
   )
 }
@@ -207,23 +205,21 @@ export const clearText: Evaluator = evaluator(
   {
     name: 'clear-text services',
     lookedAt: `traffic on clear-text ports ${CLEAR_TEXT.join(', ')} in both directions`,
-    needs: ['traffic'],
+    needs: ['traffic', 'policy'],
     ports: CLEAR_TEXT,
   },
   ({ traffic }) => {
     const clear = new Set<number | null>(CLEAR_TEXT)
     const isClear = (cell: Cell) => clear.has(cell.port)
-    const allowed = traffic.count((cell) => isClear(cell) && cell.decision === 'allowed').rows
-    const open = traffic.count((cell) => isClear(cell) && isUnenforced(cell)).rows
-    const blocked = traffic.count((cell) => isClear(cell) && cell.decision === 'blocked').rows
-    const counts = { allowed, passing_unenforced: open, blocked, inside_one_application: traffic.inside }
-    if (allowed + open === 0) {
-      const text = 'No clear-text service is in use; flows do not show whether other traffic is encrypted.'
-      return notAssessed(text, { counts })
-    }
-    const flows = traffic.busiest((cell) => isClear(cell) && cell.decision !== 'blocked', MOST_EVIDENCE)
-    const text = `${found(allowed, 'row', 'to clear-text services allowed')}${found(open, 'row', WITHOUT_RULE)}`
-    return { status: allowed > 0 ? 'FAIL' : 'WARNING', detail: text.trim(), evidence: { counts, flows } }
+    const outcome = judgeViolations(traffic, {
+      fail: { allowed: (cell) => isClear(cell) && cell.decision === 'allowed' },
+      warn: { passing_unenforced: (cell) => isClear(cell) && isUnenforced(cell) },
+      note: { blocked: (cell) => isClear(cell) && cell.decision === 'blocked' },
+      phrases: { allowed: 'to clear-text services allowed' },
+    })
+    if (outcome.status === 'FAIL' || outcome.status === 'WARNING') return outcome
+    const text = `No clear-text service is known to be in use; flows do not show whether other traffic is encrypted. ${describeDoubt(traffic, isClear)}`
+    return { ...outcome, ...notAssessed(text.trim()) }
   },
 )
 
@@ -239,48 +235,63 @@ const PHRASES: Record<string, string> = {
   allowed_to_unknown: 'allowed to unlabelled destinations in no IP list',
 }
 
-/** The count that `describeDefault` explains in words, so it gets no phrase of its own. */
-const BY_DEFAULT = 'allowed_by_default_possible'
+type Tests = Record<string, CellTest | undefined>
 
-type Tests = Record<string, ((cell: Cell) => boolean) | undefined>
+interface Violations {
+  fail: Tests
+  warn: Tests
+  note: Tests
+  /** Counts beside these, which the detail does not mention. */
+  also?: Tests
+  /** Wording for counts of this check alone. */
+  phrases?: Readonly<Record<string, string>>
+  /** The detail if nothing matches. */
+  none?: string
+}
 
 /**
  * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
- * it a WARNING. Rows that match `note` are only reported. The detail also says how many of the allowed rows that match
- * `byRules` are possibly not allowed by a rule.
+ * it a WARNING. Rows that match `note` are only reported. A row that the rules leave undecided counts as what is the
+ * mildest of its possible decisions; if another one would violate the control, the check is no PASS: it is unproven, or
+ * not assessed if nothing else was found.
  */
 export function judgeViolations(
   traffic: TrafficExposure,
-  { fail, warn, note, byRules }: { fail: Tests; warn: Tests; note: Tests; byRules?: (cell: Cell) => boolean },
+  { fail, warn, note, also = {}, phrases = {}, none = 'No such traffic.' }: Violations,
 ): CheckOutcome {
   const count = (tests: Tests) =>
     Object.fromEntries(
       Object.entries(tests).map(([name, test]) => [name, test === undefined ? 0 : traffic.count(test).rows]),
     )
-  const [failed, warned, noted] = [
-    count(fail),
-    count(warn),
-    count({
-      ...note,
-      ...(byRules !== undefined && { [BY_DEFAULT]: (cell: Cell) => byRules(cell) && mayBeByDefault(cell) }),
-    }),
-  ]
-  const counts = { ...failed, ...warned, ...noted, inside_one_application: traffic.inside }
+  const told = { ...count(fail), ...count(warn), ...count(note) }
+  const matches = (tests: Tests, cell: Cell) => Object.values(tests).some((test) => test?.(cell) === true)
+  const weigh = (cell: Cell) => (matches(fail, cell) ? 2 : matches(warn, cell) ? 1 : 0)
+  const isAbout: CellTest = (cell) =>
+    alternatives(cell).some((one) => weigh(one) > 0 || matches(note, one) || matches(also, one))
+  const mildest = (cell: Cell) => Math.min(...alternatives(cell).map(weigh))
+  const worst = (cell: Cell) => Math.max(...alternatives(cell).map(weigh))
+  const rowsOf = (test: CellTest) => traffic.count(test).rows
+
+  const undecided = rowsOf((cell) => cell.decision === 'undecided' && isAbout(cell))
+  const counts = {
+    ...told,
+    ...count(also),
+    ...(undecided > 0 && { undecided }),
+    inside_one_application: traffic.inside,
+  }
   if (traffic.rows === 0) return notAssessed('No traffic in the window.', { counts })
-  const sum = (of: Record<string, number>) => Object.values(of).reduce((total, one) => total + one, 0)
-  const status = sum(failed) > 0 ? 'FAIL' : sum(warned) > 0 ? 'WARNING' : 'PASS'
-  const tests = Object.values(status === 'FAIL' ? fail : warn)
-  const flows = traffic.busiest((cell) => tests.some((test) => test?.(cell) === true), MOST_EVIDENCE)
-  const all = [...Object.entries(failed), ...Object.entries(warned), ...Object.entries(noted)]
-  const text = all
-    .filter(([name]) => name !== BY_DEFAULT)
-    .map(([name, rows]) => found(rows, 'row', PHRASES[name] ?? name.replaceAll('_', ' ')))
+  const isFailed = rowsOf((cell) => mildest(cell) === 2) > 0
+  const isWarned = rowsOf((cell) => mildest(cell) === 1) > 0
+  const doubtful = rowsOf((cell) => mildest(cell) === 0 && worst(cell) > 0)
+  const status = isFailed ? 'FAIL' : isWarned ? 'WARNING' : unprovenBy(doubtful, rowsOf(isAbout))
+  const flows = traffic.busiest((cell) => (isFailed ? mildest(cell) === 2 : worst(cell) > 0), MOST_EVIDENCE)
+  const text = Object.entries(told)
+    .map(([name, rows]) => found(rows, 'row', phrases[name] ?? PHRASES[name] ?? name.replaceAll('_', ' ')))
     .join('')
-  const doubt = byRules === undefined ? '' : describeDefault(traffic, byRules)
   return {
     status,
-    detail: `${text}${doubt}`.trim() || 'No such traffic.',
+    detail: `${text}${describeDoubt(traffic, isAbout)}`.trim() || none,
     evidence: { counts, ...(flows.length > 0 && { flows }) },
-    ...(byRules !== undefined && { assumes: traffic.assumes(byRules) }),
+    assumes: traffic.assumes(isAbout),
   }
 }

@@ -1,12 +1,12 @@
-import { isMode } from '../../schemas/pce/enforcement-modes.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery, isUnread } from '../inventory/fetch-every.js'
 import { requireIpListShapes } from '../inventory/require-rule-shape.js'
 import { fetchWorkloads, isKubernetes, tellUnread } from '../inventory/kubernetes-workloads.js'
-import { isManaged } from '../inventory/workloads.js'
+import { isManaged, modeOf } from '../inventory/workloads.js'
 import { indexLabels, labelExpander, loadLabels, type LabelIndex } from '../inventory/labels.js'
-import { createAllowedJudge } from '../policy/judge-allowed.js'
+import { createRowDecider } from '../policy/decide-rows.js'
+import { endModeOf } from '../policy/judge-connection.js'
 import { loadSnapshot, withDenyRules } from '../policy/load-snapshot.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
 import { describeBothWays, hasLabels, readBothWays } from '../traffic/read-both-ways.js'
@@ -104,6 +104,7 @@ async function loadWorkloads(
       isKubernetes: isKubernetes(workload),
       online: workload.online ?? null,
       mode: managed ? (workload.enforcement_mode ?? 'unknown') : null,
+      judgedMode: modeOf(workload),
       reportsFlows: workload.visibility_level == null ? null : workload.visibility_level !== 'flow_off',
       labels: Object.fromEntries(expanded.map(({ key, value }) => [key, value])),
       application: appLabel === undefined || envLabel === undefined ? null : [appLabel, envLabel],
@@ -135,7 +136,9 @@ async function loadEvents({ pce, signal }: Context, since: string): Promise<Even
 
 /**
  * Reads the traffic: two queries, into and out of the given labels, or one query for the whole estate. It asks for
- * every policy decision, because flows that no VEN judged pass too. Each row counts once. If the list of labels cannot
+ * every policy decision, because flows that no VEN judged pass too, and decides each row by the policy in force, whatever
+ * was recorded (D78). Modes are the present ones of the assessed workloads, and of other ends those of the row. Each row
+ * counts once. If the list of labels cannot
  * be read, the traffic is judged only if its rows contain the key and value of their labels.
  *
  * @param complete as for createConversationReader
@@ -152,17 +155,16 @@ export async function readExposure(
   const encoder = createFlowEncoder(labels.index)
   const wanted = [assessment.app, assessment.env].filter((label) => label !== null)
   const lists = valueOf(sources.ipLists) ?? []
-  const known = (valueOf(sources.workloads) ?? []).filter(({ mode }) => isMode(mode))
-  const modes = new Map(known.map(({ href, mode }) => [href, mode]))
+  const modes = new Map((valueOf(sources.workloads) ?? []).map(({ href, judgedMode }) => [href, judgedMode]))
   const facts: EndFacts = {
     isAssessed: (end) => (wanted.length === 0 ? end.workload !== null : hasLabels(end, wanted)),
     broadLists: findBroadLists(lists),
-    modeOf: (workload) => modes.get(workload) ?? null,
   }
+  const policy = valueOf(sources.policy) ?? null
   const meter = createExposureMeter(
     encoder,
     (end) => classifyEnd(end, facts),
-    createAllowedJudge(valueOf(sources.policy) ?? null),
+    createRowDecider(encoder, policy, (end) => modes.get(end.workload ?? '') ?? endModeOf(end)),
     ports,
   )
   const read = createConversationReader(ctx, encoder, complete)

@@ -129,7 +129,7 @@ t.test(
         'selective without a deny rule': [
           { flows: [ssh('10.9.9.9', 'loose')] },
           'WARNING',
-          { allowed_from_unlabelled: 0, allowed_by_default_possible: 0, flows: 1 },
+          { allowed_from_unlabelled: 0, passing_unenforced: 1, flows: 1 },
         ],
         'no traffic': [{}, 'NOT_ASSESSED', { allowed_from_unlabelled: 0, flows: 0 }],
         'traffic of another application only': [{ flows: [ssh('10.9.9.9', 'crm')] }, 'NOT_ASSESSED'],

@@ -1,4 +1,5 @@
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
+import { explainRecorded, RecordedOut, showRecorded } from '../../schemas/recorded-otherwise.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { Count, Counts, Nullable, StringEnum, Text } from '../../schemas/common.js'
 import type { Limits } from '../../schemas/config.js'
@@ -17,6 +18,7 @@ import {
   type Evidence,
   type CheckVerdict,
 } from '../../domain/compliance/verdict.js'
+import { noDisagreement } from '../../domain/policy/compare-record.js'
 import { Reading } from '../../domain/traffic/read-flows.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
@@ -53,6 +55,7 @@ const output = Type.Object({
   ),
   evidence_limit: Count('Most entries of a list'),
   recommendation: Text('What to do, by the score'),
+  ...RecordedOut,
   ...AssumesOut,
   ...Reading,
 })
@@ -100,6 +103,7 @@ export default defineTool({
     }))
 
     const { workloads } = sources
+    const recorded = 'value' in traffic ? traffic.value.recorded : noDisagreement()
     const modes: Record<string, number> = {}
     const known = workloads !== undefined && 'value' in workloads ? workloads.value : null
     for (const { mode } of known ?? []) if (mode !== null) modes[mode] = (modes[mode] ?? 0) + 1
@@ -113,7 +117,8 @@ export default defineTool({
         score_formula: FORMULA,
         workloads_analyzed: known?.length ?? null,
         enforcement_modes: modes,
-        recommendation,
+        recommendation: [recommendation, explainRecorded(recorded)].filter(Boolean).join(' '),
+        ...showRecorded(recorded),
         ...showAssumedBy(findings),
         ...reading,
       },
