@@ -76,6 +76,8 @@ export interface HandMadeRuleSet {
   allow?: HandMadeRule[]
   deny?: HandMadeRule[]
   override?: HandMadeRule[]
+  /** Whom a rule in the words of iptables is for, one rule each. */
+  iptables?: string[]
 }
 export interface HandMadeRule {
   /** Labels (`app=x env=prod`), `ams`, `any` (the built-in IP list), `iplist:<name>` or `host:<name>`. */
@@ -186,19 +188,28 @@ export function handMade(parts: HandMadeEstate): Estate {
       : {}),
     ...STAMP,
   })
-  const ruleSets = (parts.ruleSets ?? []).map(({ name, scope, allow = [], deny = [], override = [] }, at) => ({
-    href: `${DRAFT}/rule_sets/${at + 1}`,
-    name,
-    description: null,
-    enabled: true,
-    scopes: [wordsOf(scope).map((text) => ({ label: { href: labelHref(text) } }))],
-    rules: allow.map((one) => rule(at + 1, 'sec_rules', one)),
-    deny_rules: [
-      ...deny.map((one) => ({ ...rule(at + 1, 'deny_rules', one), override: false })),
-      ...override.map((one) => ({ ...rule(at + 1, 'deny_rules', one), override: true })),
-    ],
-    ...STAMP,
-  }))
+  const ruleSets = (parts.ruleSets ?? []).map(
+    ({ name, scope, allow = [], deny = [], override = [], iptables }, at) => ({
+      href: `${DRAFT}/rule_sets/${at + 1}`,
+      name,
+      description: null,
+      enabled: true,
+      scopes: [wordsOf(scope).map((text) => ({ label: { href: labelHref(text) } }))],
+      rules: allow.map((one) => rule(at + 1, 'sec_rules', one)),
+      deny_rules: [
+        ...deny.map((one) => ({ ...rule(at + 1, 'deny_rules', one), override: false })),
+        ...override.map((one) => ({ ...rule(at + 1, 'deny_rules', one), override: true })),
+      ],
+      ...(iptables !== undefined && {
+        ip_tables_rules: iptables.map((who, id) => ({
+          ...ipTablesRule('-j DROP', id + 1),
+          href: `${DRAFT}/rule_sets/${at + 1}/ip_tables_rules/${id + 1}`,
+          actors: actors(who),
+        })),
+      }),
+      ...STAMP,
+    }),
+  )
   for (const text of parts.labels ?? []) labelHref(text)
 
   const endpoint = (name: string, fqdn?: string): Endpoint => {
