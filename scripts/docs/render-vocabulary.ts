@@ -22,7 +22,7 @@ const SUBJECTS: Readonly<Record<string, readonly string[]>> = {
   'What was counted in it': (
     'total_flows total_connections total_rows returned_rows connections bytes_in bytes_out flows policy policy_decision ' +
     'policy_decisions by_decision ' +
-    'coverage_percentage connection_coverage_percentage permitted_today allowed_by_default_possible'
+    'coverage_percentage connection_coverage_percentage was_permitted allowed_by_default_possible'
   ).split(' '),
   Provisioning: 'impact workloads_affected total_pending_changes total_unfiltered update_type object_counts'.split(' '),
 }

@@ -153,7 +153,7 @@ t.test('a fully known estate', async (t) => {
       port: 443,
       proto: 'tcp',
       policy_decision: 'potentially_blocked',
-      permitted_today: false,
+      was_permitted: false,
       connections: 8,
       bytes_in: 300,
       bytes_out: 600,
@@ -169,7 +169,7 @@ t.test('a fully known estate', async (t) => {
     partial(t, findings[0], { resolved_by_name: true, dst_ip: '172.66.0.243', user_count: 0 })
     t.notOk('users' in findings[0] || 'likely_provider' in findings[4] || 'matched_rule' in findings[0])
     t.strictSame(
-      findings.map((row: Json) => row.permitted_today),
+      findings.map((row: Json) => row.was_permitted),
       [false, false, false, false, false, false, false, false, false],
     )
   })

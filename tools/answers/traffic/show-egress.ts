@@ -63,8 +63,8 @@ export const EgressOutput = Type.Object({
       other_names_total: Type.Optional(Total),
       port: Nullable(count),
       proto: text,
-      policy_decision: Text('Of the active policy'),
-      permitted_today: Flag('Allowed, maybe only as no deny rule matched'),
+      policy_decision: Text('As recorded'),
+      was_permitted: Flag('Recorded as allowed, maybe only as no deny rule matched'),
       ...TrafficSums,
       ...TrafficTimes,
       process_runs_on: Text('source, or destination for its own records'),
@@ -88,7 +88,7 @@ export const EgressOutput = Type.Object({
 const MOST_USERS = 5
 
 const NOTE =
-  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. permitted_today may only mean that no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
+  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. was_permitted is what was recorded: policy may have changed since, or no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
 
 /** Converts a finding to its output form; unknown values are absent. */
 export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) {
@@ -105,7 +105,7 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
     port,
     proto,
     policy_decision: decision,
-    permitted_today: decision === 'allowed',
+    was_permitted: decision === 'allowed',
     ...measures,
     process_runs_on: keys.process_runs_on,
     source_hosts: parts.source.total,
