@@ -352,8 +352,8 @@ t.test('what passes an end with rules in the words of iptables is undecided', as
     const assumed = { readiness, coverage, ringfence, batch: batch.results[0].result, compliance }
     t.same(
       Object.entries(assumed).flatMap(([tool, { assumes = [] }]) => (assumes.includes('P19') ? [tool] : [])),
-      said.map((text) => text.split(':')[0]),
-      'the fact about them is named where they are counted',
+      said.length === 0 ? [] : Object.keys(assumed),
+      'the fact about them is named where they are counted, or leave a row undecided',
     )
     return said
   }
