@@ -15,6 +15,7 @@ import findUnused from './hygiene/find-unused.js'
 import comparePolicyVersions from './history/compare-policy-versions.js'
 import discardDraftChanges from './history/discard-draft-changes.js'
 import listPolicyVersions from './history/list-policy-versions.js'
+import restorePolicyObject from './history/restore-policy-object.js'
 import restorePolicyVersion from './history/restore-policy-version.js'
 import whoChanged from './history/who-changed.js'
 import findUnlabelledWorkloads from './hygiene/find-unlabelled-workloads.js'
@@ -130,6 +131,7 @@ export const tools: readonly AnyTool[] = [
   previewEnforcementChange,
   provisionPolicy,
   registerPceCredentials,
+  restorePolicyObject,
   restorePolicyVersion,
   ringfenceBatch,
   setEnforcementMode,

@@ -58,9 +58,14 @@ export async function describeChanges(ctx: Context, changes: readonly TypedPendi
   const objects = await mapBounded(changes, IN_FLIGHT, async (change): Promise<ChangedObject> => {
     return { change, versions: await readVersions(pce, change, signal) }
   })
+  return describeAgainst(ctx, objects)
+}
+
+/** Describes objects that differ, in the present draft and active policy. */
+export function describeAgainst(ctx: Context, objects: readonly ChangedObject[]): Promise<JudgedChange[]> {
   return describeObjects(ctx, objects, {
-    readUsers: () => readUsers(pce, signal),
-    readContents: (policy, known) => loadContents(pce, policy, known, ctx),
+    readUsers: () => readUsers(ctx.pce, ctx.signal),
+    readContents: (policy, known) => loadContents(ctx.pce, policy, known, ctx),
   })
 }
 

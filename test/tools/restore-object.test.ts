@@ -1,0 +1,139 @@
+/** restore-policy-object: one rule set, IP list or service back to what a version had, as a draft. */
+import t from 'tap'
+import { partial } from '../partial.js'
+import { startBench, type Bench, type Json } from './harness.js'
+
+const TOOL = 'restore-policy-object'
+
+/** A rule set with two rules, an IP list and a service, provisioned; returns their hrefs and the number of the version. */
+async function setUp(bench: Bench) {
+  const { ok, pce, simulator } = bench
+  const list = (await pce.ipLists.create({ name: 'Plants', ip_ranges: [{ from_ip: '198.51.100.0/24' }] })).href
+  const service = (await pce.services.create({ name: 'Scada', service_ports: [{ port: 502, proto: 6 }] })).href
+  const rules = [
+    {
+      consumers: ['iplist:Plants'],
+      providers: ['role=web'],
+      services: [{ port: 443, proto: 'tcp' }],
+      unscoped_consumers: true,
+    },
+    { consumers: ['role=web'], providers: ['role=db'], services: ['Scada'] },
+    { rule_type: 'deny', consumers: ['role=jump'], providers: ['role=db'], services: [{ port: 22, proto: 'tcp' }] },
+  ]
+  await ok('create-ruleset', { name: 'Floor', scopes: [['app=payments', 'env=prod']], rules })
+  const set = simulator.state.pendingHrefs().find((href) => href.includes('/rule_sets/'))!
+  const { version } = await pce.provisionPolicyChanges('good', simulator.state.pendingHrefs())
+  const { rules: [first, second] = [], deny_rules: [deny] = [] } = (await pce.ruleSets.getByReference(set)) as Json
+  return { list, service, set, version: version as number, rules: [first.href, second.href, deny.href] as string[] }
+}
+
+const provision = ({ pce, simulator }: Bench) => pce.provisionPolicyChanges('later', simulator.state.pendingHrefs())
+
+t.test('puts a rule set back, writing only what differs and leaving other changes', async (t) => {
+  const bench = await startBench(t)
+  const { ok, pce, simulator } = bench
+  const { set, version, rules, list } = await setUp(bench)
+  const [kept, gone, deny] = rules as [string, string, string]
+  await pce.delete(gone, { includeOrg: false })
+  await provision(bench)
+  await ok('update-sec-rule', { href: kept, services: [{ port: 8443, proto: 'tcp' }] })
+  await ok('create-rule', {
+    ruleset_href: set,
+    consumers: ['ams'],
+    providers: ['ams'],
+    services: [{ port: 23, proto: 'tcp' }],
+  })
+  await pce.put(deny, { includeOrg: false, json: { enabled: false } })
+  await pce.ruleSets.update(set, { name: 'Ground floor' })
+  await pce.ipLists.update(list, { description: 'of others' })
+
+  const before = simulator.state.pendingHrefs().length
+  bench.writes()
+  const dry = await ok(TOOL, { version, name: 'Floor', kind: 'rule_set', dry_run: true })
+  t.same(bench.writes(), [])
+  t.same(
+    dry.requests.map(({ method, path }: Json) => `${method} ${path.replace(set, '')}`),
+    [
+      'PUT ',
+      `PUT ${kept.replace(set, '')}`,
+      'POST /sec_rules',
+      `DELETE ${lastRule(simulator, set).replace(set, '')}`,
+      `PUT ${deny.replace(set, '')}`,
+    ],
+  )
+  t.same(dry.requests[0].body, { name: 'Floor' })
+  t.same(dry.requests[1].body, { ingress_services: [{ port: 443, proto: 6 }] })
+  partial(t, dry, {
+    dry_run: true,
+    warnings: ['Deleted since: 1 rule, created again with new hrefs.'],
+    change: { change: 'updated' },
+  })
+
+  const done = await ok(TOOL, { version, href: set })
+  partial(t, done, { verified: true, href: set })
+  t.equal(done.new_hrefs.length, 1)
+  t.equal(done.new_hrefs[0].was, gone)
+  t.equal(simulator.state.pendingHrefs().length, before, 'the IP list is pending as before')
+  t.equal(((await pce.ipLists.getByReference(list)) as Json).description, 'of others')
+  partial(t, await ok(TOOL, { version, href: set, dry_run: true }), {
+    requests: [{ method: 'POST' }, { method: 'DELETE', path: done.new_hrefs[0].href }],
+  })
+})
+
+const lastRule = (simulator: Bench['simulator'], set: string) =>
+  ((simulator.state.find(set) as Json).rules as Json[]).at(-1).href as string
+
+t.test('puts an IP list and a service back, and creates one again that was deleted', async (t) => {
+  const bench = await startBench(t)
+  const { ok, pce } = bench
+  const { list, service, set, version } = await setUp(bench)
+  await pce.ipLists.update(list, { ip_ranges: [{ from_ip: '198.51.0.0/16' }], description: 'wide' })
+  const back = await ok(TOOL, { version, name: 'Plants', kind: 'ip_lists' })
+  partial(t, back, { verified: true, change: { effect: 'narrowing' } })
+  partial(t, await pce.ipLists.getByReference(list), { ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+  partial(t, await ok(TOOL, { version, href: list }), { status: 'no_changes' })
+
+  await pce.delete(set, { includeOrg: false })
+  partial(t, await bench.fails(TOOL, { version, href: set }, 'pending_changes'), { href: set })
+  await provision(bench)
+  await pce.services.delete(service)
+  await provision(bench)
+  const again = await ok(TOOL, { version, name: 'Scada', kind: 'services' })
+  partial(t, again, {
+    verified: true,
+    change: { change: 'created' },
+    warnings: [/deleted since: it is created again with a new href/],
+  })
+  t.not(again.href, service)
+  const refused = await bench.fails(TOOL, { version, name: 'Floor', kind: 'rule_sets' }, 'not_found')
+  partial(t, refused, {
+    reason: 'deleted_reference',
+    references: [{ href: service, name: 'Scada', why: 'which was deleted since' }],
+  })
+  partial(t, await bench.fails(TOOL, { version, name: 'Floo', kind: 'rule_sets' }, 'not_found'), { name: 'Floo' })
+  await bench.fails(TOOL, { version: 99, href: list }, 'not_found')
+  await bench.fails(TOOL, { version, href: '/orgs/1/labels/1' }, 'invalid_href')
+})
+
+t.test('a write that fails half-way says what is written and what is not', async (t) => {
+  const bench = await startBench(t)
+  const { pce, simulator } = bench
+  const { set, version, rules } = await setUp(bench)
+  await pce.ruleSets.update(set, { name: 'Ground floor' })
+  await pce.put(rules[0]!, { includeOrg: false, json: { enabled: false } })
+  simulator.faults.add({
+    method: 'PUT',
+    path: /sec_rules/,
+    kind: 'status',
+    status: 406,
+    times: 1,
+    body: [{ token: 'no', message: 'no' }],
+  })
+  const refused = await bench.fails(TOOL, { version, href: set }, 'pce_error')
+  partial(t, refused, {
+    partial: true,
+    written: [{ method: 'PUT', href: set }],
+    not_written: [{ method: 'PUT', path: rules[0] }],
+  })
+  partial(t, await bench.ok(TOOL, { version, href: set }), { verified: true })
+})

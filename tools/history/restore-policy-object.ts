@@ -1,0 +1,117 @@
+import { Type, type Static } from '@sinclair/typebox'
+import { ByName } from '../../schemas/by-name.js'
+import { StringEnum } from '../../schemas/common.js'
+import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
+import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { VersionChangeOut } from '../../schemas/policy-changes.js'
+import { defineTool } from '../define.js'
+import { RESTORABLE_KINDS } from '../../domain/history/plan-object.js'
+import { describeObjectPlan, planObject, restoreObject } from '../../domain/history/restore-object.js'
+import { countOf } from '../../domain/text/describe-numbers.js'
+import { briefChange } from '../answers/brief-change.js'
+import { answerBudget } from '../answers/byte-budget.js'
+import { explainWords } from '../answers/explain-changes.js'
+import { showVersionChange } from '../answers/show-versions.js'
+import { trimAmongOthers } from '../answers/trim-change.js'
+
+const SINCE = 'in the draft'
+
+const output = Type.Object({
+  message: Type.String({ description: 'What happened' }),
+  status: Type.Optional(Type.String()),
+  href: Type.Optional(Type.String({ description: 'Draft href; a new one if it had been deleted' })),
+  version: Type.Integer({ description: 'The version that was asked for' }),
+  change: Type.Optional(
+    Type.Partial(VersionChangeOut, { description: 'before: the draft; after: the version; effect against the draft' }),
+  ),
+  meanings: Type.Optional(
+    Type.Record(Type.String(), Type.String(), { description: 'Of the words for effects and risks' }),
+  ),
+  ...AssumesOut,
+  new_hrefs: Type.Optional(
+    Type.Array(Type.Object({ was: Type.String({ description: 'In the version' }), href: Type.String() }), {
+      description: 'Rules that had been deleted',
+    }),
+  ),
+  verified: Type.Optional(Type.Boolean({ description: 'Read back, it is what the version had' })),
+  warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
+  ...DryRunOutput,
+})
+
+export default defineTool({
+  name: 'restore-policy-object',
+  summary:
+    'Put one rule set, IP list or service back to what a policy version had, in the draft: only what differs is written, other pending changes stay.',
+  effect: 'destroy',
+  toolset: 'history',
+  roles: ['operator', 'admin'],
+  requiresPce: true,
+  requiresConfirm: false,
+  pceRequests: {
+    atMost: 60,
+    and: 'two for each object that it names, one for each difference, and two for each workload that its rules name (50 at most)',
+  },
+  input: Type.Object(
+    {
+      version: Type.Integer({ minimum: 1, description: 'The number of the version' }),
+      href: Type.Optional(Type.String({ description: 'Or name with kind; also one that is gone' })),
+      name: ByName,
+      kind: Type.Optional(StringEnum(RESTORABLE_KINDS, { description: 'Of the name' })),
+      ...DryRunInput,
+    },
+    { additionalProperties: false },
+  ),
+  output,
+  example: { version: 1, name: 'Default', kind: 'rule_sets', dry_run: true },
+  async handler(args, ctx): Promise<Static<typeof output>> {
+    const { version, href, name, kind, dry_run: dryRun } = args
+    const asked = {
+      version,
+      ...(href !== undefined && { href }),
+      ...(name !== undefined && { name }),
+      ...(kind !== undefined && { kind }),
+    }
+    const reading = { ...ctx, signal: ctx.beforeWriting }
+    const plan = await planObject(reading, asked)
+    const { what, steps, draft, wanted, warnings } = plan
+    if (steps.length === 0) {
+      const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
+      const message = `In the draft, ${what} already is what ${plan.version} had; nothing was written.`
+      return { message, status: 'no_changes', href: wanted.href, version, ...dry }
+    }
+    const updateType = draft === null ? 'create' : 'update'
+    const judged = await describeObjectPlan(reading, plan)
+    const shown = trimAmongOthers(briefChange(judged, updateType), answerBudget(ctx.limits))
+    const facts = {
+      version,
+      change: showVersionChange(shown, updateType, SINCE),
+      meanings: explainWords([judged], SINCE),
+      ...showAssumedBy([judged]),
+    }
+    if (dryRun === true) {
+      const requests = steps.map(({ method, path, body }) => ({ method, path, body }))
+      const message = `Would put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}.`
+      return {
+        dry_run: true,
+        message,
+        ...(draft !== null && { href: wanted.href }),
+        ...facts,
+        requests,
+        ...(warnings.length > 0 && { warnings }),
+      }
+    }
+    ctx.beforeWriting.throwIfAborted()
+    const done = await restoreObject(ctx, asked, plan)
+    const said = [...done.plan.warnings, ...done.warnings]
+    const newHrefs = [...done.newHrefs].map(([was, now]) => ({ was, href: now }))
+    const unread = done.verified === undefined ? ' It could not be read back.' : ''
+    return {
+      message: `Put ${what} back to what ${plan.version} had: ${countOf(done.plan.steps.length, 'write')}. It takes effect when provisioned.${unread}`,
+      href: done.href,
+      ...facts,
+      ...(newHrefs.length > 0 && { new_hrefs: newHrefs }),
+      ...(done.verified !== undefined && { verified: done.verified }),
+      ...(said.length > 0 && { warnings: said }),
+    }
+  },
+})
