@@ -24,6 +24,10 @@ interface UpdatePlan<T extends PceObject> {
   holder?: PceObject
   /** True if the parent is marked for deletion, so that the change will never take effect. */
   ends?: boolean
+  /** The name of the object for `inOrder`, if other tools add to it under another name than its href. */
+  order?: string
+  /** True if the caller has the object's turn and has read it again in it. */
+  isFresh?: boolean
 }
 
 interface UpdateAnswer<T> {
@@ -65,10 +69,12 @@ export function requireFields(body: Record<string, unknown>, offered: readonly s
  * leaves the draft state as it is. With `dryRun`, the function returns the request and the predicted object instead.
  */
 export async function updateObject<T extends PceObject>(
-  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
-  { what, current, body, read, warnings: given = [], holder = current, ends = false }: UpdatePlan<T>,
+  { pce, signal, inOrder }: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
+  plan: UpdatePlan<T>,
   dryRun: boolean | undefined,
 ): Promise<UpdateAnswer<T>> {
+  const { what, current, body, read, warnings: given = [], holder = current, ends = false } = plan
+  const { order, isFresh = false } = plan
   const href = toDraftHref(current.href)
   const warnings = [...given, ...pendingDeletion(current)]
   const changed = new Set(findDifferences(body, current).map(({ field }) => field))
@@ -95,10 +101,23 @@ export async function updateObject<T extends PceObject>(
       { ...current, ...sent },
     )
   }
-  signal.throwIfAborted()
-  await pce.put(href, { json: sent, includeOrg: false }).catch(async (error: unknown) => {
-    throw await explainFailedWrite(pce, error, { what, href, current, body: sent })
-  })
+  const write = async () => {
+    signal.throwIfAborted()
+    await pce.put(href, { json: sent, includeOrg: false }).catch(async (error: unknown) => {
+      throw await explainFailedWrite(pce, error, { what, href, current, body: sent })
+    })
+  }
+  // A list is replaced whole (P7), so what another call put into it since it was read would be lost.
+  if (!isFresh && fields.some((field) => Array.isArray(sent[field])))
+    await inOrder(order ?? href, async () => {
+      const failed = async (error: unknown) => {
+        const isGone = error instanceof PceApiError && error.isGone
+        throw isGone ? await explainFailedWrite(pce, error, { what, href, current, body: sent }) : error
+      }
+      refuseOverwriting(what, { before: current, now: await read(href).catch(failed), body: sent })
+      await write()
+    })
+  else await write()
   let stored = { ...current, ...sent }
   let differences: Difference[] = []
   try {
@@ -109,6 +128,27 @@ export async function updateObject<T extends PceObject>(
   }
   const more = { updated_fields: fields, previous, ...(differences.length > 0 && { differences }) }
   return answer(`Changed ${what}: ${fields.join(', ')}.${ends ? '' : draftNote(current)}`, more, stored)
+}
+
+/**
+ * Throws `already_exists {reason: changed_meanwhile}` if a list that is to be replaced has changed since the call read
+ * the object, because the replacement would take back what somebody else has just done.
+ */
+export function refuseOverwriting(
+  what: string,
+  { before, now, body }: { before: PceObject; now: PceObject; body: Record<string, unknown> },
+): void {
+  const changed = Object.keys(body).filter((field) => {
+    if (!Array.isArray(body[field])) return false
+    const isNow = (list: unknown) =>
+      findDifferences({ [field]: list ?? [] }, { [field]: now[field] ?? [] }).length === 0 &&
+      findDifferences({ [field]: now[field] ?? [] }, { [field]: list ?? [] }).length === 0
+    return !isNow(before[field]) && !isNow(body[field])
+  })
+  if (changed.length === 0) return
+  const text = `Somebody else changed ${changed.join(' and ')} of ${what} during this call, so it was not changed.`
+  const details = { reason: 'changed_meanwhile', href: toDraftHref(before.href), fields: changed }
+  throw new ToolError('already_exists', text, details, { hint: 'Look at what it is now, and repeat the call.' })
 }
 
 /**

@@ -44,6 +44,8 @@ export interface Relabelling {
   after: readonly LabelRef[]
   /** Existing labels that stay although `add` names another value for their key, because `add` only fills gaps. */
   kept: readonly LabelRef[]
+  /** Plans the same change again on labels that were read later. */
+  again: (labels: readonly LabelRef[]) => Relabelling
 }
 
 /**
@@ -144,7 +146,7 @@ export function relabel(workload: FoundWorkload, wish: LabelWish, index: LabelIn
     const wanted = key === undefined ? undefined : wish.add.get(key)
     return wanted !== undefined && wanted.href !== href
   })
-  return { workload, before, after, kept }
+  return { workload, before, after, kept, again: (labels) => relabel({ ...workload, labels }, wish, index) }
 }
 
 /** Returns true if both lists contain the same labels, in any order. */

@@ -1,4 +1,4 @@
-import type { BulkResultItem } from '../../pce-client/index.js'
+import { PceApiError, PceError, type BulkResultItem } from '../../pce-client/index.js'
 import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import type { ToolContext } from '../call.js'
@@ -92,25 +92,65 @@ function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkRes
   }
 }
 
+/**
+ * Plans changes again on the labels that the workloads have now, because the whole list of a workload's labels is written
+ * (P7): what another call has changed since the first plan would be lost. A workload that is gone keeps its plan, and the
+ * PCE refuses it.
+ * @throws what the PCE client throws; nothing is written then.
+ */
+export async function planAgain(
+  { pce, signal }: Pick<Ctx, 'pce' | 'signal'>,
+  changes: readonly Relabelling[],
+): Promise<{ changes: Relabelling[]; moved: number }> {
+  const now = await readLabels(
+    { pce, signal },
+    changes.map(({ workload }) => workload.href),
+  )
+  let moved = 0
+  const planned = changes.map((change) => {
+    const labels = now.get(change.workload.href)
+    if (labels === undefined || isSameLabels(labels, change.before)) return change
+    moved += 1
+    return change.again(labels)
+  })
+  return { changes: planned, moved }
+}
+
+/** Returns the labels that workloads have now, by href. */
+async function readLabels(
+  { pce, signal }: Pick<Ctx, 'pce' | 'signal'>,
+  hrefs: readonly string[],
+): Promise<Map<string, readonly LabelRef[]>> {
+  const stored = new Map<string, readonly LabelRef[]>()
+  const wanted = new Set(hrefs)
+  const see = ({ href, labels, deleted }: Workload) => {
+    if (wanted.has(href) && deleted !== true) stored.set(href, labels ?? [])
+  }
+  if (hrefs.length <= READ_ONE_BY_ONE)
+    await mapBounded([...wanted], IN_FLIGHT, async (href) => {
+      const read = await pce.workloads.getByReference(href, { totalTimeoutMs: LOOK_MS }).catch((error: unknown) => {
+        if (error instanceof PceApiError && error.isGone) return undefined
+        throw error
+      })
+      if (read !== undefined && read.href !== href) throw new PceError('invalid_response', `${href}: another object`)
+      if (read !== undefined) see(read)
+    })
+  else
+    await scanWhole(
+      { api: pce.workloads, params: { include: 'labels' }, signal },
+      { onItems: (items) => items.forEach(see) },
+    )
+  return stored
+}
+
 /** Corrects the outcomes by what is stored now. Returns the reason if the stored labels could not be read. */
 async function readBack({ pce, signal }: Ctx, results: readonly WrittenLabels[]): Promise<string | null> {
-  const stored = new Map<string, readonly LabelRef[]>()
-  const wanted = new Set(results.map(({ change }) => change.workload.href))
-  const see = ({ href, labels }: Workload) => {
-    if (wanted.has(href)) stored.set(href, labels ?? [])
-  }
+  let stored: Map<string, readonly LabelRef[]>
   try {
-    if (results.length <= READ_ONE_BY_ONE)
-      await mapBounded([...wanted], IN_FLIGHT, async (href) => {
-        const read = await pce.workloads.getByReference(href, { totalTimeoutMs: LOOK_MS })
-        if (read.href !== href) throw new Error('another object')
-        see(read)
-      })
-    else
-      await scanWhole(
-        { api: pce.workloads, params: { include: 'labels' }, signal },
-        { onItems: (items) => items.forEach(see) },
-      )
+    stored = await readLabels(
+      { pce, signal },
+      results.map(({ change }) => change.workload.href),
+    )
   } catch (error) {
     return reasonOf(error)
   }

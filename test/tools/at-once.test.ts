@@ -148,31 +148,73 @@ t.test('waiting for a turn is bounded, and ends with nothing written', async (t)
   await bench.ok('create-rule', args)
 })
 
-t.test('what is replaced is what the list is in the turn, not what it was before', async (t) => {
+t.test('a list that somebody else changes meanwhile is not replaced', async (t) => {
   const { bench, holding, letGo } = await held(t, undefined, 'ip_lists Branches')
-  const waiting = bench.ok('update-iplist', { name: 'Branches', ip_ranges: [{ from_ip: '10.2.0.0/16' }] })
+  const replace = { name: 'Branches', ip_ranges: [{ from_ip: '10.2.0.0/24' }] }
+  const waiting = bench.fails('update-iplist', replace, 'already_exists')
   const isAsked = () => bench.simulator.requests.some(({ path }) => path.endsWith('/ip_lists'))
   while (!isAsked()) await new Promise((resolve) => setImmediate(resolve))
   const [list] = (await bench.pce.ipLists.getAll('draft', null, { params: { name: 'Branches' } })) as Json[]
   const ip_ranges = [{ from_ip: '10.2.0.0/16' }, { from_ip: '10.3.0.0/16' }]
   await bench.pce.put(list.href, { json: { ip_ranges }, includeOrg: false })
+  bench.writes()
   letGo()
   await holding
-  const { updated_fields: fields, previous } = await waiting
-  t.same(fields, ['ip_ranges'])
+  const { reason, fields } = await waiting
+  t.same({ reason, fields }, { reason: 'changed_meanwhile', fields: ['ip_ranges'] })
+  t.same(bench.writes(), [])
   t.same(
-    previous.ip_ranges.map(({ from_ip: from }: Json) => from),
+    (await bench.ok('update-iplist', replace)).previous.ip_ranges.map(({ from_ip: from }: Json) => from),
     ['10.2.0.0/16', '10.3.0.0/16'],
+    'the next call says what it replaces',
   )
 })
 
-t.test('a workload waits for its turn before it writes labels', async (t) => {
-  const { bench, holding, letGo } = await held(t, 0, 'workloads box')
-  const args = { name: 'box', ip_addresses: ['10.9.0.1'], labels: ['role=new'] }
-  t.match((await bench.fails('create-workload', args, 'busy')).message, /Nothing was written/u)
-  t.same(bench.writes(), [])
-  letGo()
-  await holding
+t.test('label changes of one workload at once all hold', async (t) => {
+  const bench = await startBench(t, { estate })
+  const change = (args: object) =>
+    bench.ok('label-workloads', { workloads: ['pay-1'], create_missing_labels: true, ...args })
+  const answers = await Promise.all([
+    change({ set: ['env=test'] }),
+    change({ set: ['role=web'] }),
+    change({ add: ['loc=eu'] }),
+  ])
+  const [{ labels }] = (await bench.ok('get-workloads', { name: 'pay-1', detail_level: 'full' })).workloads
+  t.same(labels.map(({ key, value }: Json) => `${key}=${value}`).sort(), ['app=pay', 'env=test', 'loc=eu', 'role=web'])
+  t.same(
+    answers.map(({ outcomes }) => outcomes.updated),
+    [1, 1, 1],
+  )
+  t.ok(
+    answers.some(({ warnings }) =>
+      warnings?.includes('1 workload got other labels during this call; it was planned again on these.'),
+    ),
+  )
+  const outcomes = await Promise.all([
+    outcome(bench.ok('update-workload', { name: 'pay-1', labels: ['app=pay'] })),
+    outcome(bench.ok('update-workload', { name: 'pay-1', labels: ['app=shop'] })),
+  ])
+  t.equal(outcomes.filter(({ answer }) => answer !== undefined).length, 1, JSON.stringify(outcomes))
+  t.match(
+    outcomes.find(({ error }) => error !== undefined)?.error,
+    /Somebody else changed labels of the workload pay-1/u,
+  )
+})
+
+t.test('two processes that label one workload at once say what does not hold', async (t) => {
+  const simulator = await createPceSimulator({ estate, now: () => NOW })
+  t.teardown(() => simulator.close())
+  const url = await simulator.listen()
+  const [one, other] = [benchOf(t, simulator, url), benchOf(t, simulator, url)]
+  const change = { workloads: ['pay-1'], create_missing_labels: true }
+  const answers = (await Promise.all([
+    one.ok('label-workloads', { ...change, set: ['role=web'] }),
+    other.ok('label-workloads', { ...change, set: ['loc=eu'] }),
+  ])) as Json[]
+  const [{ labels }] = (await one.ok('get-workloads', { name: 'pay-1', detail_level: 'full' })).workloads
+  const has = new Set(labels.map(({ key }: Json) => key))
+  for (const [at, key] of ['role', 'loc'].entries())
+    t.equal(has.has(key) || answers[at].outcomes.updated === 0, true, `${key}: ${JSON.stringify(answers[at])}`)
 })
 
 t.test('a server that stops ends the waiting', async (t) => {

@@ -8,6 +8,7 @@ import { WorkloadSelection, LabelKeys } from '../../schemas/workload-selection.j
 import { defineTool } from '../define.js'
 import type { ToolContext } from '../../domain/call.js'
 import { labelRequests, plannedLabels, writePlannedLabels } from '../../domain/drafts/create-labels.js'
+import { inOrderOfLabels } from '../../domain/drafts/order-of.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 import { judgeRelabelling } from '../../domain/hygiene/judge-relabelling.js'
 import { countWishes, isChanged, type Relabelling, type WishPlan } from '../../domain/hygiene/plan-labels.js'
@@ -17,7 +18,7 @@ import {
   type RelabellingArguments,
   type RelabellingPlan,
 } from '../../domain/hygiene/plan-relabelling.js'
-import { bodyOf, writeLabels, type LabelsWritten } from '../../domain/hygiene/write-labels.js'
+import { bodyOf, planAgain, writeLabels, type LabelsWritten } from '../../domain/hygiene/write-labels.js'
 import { tellLeftOut } from '../../domain/inventory/kubernetes-workloads.js'
 import { loadLabels, type LabelIndex, type LabelOutput } from '../../domain/inventory/labels.js'
 import { mayHaveHappened, withDetails } from '../../domain/inventory/pce-errors.js'
@@ -82,7 +83,7 @@ export default defineTool({
   requiresConfirm: false,
   isHeavy: true,
   pceRequests: {
-    atMost: 42,
+    atMost: 53,
     and: 'one for each label that it creates, one for each 1,000 workloads, and in a dry run one for each rule set whose deny rules the PCE keeps apart',
   },
   input: Type.Object(
@@ -132,25 +133,47 @@ export default defineTool({
     const index = await loadLabels(ctx.pce, ctx, 'fresh')
     const plan = await planRelabelling(ctx, index, args)
     const changes = plan.relabellings.filter(isChanged)
-    const leftAlone = plan.relabellings.filter((one) => one.kept.length > 0 && !isChanged(one)).length
-    const { kept } = countWishes(plan.relabellings)
-    const facts = {
-      matched: plan.relabellings.length,
-      changed: changes.length,
-      already: plan.relabellings.length - changes.length - leftAlone,
-      left_alone: leftAlone,
-      ...(Object.keys(kept).length > 0 && { kept: firstOf(kept) }),
-      ...(plan.leftOut.left > 0 && { kubernetes_workloads_left_out: plan.leftOut.left }),
-    }
+    const facts = factsOf(plan)
     if (args.dry_run === true) return showDryRun(args, ctx, plan, changes, facts)
     if (args.selection !== undefined) requireBound(args.max_matches, facts.matched)
-    if (changes.length === 0) {
-      const message = `Nothing to do: ${describeUnchanged(facts)}.`
-      return { message, ...facts, changes: { columns: PLAN_COLUMNS, data: [] } }
-    }
+    if (changes.length === 0) return tellNothing(facts)
     ctx.beforeWriting.throwIfAborted()
-    return write(ctx, index, plan, changes, facts)
+    const hrefs = changes.map(({ workload }) => workload.href)
+    return inOrderOfLabels(ctx.inOrder, hrefs, async () => {
+      const again = await planAgain({ pce: ctx.pce, signal: ctx.beforeWriting }, changes)
+      const byHref = new Map(again.changes.map((one) => [one.workload.href, one]))
+      const relabellings = plan.relabellings.map((one) => byHref.get(one.workload.href) ?? one)
+      const now = { ...plan, relabellings }
+      const left = again.changes.filter(isChanged)
+      const moved =
+        again.moved === 0
+          ? []
+          : [`${countOf(again.moved, 'workload')} got other labels during this call; it was planned again on these.`]
+      if (left.length === 0) return { ...tellNothing(factsOf(now)), ...(moved.length > 0 && { warnings: moved }) }
+      ctx.beforeWriting.throwIfAborted()
+      return write(ctx, index, now, left, factsOf(now), moved)
+    })
   },
+})
+
+function factsOf({ relabellings, leftOut }: RelabellingPlan): Facts {
+  const changed = relabellings.filter(isChanged).length
+  const leftAlone = relabellings.filter((one) => one.kept.length > 0 && !isChanged(one)).length
+  const { kept } = countWishes(relabellings)
+  return {
+    matched: relabellings.length,
+    changed,
+    already: relabellings.length - changed - leftAlone,
+    left_alone: leftAlone,
+    ...(Object.keys(kept).length > 0 && { kept: firstOf(kept) }),
+    ...(leftOut.left > 0 && { kubernetes_workloads_left_out: leftOut.left }),
+  }
+}
+
+const tellNothing = (facts: Facts): Output => ({
+  message: `Nothing to do: ${describeUnchanged(facts)}.`,
+  ...facts,
+  changes: { columns: PLAN_COLUMNS, data: [] },
 })
 
 type Ctx = ToolContext<true>
@@ -282,6 +305,7 @@ async function write(
   { labels, leftOut }: RelabellingPlan,
   changes: readonly Relabelling[],
   facts: Facts,
+  moved: readonly string[],
 ): Promise<Output> {
   const created: LabelOutput[] = []
   const missing = newLabels(labels)
@@ -308,6 +332,7 @@ async function write(
   const outcomes = countOutcomes(written.results)
   const rows = outcomeRows(written.results, expand)
   const warnings = [
+    ...moved,
     ...labels.warnings,
     ...tellLeftOut(leftOut),
     ...(written.unread === null ? [] : [`The labels could not be read back: ${written.unread}`]),

@@ -163,6 +163,7 @@ async function editList(
     current,
     body: planned.body,
     read: (changed: string) => pce.ipLists.getByReference(changed),
+    isFresh: true,
     warnings: [
       ...changes,
       ...warnOfBuiltIn(current),

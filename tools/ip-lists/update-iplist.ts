@@ -14,7 +14,7 @@ import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
-import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { refuseOverwriting, requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
 import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
@@ -69,6 +69,7 @@ export default defineTool({
         current,
         body,
         read: (changed: string) => pce.ipLists.getByReference(changed),
+        isFresh: true,
         warnings: [
           ...warnOfBuiltIn(current),
           ...(isNew ? warnOfWideList(entries) : []),
@@ -80,9 +81,11 @@ export default defineTool({
     // An edit of single ranges may have had its turn before this one, so the list is read again.
     const answer = await (dryRun === true
       ? update(found)
-      : ctx.inOrder(orderOf('ip_lists', found.name), async () =>
-          update(await findByHref(pce, 'ip_lists', found.href, 'draft', signal)),
-        ))
+      : ctx.inOrder(orderOf('ip_lists', found.name), async () => {
+          const now = await findByHref(pce, 'ip_lists', found.href, 'draft', signal)
+          refuseOverwriting(describeObject('ip_lists', found), { before: found, now, body })
+          return update(now)
+        }))
     const { warnings, ...observed } = showObserved(
       await observeDryRun(ctx, answer, { is: 'ip_list', list: answer.stored }),
     )

@@ -16,6 +16,7 @@ import { resolveScopes, toWireScopes } from '../../domain/drafts/resolve-actors.
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showScopes, writeScopes } from '../answers/show-rules.js'
+import { orderOf } from '../../domain/drafts/order-of.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
@@ -73,6 +74,7 @@ export default defineTool({
       current,
       body: { name: newName, description, enabled, scopes: scopes && toWireScopes(scopes) },
       read: (changed: string) => pce.ruleSets.getByReference(changed),
+      order: orderOf('rule_sets', current.name),
       warnings:
         scopes?.some((scope) => scope.length === 0) === true
           ? ['The scope is empty: its rules apply to all workloads.']

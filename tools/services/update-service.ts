@@ -15,6 +15,7 @@ import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showService } from '../answers/show-policy-objects.js'
+import { orderOf } from '../../domain/drafts/order-of.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
@@ -71,6 +72,9 @@ export default defineTool({
         ...warnOfBuiltIn(current),
         ...(planned === undefined ? [] : warnOfWideService({ [planned.list]: planned.entries })),
       ],
+
+      order: orderOf('services', current.name),
+      warnings: warnOfBuiltIn(current),
     }
     const answer = await updateObject(ctx, plan, dryRun)
     const { warnings, ...observed } = showObserved(

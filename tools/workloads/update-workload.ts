@@ -27,6 +27,7 @@ import { showWrittenWorkload, writeWorkloadLabels } from '../answers/show-worklo
 import { judgeModeChange } from '../../domain/readiness/judge-mode-change.js'
 import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { isManaged, modeOf } from '../../domain/inventory/workloads.js'
+import { orderOfLabels } from '../../domain/drafts/order-of.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 
@@ -97,6 +98,7 @@ export default defineTool({
       what: describeObject('workloads', current),
       current,
       read: (changed: string) => pce.workloads.getByReference(changed),
+      order: orderOfLabels(current.href),
       warnings: [
         ...(await warnOfNamesakes(pce, changedIdentity(current, args), signal, current.href)),
         ...(labels?.warnings ?? []),
@@ -134,14 +136,17 @@ export default defineTool({
       return { ...shown, effect, warnings: [...warnings, ...(shown.warnings ?? [])] }
     }
     const created: LabelOutput[] = []
-    const { answer, attached } = await writeWithRollback(pce, {
-      describe: (left) => ({ labels_created: created.filter((label) => left.includes(label.href)) }),
-      write: async (written) => {
-        const attached = labels === undefined ? [] : await writePlannedLabels(ctx, labels, written, created)
-        const body = toBody(attached.map((label) => label.href))
-        return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
-      },
-    })
+    const write = () =>
+      writeWithRollback(pce, {
+        describe: (left) => ({ labels_created: created.filter((label) => left.includes(label.href)) }),
+        write: async (written) => {
+          const attached = labels === undefined ? [] : await writePlannedLabels(ctx, labels, written, created)
+          const body = toBody(attached.map((label) => label.href))
+          return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
+        },
+      })
+    // The turn comes before the labels, because a call that has written something no longer ends with its client.
+    const { answer, attached } = await (labels === undefined ? write() : ctx.inOrder(plan.order, write))
     return {
       ...withoutStored(answer),
       ...was(answer),
