@@ -1,7 +1,7 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { IncompleteListError, scanWhole } from '../inventory/fetch-every.js'
-import { createAddressTest } from '../inventory/parse-addresses.js'
+import { scanEvery } from '../inventory/fetch-every.js'
+import { createAddressTest, usualSpelling } from '../inventory/parse-addresses.js'
 import { countOf } from '../text/describe-numbers.js'
 
 /** The names and addresses that a workload is about to have. */
@@ -11,10 +11,12 @@ export interface WantedIdentity {
   addresses?: readonly string[]
 }
 
-/**
- * Maximum number of IPv4 addresses that are looked up one by one; for more, and for IPv6, all workloads are read once.
- */
-const ASKED_ONE_BY_ONE = 5
+/** Maximum number of IPv4 addresses that are looked up at once. For more, and for IPv6, one list is tried first. */
+const ASKED_AT_ONCE = 5
+/** Maximum number of addresses that are looked up one by one. */
+const MOST_ASKED = 12
+/** Maximum number of workloads that one request reads: as many as a PCE sends in one answer (P8). */
+const MOST_READ = 500
 /** Maximum number of workloads named in a warning. */
 const MOST_NAMED = 5
 
@@ -43,20 +45,18 @@ export async function warnOfNamesakes(
     for (const { address, isSame } of tests) if (theirs.some(isSame)) note(byAddress, address, workload)
   }
   if (wantedNames.length === 0 && addresses.length === 0) return []
-  const isAsked = addresses.length <= ASKED_ONE_BY_ONE && !addresses.some((address) => address.includes(':'))
-  const questions = isAsked
-    ? [
-        ...wantedNames.flatMap((name) => [{ name }, { hostname: name }]),
-        ...addresses.map((address) => ({ ip_address: address })),
-      ]
-    : [{}]
   signal.throwIfAborted()
   const unread: string[] = []
+  /** Looks at what matches, and returns whether this was everything. */
+  const look = async (params: Record<string, string>): Promise<boolean> => {
+    const query = { api: pce.workloads, params, signal }
+    return (await scanEvery(query, { most: MOST_READ, onItems: (items) => items.forEach(see) })).isWhole
+  }
   try {
-    for (const params of questions)
-      await scanWhole({ api: pce.workloads, params, signal }, { onItems: (items) => items.forEach(see) })
+    const isFew = addresses.length <= ASKED_AT_ONCE && !addresses.some(isIpv6)
+    if (isFew || !(await look({}))) unread.push(...(await lookUp(look, wantedNames, addresses)))
   } catch (error) {
-    if (!(error instanceof PceError || error instanceof IncompleteListError) || signal.aborted) throw error
+    if (!(error instanceof PceError) || signal.aborted) throw error
     unread.push(`Whether another workload has this name or one of these addresses is not known: ${error.message}`)
   }
   return [
@@ -68,6 +68,35 @@ export async function warnOfNamesakes(
       return `The address ${address} is already that of ${listed(found)}: traffic and rules cannot tell them apart.`
     }),
   ]
+}
+
+const isIpv6 = (address: string) => address.includes(':')
+
+/** Asks for names and addresses one by one, within bounds, and returns what is not known then. */
+async function lookUp(
+  look: (params: Record<string, string>) => Promise<boolean>,
+  names: readonly string[],
+  addresses: readonly string[],
+): Promise<string[]> {
+  const unknown: string[] = []
+  for (const name of names) {
+    const isWhole = [await look({ name }), await look({ hostname: name })]
+    if (isWhole.includes(false))
+      unknown.push(`Too many names contain ${name} to read them all: whether another workload has it is not known.`)
+  }
+  // The PCE compares text (P8), so an IPv6 address is found in the spelling in which it is asked for.
+  const asked = addresses.slice(0, MOST_ASKED)
+  for (const address of asked) {
+    const isWhole = await look({ ip_address: isIpv6(address) ? usualSpelling(address) : address })
+    if (!isWhole) unknown.push(`Too many addresses contain ${address} to read them all.`)
+  }
+  if (asked.some(isIpv6)) unknown.push('IPv6 addresses were looked for in their usual spelling alone.')
+  const left = addresses.length - asked.length
+  if (left > 0) {
+    const which = left === 1 ? 'the last address' : `one of the last ${left} addresses`
+    unknown.push(`Whether another workload has ${which} is not known.`)
+  }
+  return unknown
 }
 
 function listed(found: ReadonlyMap<string, Workload>): string {

@@ -1,6 +1,6 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { fetchEvery } from '../inventory/fetch-every.js'
+import { fetchUpTo } from '../inventory/fetch-every.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { holdAddresses, unreadableOf } from '../policy/hold-addresses.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -8,6 +8,8 @@ import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Entries = Pick<IpList, 'ip_ranges' | 'fqdns'>
 
+/** Maximum number of lists that one request reads: as many as a PCE sends in one answer (P8). */
+const MOST_READ = 500
 /** Maximum number of lists named in a warning. */
 const MOST_NAMED = 5
 
@@ -23,23 +25,39 @@ export async function warnOfTwinList(
 ): Promise<string[]> {
   if (!isReadable(entries)) return []
   signal.throwIfAborted()
-  let lists: readonly IpList[]
+  const lists = new Map<string, IpList>()
+  const unread: string[] = []
+  const read = async (params: { fqdn?: string; ip_address?: string }) => {
+    const { items, totalCount } = await fetchUpTo<IpList>({ api: pce.ipLists, params, signal }, MOST_READ)
+    for (const list of items) lists.set(list.href, list)
+    return totalCount ?? (items.length < MOST_READ ? items.length : Infinity)
+  }
   try {
-    lists = (await fetchEvery({ api: pce.ipLists, params: {}, signal })).items
+    const total = await read({})
+    if (total > lists.size) {
+      // A twin that begins in the same words is found among all of them.
+      const [range, name] = [entries.ip_ranges?.[0], entries.fqdns?.[0]]
+      await read(range === undefined ? { fqdn: name?.fqdn ?? '' } : { ip_address: addressOf(range.from_ip) })
+      const all = Number.isFinite(total) ? ` of ${total}` : ''
+      unread.push(`Only ${lists.size}${all} IP lists were compared: whether another has these addresses is not known.`)
+    }
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
-    return [`Whether another list has these addresses is not known: ${error.message}`]
+    unread.push(`Whether another list has these addresses is not known: ${error.message}`)
   }
-  const others = lists.filter(
+  const others = [...lists.values()].filter(
     ({ href, update_type: pending }) =>
       pending !== 'delete' && (own === undefined || toDraftHref(href) !== toDraftHref(own)),
   )
   const twins = await workInTurns(findTwins(entries, others), signal)
-  if (twins.length === 0) return []
+  if (twins.length === 0) return unread
   const shown = twins.slice(0, MOST_NAMED).map(({ name, href }) => `${name} (${toDraftHref(href)})`)
   const more = twins.length > shown.length ? ` and ${countOf(twins.length - shown.length, 'more list')}` : ''
   return [`${shown.join(', ')}${more} already has exactly these addresses and domain names: use it instead.`]
 }
+
+/** Returns the address of a network, which the PCE finds in its text. */
+const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
 /** Returns whether every entry of a list can be compared. A list with an odd entry is left out, whoever wrote it. */
 const isReadable = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>

@@ -30,6 +30,11 @@ export function sameAddress(a: string, b: string): boolean {
   return a === b || (isAddress(a) && isAddress(b) && ipaddr.process(a).toString() === ipaddr.process(b).toString())
 }
 
+/** Returns an address as most programs write it: an IPv6 address in lower case, with its longest row of zeros left out. */
+export function usualSpelling(address: string): string {
+  return isAddress(address) ? ipaddr.parse(address).toString() : address
+}
+
 /**
  * Builds a test that accepts the same text and any other spelling of the same address. Build it once and apply it to
  * many values: it first compares the last group of an IPv6 address, which rejects most values without parsing.

@@ -46,6 +46,53 @@ t.test('a workload whose name, host name or address another one has', async (t) 
   )
 })
 
+t.test('in a large estate the look is bounded, and says what it did not look at', async (t) => {
+  const many = Object.fromEntries(
+    Array.from({ length: 501 }, (_, at) => [
+      `host-${at}`,
+      { ip: `10.${100 + (at >> 8)}.${at & 255}.1`, managed: false },
+    ]),
+  )
+  const ipLists = Object.fromEntries(
+    Array.from({ length: 500 }, (_, at) => [`List ${at}`, [`10.${at >> 8}.${at & 255}.0/24`]]),
+  )
+  const bench = await startBench(t, {
+    estate: handMade({ hosts: many, ipLists: { ...ipLists, Last: ['192.0.2.0/24'] } }),
+  })
+  const asked = async (tool: string, args: object) => {
+    const before = bench.simulator.requests.length
+    const { warnings = [] } = await bench.ok(tool, { ...args, dry_run: true })
+    return {
+      warnings,
+      requests: bench.simulator.requests.slice(before).filter(({ path }) => /\/(?:workloads|ip_lists)$/u.test(path))
+        .length,
+    }
+  }
+  const addresses = ['2001:DB8:0::1', ...Array.from({ length: 13 }, (_, at) => `10.100.${at}.1`)]
+  const workload = await asked('create-workload', { name: 'host-7', ip_addresses: addresses })
+  t.match(workload.warnings[0], /^IPv6 addresses were looked for in their usual spelling alone/u)
+  t.match(workload.warnings[1], /^Whether another workload has one of the last 2 addresses is not known/u)
+  t.match(workload.warnings[2], /the name host-7 is already used by host-7 /u)
+  t.equal(workload.warnings.length, 3 + 13, 'and those that were read')
+  t.equal(workload.requests, 1 + 2 + 12)
+  const few = await asked('create-workload', { name: 'host', ip_addresses: ['10.99.0.1'] })
+  t.same(few.warnings, ['Too many names contain host to read them all: whether another workload has it is not known.'])
+  const list = await asked('create-iplist', {
+    name: 'New',
+    ip_ranges: [{ from_ip: '192.0.2.0', to_ip: '192.0.2.255' }],
+  })
+  t.match(
+    list.warnings[0],
+    /^Last .* already has exactly these addresses/u,
+    'a twin beyond the first 500 that begins alike',
+  )
+  const other = await asked('create-iplist', { name: 'New', ip_ranges: [{ from_ip: '192.0.3.0/24' }] })
+  t.same(other, {
+    warnings: ['Only 500 of 502 IP lists were compared: whether another has these addresses is not known.'],
+    requests: 3,
+  })
+})
+
 t.test('an IP list with the same addresses, however they are written', async (t) => {
   const bench = await startBench(t, { estate })
   const same = ['10.3.0.0/24', '10.2.0.0/22', '10.2.4.0/24', '10.2.6.0/23', '10.2.8.0-10.2.255.255'].map((text) => {
