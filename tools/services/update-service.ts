@@ -72,9 +72,7 @@ export default defineTool({
         ...warnOfBuiltIn(current),
         ...(planned === undefined ? [] : warnOfWideService({ [planned.list]: planned.entries })),
       ],
-
       order: orderOf('services', current.name),
-      warnings: warnOfBuiltIn(current),
     }
     const answer = await updateObject(ctx, plan, dryRun)
     const { warnings, ...observed } = showObserved(
