@@ -109,7 +109,7 @@ t.test('the list leads nobody to a tool that is not offered, and still describes
   t.equal(await told('create-ringfence', 'deny_service'), `${services}; default All Services`)
   t.equal(
     (await listed({ 'x-mcp-tools': 'get-traffic-flows' }))[0]!.description,
-    'Observed traffic by chosen dimensions, busiest first.',
+    'Traffic by chosen dimensions, busiest first.',
   )
   t.same(await listed({}), whole, 'and those who have them all read the same as before')
 })

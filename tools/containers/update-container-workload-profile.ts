@@ -46,7 +46,7 @@ export default defineTool({
     dryRun === true && (mode !== undefined || managed === true),
   input: Type.Object(
     {
-      profile_href: Type.String({ description: 'From get-container-workload-profiles' }),
+      profile_href: Type.String({ description: 'Its href; see get-container-workload-profiles' }),
       managed: Type.Optional(Type.Boolean({ description: 'Manage its pods' })),
       enforcement_mode: Type.Optional(StringEnum(ENFORCEMENT_MODES, { description: 'Mode of its pods' })),
       assign_labels: WorkloadLabelsInput('Replaces; one per key; [] clears'),
