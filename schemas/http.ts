@@ -14,6 +14,18 @@ export const HealthStatus = Type.Object({
   pce: Type.Optional(Type.String()),
 })
 
+/** One of the things that must work before a process is given calls. */
+export interface HealthCheck {
+  name: string
+  /** Throws or rejects if what it checks does not work at the moment. */
+  run: () => void | Promise<void>
+  /**
+   * Returns the problem for which calls are refused at this moment, or null, without asking anybody. It counts before
+   * any earlier result, so that readiness and calls agree.
+   */
+  findProblem?: () => Error | null
+}
+
 /** Body of GET /.well-known/oauth-protected-resource (RFC 9728, 2). */
 export const ProtectedResource = Type.Object({
   resource: Type.String(),

@@ -1,13 +1,4 @@
-export interface HealthCheck {
-  name: string
-  /** Throws or rejects if what it checks does not work at the moment. */
-  run: () => void | Promise<void>
-  /**
-   * Returns the problem for which calls are refused at this moment, or null, without asking anybody. It counts before
-   * any earlier result, so that readiness and calls agree.
-   */
-  findProblem?: () => Error | null
-}
+import type { HealthCheck } from '../../schemas/http.js'
 
 type Failure = { name: string; error: unknown } | null
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance } from 'fastify'
-import { Liveness, HealthStatus } from '../../schemas/http.js'
+import { type HealthCheck, HealthStatus, Liveness } from '../../schemas/http.js'
 import type { Meter } from '../../schemas/metrics.js'
-import { createReadiness, type HealthCheck } from './check-readiness.js'
+import { createReadiness } from './check-readiness.js'
 
 export interface HealthOptions {
   /** Returns true when the process is stopping. */

@@ -558,6 +558,8 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['Leave process out to see all of them.', 'test/tools/process-egress'],
   ['only_named_processes: false shows the rest.', 'test/tools/process-egress'],
   ['${REFUSED}', 'what the PCE refused'],
+  ['Name the labels that the rule is about instead.', 'hangs on the release of the PCE: test/tools/wide-rules'],
+  ['Give hrefs to provision those alone', 'somebody else has changed something: test/tools/provision'],
   ['${by}, ${updated} of', 'a write that broke off: test/hygiene/label-workloads.long'],
   ['A shorter lookback_days has fewer.', 'as of get-policy-coverage-report'],
   ['Name fewer workloads to see the rest.', 'as of ven-health-report'],
