@@ -190,9 +190,9 @@ const CASES: Record<string, Record<string, Case>> = {
   'label-workloads': {
     'by name': {
       args: (n) => ({ workloads: names(n), set: [`role=new`, 'loc=new'], create_missing_labels: true }),
-      // Ten at most are asked for and read back one by one, and are in the number.
+      // Ten at most are asked for, read again and read back one by one, and are in the number.
       and: (n) => 2 + 1 + Math.max(0, n - 10),
-      each: 3,
+      each: 4,
     },
   },
   'get-vens': { 'in a label group': { args: (n) => ({ labels: deepest(n) }), and: (n) => n - 1 } },
