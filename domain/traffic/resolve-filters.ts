@@ -253,19 +253,16 @@ interface TrafficServiceArgument {
 interface ServiceArguments {
   include_services?: readonly TrafficServiceArgument[]
   exclude_services?: readonly TrafficServiceArgument[]
-  process_name?: readonly string[]
 }
 
 /**
- * Converts the service filters of a caller to the form the PCE takes. Where nothing else is included, the PCE is asked
- * for the processes of the caller: it finds their names as parts of paths, and `keeps` leaves out the others.
+ * Converts the service filters of a caller to the form the PCE takes. The PCE is not asked for whole names of processes:
+ * whether its own filter minds case is not known (P25), so it could leave out rows that `keeps` would keep.
  * @throws {ToolError} invalid_argument with the index of the wrong entry.
  */
 export function resolveTrafficServices(args: ServiceArguments): TrafficQuery['services'] {
-  const include = parseServices('include_services', args.include_services)
-  const processes = (args.process_name ?? []).map((name) => ({ process_name: name.trim() }))
   return {
-    include: include.length > 0 ? include : processes,
+    include: parseServices('include_services', args.include_services),
     exclude: parseServices('exclude_services', args.exclude_services),
   }
 }

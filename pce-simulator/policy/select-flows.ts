@@ -84,7 +84,7 @@ function createSelectorCompiler(policy: Pick<PolicyView, 'ipLists' | 'labelGroup
 
 /**
  * Builds a test for one service filter, whose fields are combined with AND. A process matches if its full path contains
- * the text in upper or lower case, as in a PCE; Windows services match by name. A port without a protocol matches any
+ * the text in upper or lower case (an assumption, P25); Windows services match by name. A port without a protocol matches any
  * protocol.
  */
 function compileService(filter: TrafficServiceFilter): (service: Conversation['service']) => boolean {

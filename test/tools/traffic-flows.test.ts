@@ -464,11 +464,17 @@ t.test('processes and users are filtered whole, and the answer says where', asyn
   const here = (filters: string) =>
     `The PCE cannot apply these filters, so they were applied to its rows here: ${filters}. pce_flows counts the rows before that.`
   t.same(await by({ process_name: ['java'] }), [5, 4, here('process_name java')], 'no part of a path or name')
-  t.same(await by({ process_name: ['/usr/bin/JAVA'] }), [1, 1, here('process_name /usr/bin/JAVA')])
+  t.same(await by({ process_name: ['/usr/bin/JAVA'] }), [1, 4, here('process_name /usr/bin/JAVA')])
   t.same(await by({ user_name: ['root'] }), [1, 4, here('user_name root')])
   t.same(await by({ user: ['Corp\\Eve', 'nobody'] }), [12, 4, here('user_name Corp\\Eve, user_name nobody')])
   const both = { process_name: ['java'], user_name: ['root'], include_services: [{ port: 443 }] }
   t.same(await by(both), [1, 4, here('process_name java, user_name root')])
+  const sent = bench.simulator.requests.flatMap(({ body }) => (body as Json | null)?.services?.include ?? [])
+  t.same(
+    new Set(sent.map((one: Json) => Object.keys(one).join())),
+    new Set(['port']),
+    'no PCE is asked for a whole name',
+  )
   t.same(await by({ process_name: [], user_name: [] }), [15, 4, undefined], 'empty means all')
 
   bench.simulator.clearRequests()
