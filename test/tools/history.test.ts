@@ -723,17 +723,20 @@ t.test('who-changed', async (t) => {
         fields: [{ field: 'description', before: null, after: 'in doubt' }],
       },
     ])
-    const services = [{ field: 'ingress_services', before: [TCP(443)], after: [TCP(443), TCP(8080)] }]
     partial(t, answer.changes[1], {
       at: at(2),
       commit_message: 'CHG-7: open 8080',
       href: '/orgs/1/sec_policy/3',
       parts: [
         { href: SET, fields: [] },
-        { href: RULE, change: 'update', fields: services },
+        {
+          href: RULE,
+          change: 'update',
+          fields: [],
+          note: 'Shown in the edits that it made active: ingress_services.',
+        },
       ],
     })
-    // A version tells a list as it was and is; an event tells what came.
     const added = [{ field: 'ingress_services', added: [TCP(8080)] }]
     partial(t, answer.changes[2].parts, [{ href: RULE, fields: added }])
     t.same((await ok(TOOL, { href: SET.replace('draft', '4') })).changes, answer.changes, 'in any version of its href')
@@ -742,6 +745,33 @@ t.test('who-changed', async (t) => {
   await t.test('of one rule only that rule', async (t) => {
     const answer = await ok(TOOL, { href: RULE })
     t.same(lines(answer), [`${bobName} provisioned 3 allow rule`, `${bobName} sec_rule.update sec_rule`])
+  })
+
+  await t.test('a version tells itself what no edit of the answer tells', async (t) => {
+    const event = {
+      href: '/orgs/1/events/b',
+      event_type: 'sec_rule.update',
+      timestamp: at(2),
+      severity: 'info',
+      status: 'success',
+      created_by: { user: { href: '/users/1', username: ADA } },
+      resource_changes: [
+        {
+          resource: { sec_rule: { href: RULE } },
+          change_type: 'update',
+          changes: { ingress_services: { created: [TCP(9090)] } },
+        },
+      ],
+    }
+    const fields = [{ field: 'ingress_services', before: [TCP(443)], after: [TCP(443), TCP(8080)] }]
+    for (const body of [[], [event]]) {
+      simulator.faults.add({ kind: 'status', path: /\/events$/, status: 200, times: 1, body })
+      const { parts } = (await ok(TOOL, { href: RULE })).changes[0]
+      t.same(
+        parts.map((part: Json) => [part.fields, part.note]),
+        [[fields, undefined]],
+      )
+    }
   })
 
   await t.test('a span, pages, and a list whose ranges went and came back', async (t) => {

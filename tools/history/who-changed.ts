@@ -20,6 +20,7 @@ import {
   searchEvents,
   searchVersions,
 } from '../../domain/history/search-history.js'
+import { tellOnce } from '../../domain/history/tell-once.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
 import { loadAuthorNames, loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { showNamesInside } from '../../domain/policy/describe-changes.js'
@@ -52,7 +53,7 @@ const Part = Type.Object({
     }),
     { description: 'What differs' },
   ),
-  note: Type.Optional(Type.String({ description: 'Why there are no fields' })),
+  note: Type.Optional(Type.String({ description: 'Fields that are not here, or why' })),
 })
 
 const Row = Type.Object({
@@ -150,7 +151,8 @@ export default defineTool({
     })
     const edits = events.events.filter((event) => !isFailed(event))
     const failed = events.events.length - edits.length
-    const entries = newestFirst(await nameAuthors(ctx, [...steps, ...edits.map((event) => readEvent(target, event))]))
+    const found = await nameAuthors(ctx, [...steps, ...edits.map((event) => readEvent(target, event))])
+    const entries = tellOnce(newestFirst(found))
     if (entries.length === 0 && reports.size === 0 && target.gone !== undefined) throw target.gone.error
     const facts = {
       what: target.what,
