@@ -178,6 +178,30 @@ t.test('a selection is written only within a number that the caller has seen', a
   t.equal((await bench.ok('label-workloads', without)).matched, 4)
 })
 
+t.test('a dry run shows what stays as it is, within the budget', async (t) => {
+  const bench = await startBench(t, { estate: ESTATE, budget: 4000 })
+  const args = { workloads: ['pay-web-1', 'pay-web-2', 'pay-db-1'], add: ['role=web'], dry_run: true }
+  const { unchanged, changes, ...plan } = await bench.ok('label-workloads', args)
+  t.same(
+    [unchanged.columns, ...unchanged.data].map(([name, _href, labels]) => [name, labels]),
+    [
+      ['workload', 'labels'],
+      ['pay-web-1', 'app=pay, env=prod, role=web'],
+      ['pay-db-1', 'app=pay, env=dev, role=db'],
+    ],
+  )
+  t.same([rowsOf({ changes }), plan.already, plan.left_alone], [['pay-web-2 | role=- | role=web'], 1, 1])
+  t.notOk('unchanged' in (await bench.ok('label-workloads', { ...args, dry_run: false })), 'not after the write')
+  for (let n = 0; n < 60; n += 1)
+    await bench.pce.workloads.create({ name: `same-${n}`, interfaces: [{ name: 'eth0', address: '10.8.0.1' }] })
+  const selection = { name: 'same-' }
+  const many = await bench.ok('label-workloads', { selection, remove: ['role=web'], dry_run: true })
+  t.equal(many.already, 60)
+  t.ok(many.unchanged.data.length > 0 && JSON.stringify(many).length <= 4000, 'the counts count all')
+  const large = await startBench(t, { estate: ESTATE, budget: 1000 })
+  t.notOk('unchanged' in (await large.ok('label-workloads', args)), 'what changes comes first')
+})
+
 t.test('a table says for each workload what its labels are to be', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
   const csv = ['\uFEFF', 'Hostname;env;role', 'pay-web-1;test;', '"pay-db-1";; gone', 'bare;dev;app', ''].join('\r\n')

@@ -23,7 +23,7 @@ import { tellLeftOut } from '../../domain/inventory/kubernetes-workloads.js'
 import { loadLabels, type LabelIndex, type LabelOutput } from '../../domain/inventory/labels.js'
 import { mayHaveHappened, withDetails } from '../../domain/inventory/pce-errors.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
-import { countRowsThatFit } from '../answers/byte-budget.js'
+import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
 import {
   countOutcomes,
   describeEffect,
@@ -37,10 +37,15 @@ import {
   planRows,
   RelabellingTable,
   showEffect,
+  UNCHANGED_COLUMNS,
+  unchangedRows,
+  UnchangedTable,
 } from '../answers/hygiene/show-relabelling.js'
 
 /** Maximum number of table rows, so that a model can still read them. The counts cover all rows. */
 const MOST_ROWS = 200
+/** Maximum number of unchanged workloads that a dry run shows with their labels. */
+const MOST_UNCHANGED = 50
 /** Maximum number of workloads in the request that a dry run shows. */
 const MOST_REQUESTED = 5
 /** Maximum length of the CSV text: about 10,000 lines with a name and a few labels. */
@@ -65,6 +70,7 @@ const output = Type.Object({
   effect: Type.Optional(EffectOut),
   changes: RelabellingTable,
   changes_cut: Type.Optional(Type.String({ description: 'Rows that are not shown' })),
+  unchanged: Type.Optional(UnchangedTable),
   labels_created: Type.Optional(Type.Array(LabelOut, { description: 'Labels that did not exist before' })),
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
@@ -233,7 +239,7 @@ const newLabels = ({ entries }: WishPlan['labels']): WishPlan['labels'] => ({
 async function showDryRun(
   args: Arguments,
   ctx: Ctx,
-  { labels, leftOut }: RelabellingPlan,
+  { labels, leftOut, relabellings }: RelabellingPlan,
   changes: readonly Relabelling[],
   facts: Facts,
 ): Promise<Output> {
@@ -270,7 +276,10 @@ async function showDryRun(
       : [...labelRequests(ctx.pce.orgId, created), requestOf(ctx, changes.slice(0, MOST_REQUESTED))]
   const isShort = changes.length <= MOST_REQUESTED
   const shown = table(PLAN_COLUMNS, planRows(changes), [envelope, isShort && requests], ctx)
-  return { ...envelope, ...shown, ...(isShort && { requests }) }
+  const answer = { ...envelope, ...shown, ...(isShort && { requests }) }
+  const unchanged = unchangedRows(relabellings.filter((one) => !isChanged(one)))
+  const fitting = rowsBeside(unchanged, [answer, UNCHANGED_COLUMNS, ' '.repeat(100)], ctx).slice(0, MOST_UNCHANGED)
+  return { ...answer, ...(fitting.length > 0 && { unchanged: { columns: UNCHANGED_COLUMNS, data: fitting } }) }
 }
 
 /** Returns a separate sentence that can be appended to another one; empty if there is nothing to say. */
@@ -284,6 +293,12 @@ const requestOf = ({ pce }: Ctx, changes: readonly Relabelling[]) => ({
   path: `/orgs/${pce.orgId}/workloads/bulk_update`,
   body: changes.map(bodyOf),
 })
+
+/** Returns as many rows as fit next to an answer, possibly none. */
+const rowsBeside = (rows: string[][], answer: unknown, { limits }: Pick<Ctx, 'limits'>): string[][] => {
+  const left = answerBudget(limits) - jsonBytes(answer)
+  return rowsWithin(rows, left).filter((row, at) => at > 0 || jsonBytes(row) < left)
+}
 
 /** Returns as many rows as fit, and the number of the rows that were left out. */
 function table(columns: string[], rows: string[][], envelope: object, { limits }: Pick<Ctx, 'limits'>) {

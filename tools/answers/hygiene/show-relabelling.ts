@@ -20,6 +20,14 @@ export const RelabellingTable = Type.Object(
   { description: 'What changes; what went wrong first' },
 )
 
+export const UnchangedTable = Type.Object(
+  {
+    columns: Type.Array(Type.String(), { description: 'Of data' }),
+    data: Type.Array(Type.Array(Type.String()), { description: 'The first 50 that fit; already and left_alone count' }),
+  },
+  { description: 'In a dry run: workloads that stay as they are, with their labels' },
+)
+
 export const EffectOut = Type.Object(
   {
     enforced: Type.Integer({ description: 'Of the workloads that change, with a VEN in selective or full mode' }),
@@ -161,6 +169,11 @@ export const planRows = (changes: readonly Relabelling[]): string[][] =>
     const { before, after, keeps } = describeRelabelling(change)
     return [change.workload.name, change.workload.href, before, after, keeps]
   })
+
+/** Returns the table of the workloads that are not changed, with all their labels. */
+export const unchangedRows = (unchanged: readonly Relabelling[]): string[][] =>
+  unchanged.map((one) => [one.workload.name, one.workload.href, describeRelabelling(one).keeps])
+export const UNCHANGED_COLUMNS = ['workload', 'href', 'labels']
 export const PLAN_COLUMNS = ['workload', 'href', 'before', 'after', 'keeps']
 export const OUTCOME_COLUMNS = ['workload', 'href', 'before', 'after', 'outcome']
 
