@@ -51,6 +51,8 @@ const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.in
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
+/** The same for the few rules of a call that writes them, whose caller waits. */
+const MOST_STEPS_AMONG = 4_000_000
 /** Maximum number of rules in which a minimal proof is searched for. */
 const MOST_IN_PROOF = 40
 
@@ -62,13 +64,39 @@ const MOST_IN_PROOF = 40
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = createRuleSpace(rules)
+  const found = yield* searchRules(space, rules, [...rules.keys()], MOST_STEPS_IN_ALL)
+  const anyToAny: number[] = []
+  for (const [at, rule] of rules.entries()) {
+    if (rule.type === 'allow' && space.breadthOf(rule).anyToAny) anyToAny.push(at)
+    if (at % 50 === 0) yield
+  }
+  return { ...found, anyToAny }
+}
+
+/**
+ * Finds those of a few rules that change nothing beside all others; otherwise like `findRedundantRules`.
+ * @param examined indices of these rules.
+ */
+export function* findRedundantAmong(
+  rules: readonly DatedRule[],
+  examined: readonly number[],
+): Steps<Omit<RedundantRules, 'anyToAny'>> {
+  return yield* searchRules(createRuleSpace(rules), rules, examined, MOST_STEPS_AMONG)
+}
+
+function* searchRules(
+  space: RuleSpace,
+  rules: readonly DatedRule[],
+  examined: readonly number[],
+  mostSteps: number,
+): Steps<Omit<RedundantRules, 'anyToAny'>> {
   const boxes = yield* readBoxes(space, rules)
   const search = createSearch(space, rules, boxes)
   const left = new Set(rules.keys())
-  const found: RedundantRules = { redundant: [], anyToAny: [], undecided: [] }
+  const found: Omit<RedundantRules, 'anyToAny'> = { redundant: [], undecided: [] }
   const redundant: number[] = []
-  const total = { steps: MOST_STEPS_IN_ALL }
-  const newestFirst = [...rules.keys()].sort((a, b) => compareAge(rules[b] as DatedRule, rules[a] as DatedRule))
+  const total = { steps: mostSteps }
+  const newestFirst = examined.toSorted((a, b) => compareAge(rules[b] as DatedRule, rules[a] as DatedRule))
   for (const rule of newestFirst) {
     yield
     left.delete(rule)
@@ -81,10 +109,6 @@ export function* findRedundantRules(rules: readonly DatedRule[]): Steps<Redundan
   for (const rule of redundant) {
     yield
     found.redundant.push(search.prove(rule, left))
-  }
-  for (const [at, rule] of rules.entries()) {
-    if (rule.type === 'allow' && space.breadthOf(rule).anyToAny) found.anyToAny.push(at)
-    if (at % 50 === 0) yield
   }
   return found
 }

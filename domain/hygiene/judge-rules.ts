@@ -6,6 +6,7 @@ import { loadLabels } from '../inventory/labels.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 import { countOf } from '../text/describe-numbers.js'
 import { workInTurns } from '../text/pace-work.js'
+import type { PolicyContents } from '../policy/load-contents.js'
 import { isInForce, loadSnapshot, rulesOf, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { namesOf, withUserGroups } from '../policy/name-references.js'
 import { findRedundantRules, type DatedRule, type RedundantRules } from './find-redundant.js'
@@ -46,7 +47,10 @@ export async function judgeRules(
   const snapshot = await withDenyRules(ctx, await loadSnapshot(ctx, version, await loadLabels(ctx.pce, ctx)))
   ctx.progress({ progress: 1, total: 3, message: 'Reading the labels of all workloads' })
   const population = await loadPopulation(ctx, version, workloadsIn(snapshot))
-  const rules = holdRules(snapshot, population)
+  const rules = holdRules(snapshot, {
+    ...snapshot,
+    labelsOf: (href: string) => population.named.get(href)?.labels,
+  })
   ctx.progress({ progress: 2, total: 3, message: `Comparing ${rules.length} rules` })
   const found = await workInTurns(findRedundantRules(rules), ctx.signal)
   const names = namesOf(snapshot, (href) => population.named.get(href)?.name)
@@ -64,8 +68,11 @@ export async function judgeRules(
   }
 }
 
-function holdRules(snapshot: PolicySnapshot, population: Population): HeldRule[] {
-  const contents = { ...snapshot, labelsOf: (href: string) => population.named.get(href)?.labels }
+/** Lists the rules of a policy that are in force, or would be once it is provisioned. */
+export function holdRules(
+  snapshot: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,
+  contents: PolicyContents,
+): HeldRule[] {
   const since = ({ created_at: created }: { created_at?: string | null }) => created ?? ''
   const held = snapshot.ruleSets.filter(isInForce).flatMap((ruleSet) =>
     RULE_TYPES.flatMap((type) =>

@@ -84,6 +84,8 @@ export interface Prepared {
   /** Write requests for `plan.newRules`, in the same order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
+  /** Warnings about new rules that standing rules make needless; absent where nobody looked for them. */
+  covered?: readonly string[]
 }
 
 type Context = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>

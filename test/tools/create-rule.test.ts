@@ -133,7 +133,9 @@ t.test('warnings: a repetition, a rule set that goes, programs that some consume
   partial(t, await bench.ok('create-rule', { ...same, dry_run: true }), {
     warnings: [/already has this rule, .*sec_rules\/1: a second one changes nothing/],
   })
-  t.same(withoutModes((await bench.ok('create-rule', { ...same, rule_type: 'deny', dry_run: true })).warnings), [])
+  t.same(withoutModes((await bench.ok('create-rule', { ...same, rule_type: 'deny', dry_run: true })).warnings), [
+    'It blocks nothing: the allow rule /orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1 of the rule set Shop decides all of it, which comes first.',
+  ])
   partial(t, await bench.ok('create-rule', { ...SHOP, ...RULE, egress_services: ['Updater'], dry_run: true }), {
     egress_services_resolved: [{ name: 'Updater' }],
     policy_widening_warning: { non_windows_consumer_count: 1, examples: ['lin'] },

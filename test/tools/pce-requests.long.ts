@@ -143,6 +143,8 @@ const CASES: Record<string, Record<string, Case>> = {
         ingress_services: ['Service 0'],
       }),
       and: (n) => 3 * (n + 3),
+      // The labels of five at most are read, which are in the number.
+      each: 1,
     },
     'a deny': {
       args: {
@@ -153,6 +155,8 @@ const CASES: Record<string, Record<string, Case>> = {
         ingress_services: ['Service 0'],
       },
       and: () => 3 * 3,
+      // The deny rules of 20 rule sets at most are read for the comparison, which are in the number.
+      each: 1,
       dry: (n) => 3 * 3 + OBSERVED + n,
     },
   },

@@ -260,13 +260,16 @@ t.test('create-deny-rule', async (t) => {
     const same = [`The rule set already has this rule, ${href}: a second one changes nothing.`]
     t.same(await warningsOf({ dry_run: true }), same)
     t.same(await warningsOf({ dry_run: true, description: 'INC-7' }), same, 'whatever it is for')
-    for (const more of [
-      { override_deny: true },
-      { unscoped_consumers: true },
-      { providers: ['app=payments'] },
-      { ingress_services: [{ port: 24, to_port: 25, proto: 'tcp' }] },
-    ])
+    for (const more of [{ override_deny: true }, { ingress_services: [{ port: 24, to_port: 25, proto: 'tcp' }] }])
       t.same(await warningsOf({ ...more, dry_run: true }), [], JSON.stringify(more))
+    for (const more of [{ unscoped_consumers: true }, { providers: ['app=payments'] }])
+      t.same(
+        await warningsOf({ ...more, dry_run: true }),
+        [
+          `The deny rule ${href} (not provisioned yet) of the rule set Denied is the same rule: a second one changes nothing.`,
+        ],
+        `other words for the same: ${JSON.stringify(more)}`,
+      )
     await bench.ok('update-deny-rule', { href, enabled: false })
     t.same(await warningsOf({ dry_run: true }), [
       `The rule set already has this rule, but disabled: ${href}. Enable it instead of adding a second one.`,
@@ -289,6 +292,7 @@ t.test('create-deny-rule', async (t) => {
     t.same(withoutModes(twice.warnings), [
       'The scope is empty: the rule set covers all workloads.',
       'Rule 2 says the same as rule 0: a second one changes nothing.',
+      'Rule 1: It blocks nothing: rule 0 of this call decides all of it, which comes first.',
     ])
     await bench.ok('delete-deny-rule', { href })
     await bench.ok('delete-deny-rule', { href: second.href })

@@ -23,7 +23,7 @@ const made = handMade({
     {
       name: 'Pay',
       scope: 'app=pay env=prod',
-      allow: [{ from: 'iplist:Office', to: 'ams' }],
+      allow: [{ from: 'iplist:Office', to: 'ams', services: [{ port: 80, proto: 6 }] }],
       deny: [{ from: 'iplist:Office', to: 'role=db' }],
       override: [{ from: 'iplist:Office', to: 'role=db' }],
     },
@@ -152,7 +152,14 @@ t.test('a deny says where nothing enforces it, and which VENs do not know overri
     IDLE,
     'Of 4 sources with a VEN, 2 are idle or in visibility_only, and nothing is enforced there: seen, away.',
   ])
-  t.same(await warned(bench, 'create-rule', { ...deny, rule_type: 'allow' }), [])
+  t.same(
+    await warned(bench, 'create-rule', {
+      ...deny,
+      ingress_services: [{ port: 8443, proto: 'tcp' }],
+      rule_type: 'allow',
+    }),
+    [],
+  )
 })
 
 t.test('an excluded label in a deny rule, by the release of the PCE', async (t) => {

@@ -19,6 +19,7 @@ import { chooseSources } from '../../domain/ringfence/choose-sources.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
 import { prepareRingfence, DENY_CONSUMERS } from '../../domain/ringfence/prepare-ringfence.js'
 import { reportRising, shareReads } from '../../domain/ringfence/share-reads.js'
+import { noteCovered } from '../answers/ringfence/note-covered.js'
 import { showRingfence } from '../answers/ringfence/show-ringfence.js'
 import { writePrepared } from '../../domain/ringfence/write-ringfence.js'
 import { Truncation } from '../answers/byte-budget.js'
@@ -92,7 +93,8 @@ async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]
   const choice = chooseSources(labels, { exclude_sources: excluded, environments })
   const shared = shareReads(planning, window, choice, complete)
-  const prepared = await prepareRingfence(planning, application, options, shared, isDryRun)
+  const planned = await prepareRingfence(planning, application, options, shared, isDryRun)
+  const prepared = await noteCovered(planned, planning.signal)
   const names = { app: application[0].value, env: application[1].value }
   const results = [{ ...names, status: 'success' as const, done: { prepared, written: null } }]
   const boundTo = isDryRun ? DRY_RUN_BINDING : digestWrites(shared.window, results)

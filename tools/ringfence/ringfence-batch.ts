@@ -20,6 +20,7 @@ import {
   type Prepared,
   DENY_CONSUMERS,
 } from '../../domain/ringfence/prepare-ringfence.js'
+import { noteCovered } from '../answers/ringfence/note-covered.js'
 import { previewBatch, showBatch, type Batch } from '../answers/ringfence/show-batch.js'
 import { requireApproved } from '../../domain/policy/require-approved.js'
 import { reportRising, type Shared, shareReads } from '../../domain/ringfence/share-reads.js'
@@ -164,7 +165,8 @@ async function workThrough(
   const resolved = await resolveBatch(planning, apps)
   const { order, warnings } = await orderBatch(resolved, autoOrder, shared)
   const results = await runBatch(planning, order, { stopOnError }, async (one) => {
-    const prepared = await prepareRingfence(planning, one.application, one.options, shared, isDryRun)
+    const planned = await prepareRingfence(planning, one.application, one.options, shared, isDryRun)
+    const prepared = await noteCovered(planned, planning.signal)
     planning.signal.throwIfAborted()
     return { prepared, written: write === null ? null : await write(prepared) }
   })

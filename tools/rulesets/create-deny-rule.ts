@@ -22,6 +22,7 @@ import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfOthers } from '../../domain/drafts/warn-of-others.js'
 import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfRepetition } from '../../domain/drafts/warn-of-repetition.js'
+import { tellCovered, warnOfCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
@@ -85,10 +86,12 @@ export default defineTool({
     }
     const pending = warnOfEnd(ruleSet)
     const siblings = await readRulesOfKind(pce, ruleSet, planned.collection, signal)
+    const repetition = warnOfRepetition(ruleSet, siblings, planned)
+    const coming = { scopes: ruleSet.scopes, rules: [planned] }
     const before = [
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
-      ...warnOfRepetition(ruleSet, siblings, planned),
+      ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),
       ...(await warnOfWideEnds(lookups, { ...planned, deny: true })),
       ...(await warnOfOthers(ctx, ruleSet)),
       ...(await refuseByRelease(pce, [planned], signal)),

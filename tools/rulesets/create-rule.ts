@@ -5,6 +5,7 @@ import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { ResolvedServices, RuleInput, StoredRuleOut, WideningOut } from '../../schemas/rule-shapes.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
+import { tellCovered, warnOfCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { addRule } from '../../domain/drafts/add-rule.js'
 import { observeChange } from '../../domain/drafts/observe-change.js'
 import { planRule, showNamed, showResolved } from '../../domain/drafts/plan-rules.js'
@@ -47,8 +48,8 @@ export default defineTool({
   // A dry run of a deny rule is heavy, because it reads the traffic that the rule would cut.
   isHeavy: ({ dry_run: dryRun, rule_type: type = 'allow' }) => dryRun === true && type !== 'allow',
   pceRequests: {
-    atMost: 16,
-    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule two for what its workloads enforce, and in a dry run that denies, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
+    atMost: 26,
+    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule two for what its workloads enforce and up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
@@ -85,10 +86,12 @@ export default defineTool({
     }
     const pending = warnOfEnd(ruleSet)
     const siblings = await readRulesOfKind(pce, ruleSet, planned.collection, signal)
+    const repetition = warnOfRepetition(ruleSet, siblings, planned)
+    const coming = { scopes: ruleSet.scopes, rules: [planned] }
     const before = [
       ...pending,
       ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
-      ...warnOfRepetition(ruleSet, siblings, planned),
+      ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),
       ...(await warnOfWideEnds(lookups, { ...planned, deny: planned.type !== 'allow' })),
       ...(await warnOfOthers(ctx, ruleSet)),
       ...(await refuseByRelease(pce, [planned], signal)),

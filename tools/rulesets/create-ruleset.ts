@@ -18,6 +18,7 @@ import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfRepeated } from '../../domain/drafts/warn-of-repetition.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
+import { tellCovered, warnOfCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { showPlannedRule } from '../answers/show-rules.js'
 import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
@@ -122,6 +123,8 @@ export default defineTool({
       warnings.push(
         `Whether workloads enforce them was looked at for the first ${MOST_DENIES} deny rules, not for ${unlooked.length} more.`,
       )
+    const coming = { scopes: body.scopes, rules }
+    warnings.push(...tellCovered(await warnOfCovered(ctx, lookups.labels, coming), true))
     if (dryRun === true) {
       const collection = `/orgs/${pce.orgId}/sec_policy/draft/rule_sets`
       const requests = [

@@ -15,6 +15,7 @@ import { showStoredRule } from '../answers/show-rules.js'
 import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
+import { warnOfBecomingCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
@@ -62,6 +63,8 @@ export default defineTool({
     const isMoved = [change.providers, change.consumers, change.unscoped_consumers, change.enabled].some(
       (field) => field !== undefined && field !== false,
     )
+    const changed = { collection: 'deny_rules' as const, rule: current, change: planned.body }
+    const becoming = await warnOfBecoming(pce, ruleSet, changed, signal)
     const plan = {
       what: current.override === true ? 'the override deny rule' : 'the deny rule',
       current,
@@ -73,12 +76,7 @@ export default defineTool({
         ...(await refuseByRelease(pce, [{ type: rule.type, providers: [], consumers: [], ...planned }], signal)),
         ...(isMoved ? await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, rule) : []),
         ...(await warnOfWideEnds(lookups, { ...planned, deny: true })),
-        ...(await warnOfBecoming(
-          pce,
-          ruleSet,
-          { collection: 'deny_rules', rule: current, change: planned.body },
-          signal,
-        )),
+        ...(becoming.length > 0 ? becoming : await warnOfBecomingCovered(ctx, lookups.labels, ruleSet, changed)),
       ],
       ends: ruleSet.update_type === 'delete',
     }

@@ -20,6 +20,7 @@ import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
 import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
+import { warnOfBecomingCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 
 const output = Type.Object({
@@ -61,6 +62,8 @@ export default defineTool({
     const planned = await planRuleChange(lookups, change, { deny: false })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
     const widening = await warnOfChange(pce, lookups, current, ruleSet.scopes, planned, signal)
+    const changed = { collection: 'sec_rules' as const, rule: current, change: planned.body }
+    const becoming = await warnOfBecoming(pce, ruleSet, changed, signal)
     const plan = {
       what: 'the allow rule',
       current,
@@ -70,12 +73,7 @@ export default defineTool({
       warnings: [
         ...warnOfEnd(ruleSet),
         ...(await warnOfWideEnds(lookups, { ...planned, deny: false })),
-        ...(await warnOfBecoming(
-          pce,
-          ruleSet,
-          { collection: 'sec_rules', rule: current, change: planned.body },
-          signal,
-        )),
+        ...(becoming.length > 0 ? becoming : await warnOfBecomingCovered(ctx, lookups.labels, ruleSet, changed)),
       ],
       ends: ruleSet.update_type === 'delete',
     }

@@ -151,6 +151,7 @@ export function warnOfPlan(
       ? `The PCE gave no draft decisions (${discovery.reads.inbound.draftUnavailable}), so effects are judged from the rules alone.`
       : '',
     typeof ranking === 'string' ? ranking : '',
+    ...(prepared.covered ?? []),
   ].filter(Boolean)
 }
 

@@ -1,0 +1,323 @@
+import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
+import type { LabelGroup, LabelRef } from '../../schemas/pce/label.js'
+import type { DenyRule, EnforcementBoundary, Rule, RuleSet, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { fetchUpTo, type ListQuery } from '../inventory/fetch-every.js'
+import type { LabelIndex } from '../inventory/labels.js'
+import { toDraftHref } from '../inventory/parse-href.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
+import { readEnds, readRuleSets, requireServiceShapes } from '../inventory/require-rule-shape.js'
+import { saysTheSame } from '../drafts/warn-of-repetition.js'
+import type { PolicyContents } from '../policy/load-contents.js'
+import { catalogOf, isInForce } from '../policy/load-snapshot.js'
+import type { AnyRule } from '../policy/rule-in-force.js'
+import { DECIDING_ORDER, denyType, type RuleType } from '../policy/rule-type.js'
+import { countOf } from '../text/describe-numbers.js'
+import { workInTurns } from '../text/pace-work.js'
+import { findRedundantAmong, type Redundancy } from './find-redundant.js'
+import { holdRules, type HeldRule } from './judge-rules.js'
+
+interface Source {
+  pce: PceClient
+  signal: AbortSignal
+}
+
+/** Rules that are about to be written, and the scopes of their rule set. */
+export interface RulesToCome {
+  scopes: RuleSet['scopes']
+  rules: readonly { type: RuleType; body: Pick<AnyRule, 'providers' | 'consumers' | 'ingress_services'> }[]
+  /** The rule that they replace, if an existing one is changed. */
+  own?: string
+}
+
+/** The policy that standing rules are taken from. `contents` must hold the objects to which rules refer. */
+export interface StandingPolicy {
+  ruleSets: readonly RuleSet[]
+  boundaries: readonly EnforcementBoundary[]
+  contents: PolicyContents
+  /** What of the policy is not there, each as a sentence. */
+  unread: readonly string[]
+}
+
+/**
+ * The warnings about each rule to come, in the same order, and those that hold for all of them because something was
+ * not looked at.
+ */
+export interface CoveredWarnings {
+  byRule: string[][]
+  general: string[]
+}
+
+/** Maximum number of objects of a kind that are read: as many as a PCE sends in one answer (P8). */
+const MOST_OBJECTS = 500
+/** Maximum number of rule sets whose deny rules are read where the release keeps them apart. */
+const MOST_APART = 20
+/** Maximum number of standing rules with which new ones are compared. */
+const MOST_RULES = 400
+/** Maximum number of workloads whose labels are read. Others are compared as if they might have any labels. */
+const MOST_WORKLOADS = 5
+/** Maximum number of covering rules named in a warning. */
+const MOST_NAMED = 3
+
+/**
+ * Warns of rules that change nothing because rules of the draft, in whatever rule set, already decide about all of
+ * their connections. The number of requests and of objects that are compared is bounded, and what was not looked at is
+ * said; what the PCE does not send is not known, and no error.
+ */
+export async function warnOfCovered(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<CoveredWarnings> {
+  const nothing = coming.rules.map((): string[] => [])
+  if (coming.rules.length === 0) return { byRule: nothing, general: [] }
+  try {
+    return await warnOfCoveredBy(await readStanding(source, labels, coming), coming, source.signal)
+  } catch (error) {
+    if (!(error instanceof PceError) || source.signal.aborted) throw error
+    return {
+      byRule: nothing,
+      general: [`Whether other rules decide all of this already is not known: ${error.message}`],
+    }
+  }
+}
+
+/**
+ * Like `warnOfCovered`, for a rule that is changed or switched on. `change` holds the fields to replace; undefined
+ * fields stay as they are.
+ */
+export async function warnOfBecomingCovered(
+  source: Source,
+  labels: LabelIndex,
+  ruleSet: RuleSet,
+  { rule, change }: { rule: Rule | DenyRule; change: object },
+): Promise<string[]> {
+  const given = Object.fromEntries(Object.entries(change).filter(([, value]) => value !== undefined))
+  const body: Rule | DenyRule = { ...rule, ...given }
+  const isSwitchedOn = rule.enabled === false && body.enabled !== false
+  if (body.enabled === false || ruleSet.update_type === 'delete') return []
+  if (saysTheSame(rule, body) && !isSwitchedOn) return []
+  const type = rule.href.includes('/deny_rules/') ? denyType(rule as DenyRule) : 'allow'
+  const coming = { scopes: ruleSet.scopes, rules: [{ type, body }], own: toDraftHref(rule.href) }
+  return tellCovered(await warnOfCovered(source, labels, coming))
+}
+
+/** Returns the warnings about the rules as one list, with the index of the rule where a call has several. */
+export const tellCovered = ({ byRule, general }: CoveredWarnings, isOfSeveral = false): string[] => [
+  ...byRule.flatMap((warnings, at) => warnings.map((text) => (isOfSeveral ? `Rule ${at}: ${text}` : text))),
+  ...general,
+]
+
+/** Like `warnOfCovered`, for a policy that was read before. */
+export async function warnOfCoveredBy(
+  { ruleSets, boundaries, contents, unread }: StandingPolicy,
+  { scopes, rules, own }: RulesToCome,
+  signal: AbortSignal,
+): Promise<CoveredWarnings> {
+  const planned = rules.map(({ type, body }, at): HeldRule => {
+    const href = `planned/${at}`
+    const holder = { href, name: '' }
+    // Of two equal rules, the newer one is redundant, and what is planned is newer than what stands.
+    return { type, rule: { ...body, href } as AnyRule, scopes, contents, since: '~', holder, isBoundary: false }
+  })
+  const near = holdRules({ ruleSets, boundaries }, contents).filter(
+    (one) =>
+      (own === undefined || toDraftHref(one.rule.href) !== own) &&
+      planned.some((rule) => precedes(one.type, rule.type) && mayMeet(one, rule)),
+  )
+  const standing = near.slice(0, MOST_RULES)
+  const all = [...standing, ...planned]
+  const examined = planned.map((_, at) => standing.length + at)
+  const { redundant, undecided } = await workInTurns(findRedundantAmong(all, examined), signal)
+  const byRule = rules.map((_, at) => {
+    const index = standing.length + at
+    const found = redundant.find(({ rule }) => rule === index)
+    if (found !== undefined) return describe(found, all, standing.length)
+    return undecided.flatMap(({ rule, because }) => (rule === index ? [UNDECIDED[because]] : []))
+  })
+  const left = near.length - standing.length
+  const general = [
+    ...unread,
+    ...(left > 0 ? [`${countOf(left, 'more rule')} that may decide about the same were not compared.`] : []),
+  ]
+  return { byRule, general }
+}
+
+const UNDECIDED = {
+  unclear:
+    'Whether other rules decide all of this already is undecided: it hangs on facts about the PCE that no source settles (P65, P107).',
+  size: 'Whether other rules decide all of this already is undecided: too many overlap with it to compare them all.',
+} as const
+
+const precedes = (standing: RuleType, planned: RuleType) =>
+  DECIDING_ORDER.indexOf(standing) <= DECIDING_ORDER.indexOf(planned)
+
+const SIDES = ['providers', 'consumers'] as const
+
+/**
+ * Returns false if two rules have no connection in common because their labels of some key differ at one end. This is
+ * the cheap test that leaves most rules of an estate out of the comparison.
+ */
+function mayMeet(a: HeldRule, b: HeldRule): boolean {
+  return SIDES.every((side) => {
+    const [ours, theirs] = [endsOf(a, side), endsOf(b, side)]
+    return ours.some((one) => theirs.some((other) => mayBeSame(one, other)))
+  })
+}
+
+/** The labels that an end must have, by key; a key with an unknown condition is absent. */
+type Demand = ReadonlyMap<string, ReadonlySet<string>>
+
+/** Returns what an end demands in each scope. What is selected otherwise than by labels demands nothing. */
+function endsOf({ rule, scopes, contents }: HeldRule, side: (typeof SIDES)[number]): Demand[] {
+  const actors = rule[side]
+  const isByLabels = actors.every(({ label, exclusion }) => label !== undefined && exclusion !== true)
+  const own = isByLabels ? demandOf(actors, contents) : []
+  const isFree = side === 'consumers' && rule.unscoped_consumers === true
+  // Addresses have no labels and are in no scope.
+  const isBound = !isFree && actors.every(({ ip_list: list }) => list === undefined)
+  return (isBound && scopes.length > 0 ? scopes : [[]]).map((scope) => join([...demandOf(scope, contents), ...own]))
+}
+
+type Condition = readonly [key: string, hrefs: ReadonlySet<string>]
+
+function demandOf(entries: readonly ScopeEntry[], { keyOf }: Pick<PolicyContents, 'keyOf'>): Condition[] {
+  const byKey = new Map<string, Set<string>>()
+  const open = new Set<string | undefined>()
+  for (const { label, label_group: group, exclusion } of entries) {
+    const key = keyOf(label?.href ?? group?.href ?? '')
+    if (key === undefined || label === undefined || exclusion === true) open.add(key)
+    else byKey.set(key, (byKey.get(key) ?? new Set()).add(label.href))
+  }
+  return open.has(undefined) ? [] : [...byKey].filter(([key]) => !open.has(key))
+}
+
+/** Joins conditions that must hold together. Of two with one key, the first is kept, which demands no more. */
+function join(conditions: readonly Condition[]): Demand {
+  const joined = new Map<string, ReadonlySet<string>>()
+  for (const [key, hrefs] of conditions) if (!joined.has(key)) joined.set(key, hrefs)
+  return joined
+}
+
+const mayBeSame = (a: Demand, b: Demand): boolean =>
+  [...a].every(([key, hrefs]) => {
+    const others = b.get(key)
+    return others === undefined || [...hrefs].some((href) => others.has(href))
+  })
+
+function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], standing: number): string[] {
+  // Warnings about a rule that names nobody, or repeats another one of the call word by word, are given elsewhere.
+  if (kind === 'names_nobody') return []
+  const own = all[rule] as HeldRule
+  if (by.every((at) => at >= standing && saysTheSame((all[at] as HeldRule).rule, own.rule))) return []
+  const named = by.slice(0, MOST_NAMED).map((at) => nameOf(all[at] as HeldRule, at - standing))
+  const more = by.length > named.length ? [countOf(by.length - named.length, 'more rule')] : []
+  const list = [...named, ...more].join(' and ')
+  const verb = by.length === 1 ? 'decides' : 'decide together'
+  const texts = {
+    duplicate: `${list} is the same rule: a second one changes nothing.`,
+    covered: `${list} ${verb} all of this already: the rule changes nothing.`,
+    always_denied: `It allows nothing: ${list} ${by.length === 1 ? 'denies' : 'deny together'} all of it, which comes first.`,
+    always_allowed: `It blocks nothing: ${list} ${verb} all of it, which comes first.`,
+  }
+  const text = texts[kind]
+  return [text.charAt(0).toUpperCase() + text.slice(1)]
+}
+
+/** Names a rule so that it can be found. A planned rule has an index at the place of its href. */
+function nameOf({ type, rule, holder, isBoundary }: HeldRule, planned: number): string {
+  if (planned >= 0) return `rule ${planned} of this call`
+  const pending = pendingOf(rule) !== null || pendingOf(holder) === 'create' ? ' (not provisioned yet)' : ''
+  const around = pending === '' && pendingOf(holder) !== null ? ' (which has changes that are not provisioned)' : ''
+  if (isBoundary) return `the enforcement boundary ${holder.name} (${toDraftHref(rule.href)})${pending}${around}`
+  return `the ${type.replace('_', ' ')} rule ${toDraftHref(rule.href)}${pending} of the rule set ${holder.name}${around}`
+}
+
+const pendingOf = (object: { update_type?: string | null } | object): string | null =>
+  ('update_type' in object ? object.update_type : null) ?? null
+
+async function readStanding(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<StandingPolicy> {
+  const { pce, signal } = source
+  const unread: string[] = []
+  const readUpTo = async <T extends object>(
+    what: string,
+    query: Pick<ListQuery<T>, 'api'>,
+    isOptional = false,
+  ): Promise<T[]> => {
+    try {
+      const { items, totalCount } = await fetchUpTo({ ...query, params: {}, signal }, MOST_OBJECTS)
+      const total = totalCount ?? items.length
+      if (items.length >= MOST_OBJECTS && total > items.length)
+        unread.push(
+          `Only ${items.length} of ${total} ${what} were looked at for rules that decide all of this already.`,
+        )
+      return items
+    } catch (error) {
+      if (isOptional && error instanceof PceApiError && error.status === 404) return []
+      throw error
+    }
+  }
+  const listed = (await readUpTo<RuleSet>('rule sets', { api: pce.ruleSets })).filter(isInForce)
+  const known = listed.flatMap((one) => readable(() => readRuleSets([one])))
+  const missing = listed.length - known.length
+  if (missing > 0) unread.push(`${countOf(missing, 'rule set')} could not be read and was not compared.`)
+  const bounds = coming.rules.some(({ type }) => type === 'deny')
+    ? await readUpTo<EnforcementBoundary>('enforcement boundaries', { api: pce.enforcementBoundaries }, true)
+    : []
+  const boundaries = bounds.flatMap((one) => readable(() => readEnds([one], one.href)))
+  const ruleSets = await addDenyRules(source, known, coming, labels, unread)
+  const mentioned = JSON.stringify([ruleSets, boundaries, coming])
+  const services = mentioned.includes('/services/') ? await readUpTo<Service>('services', { api: pce.services }) : []
+  // A service that is left out equals itself and nothing else.
+  const compared = services.flatMap((one) => readable(() => (requireServiceShapes([one]), [one])))
+  const lists = mentioned.includes('/ip_lists/') ? await readUpTo<IpList>('IP lists', { api: pce.ipLists }) : []
+  const groups = mentioned.includes('/label_groups/')
+    ? await readUpTo<LabelGroup>('label groups', { api: pce.labelGroups })
+    : []
+  const workloads = new Map<string, readonly LabelRef[]>()
+  for (const href of workloadsOf(coming).slice(0, MOST_WORKLOADS))
+    workloads.set(href, (await pce.workloads.getByReference(href, { signal })).labels ?? [])
+  const contents = {
+    ...catalogOf({ labels, services: compared, lists, groups }),
+    labelsOf: (href: string) => workloads.get(href),
+  }
+  return { ruleSets, boundaries, contents, unread }
+}
+
+/** Reads an object as rules are judged by; returns nothing for one that is refused where decisions hang on it. */
+function readable<T>(read: () => T[]): T[] {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof PceError)) throw error
+    return []
+  }
+}
+
+/**
+ * Adds the deny rules where the release keeps them apart and a new deny rule is to be compared with them. Only rule sets
+ * whose scopes may meet are asked for, and only so many.
+ */
+async function addDenyRules(
+  { pce, signal }: Source,
+  ruleSets: readonly RuleSet[],
+  coming: RulesToCome,
+  labels: LabelIndex,
+  unread: string[],
+): Promise<RuleSet[]> {
+  const isDeny = coming.rules.some(({ type }) => type !== 'allow')
+  const contents = catalogOf({ labels, services: [], lists: [], groups: [] })
+  const meets = ({ scopes }: RuleSet) =>
+    scopes.some((scope) =>
+      coming.scopes.some((other) => mayBeSame(join(demandOf(scope, contents)), join(demandOf(other, contents)))),
+    )
+  const apart = ruleSets.filter((set) => isDeny && set.deny_rules === undefined && meets(set))
+  const read = await loadDenyRules(pce, apart.slice(0, MOST_APART), signal)
+  const failed = read.filter(({ error }) => error !== undefined).length + Math.max(0, apart.length - MOST_APART)
+  if (failed > 0) unread.push(`The deny rules of ${countOf(failed, 'rule set')} were not compared.`)
+  const complete = new Map(read.map(({ ruleSet }) => [ruleSet.href, ruleSet]))
+  return ruleSets.map((set) => complete.get(set.href) ?? set)
+}
+
+const workloadsOf = ({ rules }: RulesToCome): string[] => [
+  ...new Set(
+    rules.flatMap(({ body }) => [...body.providers, ...body.consumers].flatMap(({ workload }) => workload?.href ?? [])),
+  ),
+]

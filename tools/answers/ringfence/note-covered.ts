@@ -1,0 +1,27 @@
+import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
+import { warnOfCoveredBy } from '../../../domain/hygiene/warn-of-covered.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { named } from './warn-of-ringfence.js'
+
+/**
+ * Adds to a prepared ringfence the warning about those of its new rules that change nothing, because rules of the draft
+ * decide about all of their connections. The policy was read before, so this sends no requests.
+ */
+export async function noteCovered(prepared: Prepared, signal: AbortSignal): Promise<Prepared> {
+  const { draft, plan, rules, application } = prepared
+  const apart = draft.ruleSets.filter((set) => set.deny_rules === undefined).length
+  const unread =
+    apart > 0 && rules.some(({ type }) => type !== 'allow')
+      ? [`The deny rules of ${countOf(apart, 'rule set')} were not compared with the new one.`]
+      : []
+  const policy = { ...draft, contents: { ...draft, labelsOf: () => undefined }, unread }
+  const scopes = [application.map(({ href }) => ({ label: { href } }))]
+  const { byRule, general } = await warnOfCoveredBy(policy, { scopes, rules }, signal)
+  const found = plan.newRules.flatMap(({ remote, need }, at) => {
+    const whom = remote !== undefined ? `for ${remote.app} (${remote.env})` : need === undefined ? '' : 'inside'
+    const what = `the ${need === undefined ? 'deny' : 'allow'} rule ${whom}`.trim()
+    return (byRule[at] ?? []).map((text) => `${what}: ${text.replace(/\.$/u, '')}`)
+  })
+  const covered = [...(found.length > 0 ? [`Rules that others may make needless: ${named(found)}.`] : []), ...general]
+  return { ...prepared, covered }
+}
