@@ -1,4 +1,6 @@
-import type { EndMode } from '../../schemas/pce/enforcement-modes.js'
+import { dropsOf, ENFORCEMENT_MODES, isMode, type EndMode } from '../../schemas/pce/enforcement-modes.js'
+import type { Side } from '../traffic/columns.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import type { CuttingRule } from './apply-change.js'
 import { compileByDestination } from './compile-rules.js'
 import { createConnectionJudge, dropsBy, endModeOf, standsForOthers, type Connection } from './judge-connection.js'
@@ -7,7 +9,7 @@ import { anyOf, isUnknown, type Answer } from './three-valued.js'
 
 /**
  * What a change of policy does to traffic that its rules concern. `cut_once_enforced`: nothing that enforces policy
- * today drops it, but it would be dropped in a stricter mode of its ends, and only because of the change.
+ * today drops it, but with one or both ends in a stricter mode it would be dropped, and only because of the change.
  */
 export const CUT_FATES = ['cut', 'cut_once_enforced', 'undecided', 'not_affected'] as const
 export type CutFate = (typeof CUT_FATES)[number]
@@ -18,12 +20,9 @@ export interface CutVerdict {
   undecided: Answer
 }
 
-/** The modes for which both policies are compared: those of today, and then those of stricter enforcement. */
-const STAGES: readonly ((mode: EndMode) => EndMode)[] = [
-  (mode) => mode,
-  (mode) => (mode === 'idle' || mode === 'visibility_only' ? 'selective' : mode),
-  (mode) => (mode === 'idle' || mode === 'visibility_only' || mode === 'selective' ? 'full' : mode),
-]
+/** Returns the mode of an end today, and then all modes that enforce more. */
+const modesFrom = (mode: EndMode): readonly EndMode[] =>
+  isMode(mode) ? [mode, ...ENFORCEMENT_MODES.filter((other) => dropsOf(other) > dropsOf(mode))] : [mode]
 
 /**
  * Creates the judge of what a change cuts: it compares what the policy decides about a connection without and with the
@@ -54,14 +53,17 @@ export function createCutJudge(
 
   return (connection) => {
     if (!mayConcern(connection)) return null
-    const [before, after] = [judgeBefore(connection), judgeAfter(connection)]
-    const modes = [endModeOf(connection.source), endModeOf(connection.destination)] as const
-    const drops = (judge: typeof before, [src, dst]: readonly [EndMode, EndMode]) =>
-      anyOf([dropsBy(judge('src', src)), dropsBy(judge('dst', dst))])
-    const stages = STAGES.map((raise) => {
-      const raised = [raise(modes[0]), raise(modes[1])] as const
-      return compare(drops(before, raised), drops(after, raised))
-    })
+    const judges = [judgeBefore(connection), judgeAfter(connection)]
+    const dropsAt = (side: Side, end: FlowEnd) =>
+      modesFrom(endModeOf(end)).map((mode) => judges.map((judge) => dropsBy(judge(side, mode))))
+    const [atSource, atDestination] = [dropsAt('src', connection.source), dropsAt('dst', connection.destination)]
+    // Each end has a mode of its own, because an end that drops the connection hides a loss at the other one.
+    const stages = atSource.flatMap((src) =>
+      atDestination.map((dst) => {
+        const [before, after] = src.map((drops, at) => anyOf([drops, dst[at] as Answer])) as [Answer, Answer]
+        return compare(before, after)
+      }),
+    )
     const [now, ...later] = stages as [Answer, ...Answer[]]
     if (now === 'yes') return { fate: 'cut', undecided: 'no' }
     if (isUnknown(now)) return { fate: 'undecided', undecided: now }

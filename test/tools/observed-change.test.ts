@@ -180,6 +180,28 @@ t.test('what only this rule permits depends on it', async (t) => {
   t.match(narrowed.observed.note, /^Rows decided by the draft .* \(its other pending changes included\);/)
 })
 
+t.test('each end may enforce before the other one', async (t) => {
+  for (const modes of [
+    ['visibility_only', 'visibility_only'],
+    ['idle', 'visibility_only'],
+    ['selective', 'visibility_only'],
+    ['selective', 'selective'],
+  ] as const) {
+    const [a, b] = modes
+    const { ok } = await startBench(t, {
+      estate: handMade({
+        hosts: { a1: { ip: '10.0.0.1', labels: 'app=A', mode: a }, b1: { ip: '10.0.0.2', labels: 'app=B', mode: b } },
+        flows: [{ from: 'a1', to: 'b1', port: 5432, connections: 6 }],
+        ipLists: { Inside: ['10.0.0.0/8'] },
+        // The rule is written to B alone; in full, A drops the connection with or without it.
+        ruleSets: [{ name: 'B', scope: 'app=B', allow: [{ from: 'iplist:Inside', to: 'ams', extra: true }] }],
+      }),
+    })
+    const { observed } = await ok('delete-sec-rule', { href: `${RULE}/1`, dry_run: true })
+    t.same(observed.connections, { ...none, cut_once_enforced: 6 }, modes.join(' to '))
+  }
+})
+
 t.test('what could not be looked at is said, and the dry run is there anyway', async (t) => {
   const bench = await start(t)
   const { faults } = bench.simulator
