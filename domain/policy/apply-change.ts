@@ -3,6 +3,7 @@ import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
 import { toDraftHref } from '../inventory/parse-href.js'
+import { readRuleSets } from '../inventory/require-rule-shape.js'
 import { catalogOf, rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { PlacedRule } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
@@ -31,7 +32,10 @@ export interface ChangedPolicy {
   cutting: readonly CuttingRule[]
 }
 
-/** Applies a change to a policy. Returns null if the policy does not have the rule set that changes. */
+/**
+ * Applies a change to a policy. Returns null if the policy does not have the rule set that changes.
+ * @throws {PceError} invalid_response, as readRuleSets does, for an odd rule set or rule.
+ */
 export function applyChange(was: PolicySnapshot, change: PolicyChange): ChangedPolicy | null {
   if (change.is === 'ip_list') return withObject(was, withList(was, change.list), change.list.href)
   if (change.is === 'service') return withObject(was, withService(was, change.service), change.service.href)
@@ -56,7 +60,9 @@ function withRule(ruleSet: RuleSet, change: PolicyChange & { is: 'rule' }): Rule
     : { ...ruleSet, deny_rules: edit(ruleSet.deny_rules) }
 }
 
-function withRuleSet(was: PolicySnapshot, before: RuleSet | null, after: RuleSet | null): ChangedPolicy {
+function withRuleSet(was: PolicySnapshot, before: RuleSet | null, becomes: RuleSet | null): ChangedPolicy {
+  // The tools have what the PCE sent, in which selectors may be null.
+  const [after = null] = becomes === null ? [] : readRuleSets([becomes])
   const ruleSets =
     before === null
       ? [...was.ruleSets, ...(after === null ? [] : [after])]

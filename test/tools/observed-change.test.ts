@@ -2,6 +2,7 @@
 import t, { type Test } from 'tap'
 import { handMade, type HandMadeEstate } from './hand-made.js'
 import { startBench, withoutModes, type Bench } from './harness.js'
+import { startTwisted } from './twisted.js'
 
 const DRAFT = '/orgs/1/sec_policy/draft'
 const RULE = `${DRAFT}/rule_sets/1/sec_rules`
@@ -200,6 +201,35 @@ t.test('each end may enforce before the other one', async (t) => {
     const { observed } = await ok('delete-sec-rule', { href: `${RULE}/1`, dry_run: true })
     t.same(observed.connections, { ...none, cut_once_enforced: 6 }, modes.join(' to '))
   }
+})
+
+t.test('selectors that are null are left out of what changes, too', async (t) => {
+  const { ok, twist } = await startTwisted(t, { estate: handMade(ESTATE) })
+  const calls: [string, object][] = [
+    ['update-sec-rule', { href: `${RULE}/2`, enabled: false }],
+    ['update-sec-rule', { href: `${RULE}/2`, consumers: ['role=web'] }],
+    ['update-deny-rule', { href: `${DRAFT}/rule_sets/2/deny_rules/5`, ingress_services: [ssh] }],
+    ['update-ruleset', { name: 'shop', enabled: false }],
+  ]
+  const all = async () => {
+    const seen = []
+    for (const [tool, args] of calls) seen.push((await ok(tool, { ...args, dry_run: true })).observed?.connections)
+    return seen
+  }
+  const plain = await all()
+  t.same(plain[0], { ...none, cut: 500, not_affected: 4000 })
+  const nulls = (key: string, value: unknown) =>
+    key === 'resolve_labels_as'
+      ? null
+      : ['providers', 'consumers'].includes(key)
+        ? (value as object[]).map((actor) => ({ label: null, label_group: null, ip_list: null, ...actor }))
+        : value
+  twist(({ method, path }, real) =>
+    method === 'GET' && /\/rule_sets(?:\/\d+(?:\/\w+\/\d+)?)?$/.test(path)
+      ? { ...real, body: JSON.stringify(JSON.parse(real.body, nulls)) }
+      : undefined,
+  )
+  t.same(await all(), plain)
 })
 
 t.test('what could not be looked at is said, and the dry run is there anyway', async (t) => {
