@@ -5,7 +5,7 @@ import type { CuttingRule } from './apply-change.js'
 import { compileByDestination } from './compile-rules.js'
 import { createConnectionJudge, dropsBy, endModeOf, standsForOthers, type Connection } from './judge-connection.js'
 import type { PolicySnapshot } from './load-snapshot.js'
-import { anyOf, isUnknown, type Answer } from './three-valued.js'
+import { anyOf, isUnknown, unknown, type Answer } from './three-valued.js'
 
 /**
  * What a change of policy does to traffic that its rules concern. `cut_once_enforced`: nothing that enforces policy
@@ -73,8 +73,11 @@ export function createCutJudge(
   }
 }
 
+const P51_ALONE = unknown('selective_outbound')
+
 /** Returns whether a connection that is not dropped before is dropped after. */
 function compare(before: Answer, after: Answer): Answer {
-  if (before === 'yes' || after === 'no') return 'no'
+  // What hangs on the same fact about the PCE and on nothing else is the same, whatever the fact is.
+  if (before === 'yes' || after === 'no' || (before === P51_ALONE && after === P51_ALONE)) return 'no'
   return isUnknown(before) || isUnknown(after) ? anyOf([before, after].filter(isUnknown)) : 'yes'
 }

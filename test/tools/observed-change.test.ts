@@ -203,6 +203,22 @@ t.test('each end may enforce before the other one', async (t) => {
   }
 })
 
+t.test('a deny that is there already cuts nothing, whatever a source in selective mode does with it', async (t) => {
+  const { ok } = await startBench(t, {
+    estate: handMade({
+      hosts: {
+        a1: { ip: '10.0.0.1', labels: 'app=A', mode: 'selective' },
+        b1: { ip: '10.0.0.2', labels: 'app=B', mode: 'idle' },
+      },
+      flows: [{ from: 'a1', to: 'b1', port: 443, connections: 6 }],
+      ruleSets: [{ name: 'B', scope: 'app=B', deny: [{ from: 'app=A', to: 'ams', extra: true }] }],
+    }),
+  })
+  const again = { ruleset_name: 'B', providers: ['ams'], consumers: ['app=A'], unscoped_consumers: true }
+  const { observed } = await ok('create-deny-rule', { ...again, ingress_services: [https], dry_run: true })
+  t.same(observed.connections, { ...none, not_affected: 6 })
+})
+
 t.test('selectors that are null are left out of what changes, too', async (t) => {
   const { ok, twist } = await startTwisted(t, { estate: handMade(ESTATE) })
   const calls: [string, object][] = [
