@@ -1,17 +1,57 @@
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
-import { isDefault } from '../policy/default-fields.js'
-import { NO_CONTENT, diffFields } from '../policy/diff-fields.js'
+import { isDefault, isSaid } from '../policy/default-fields.js'
+import { NO_CONTENT, diffFields, differs } from '../policy/diff-fields.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
 
-/** The kinds of objects that can be put back one by one, with their fields that a PCE accepts in a write. */
+type Emptied = Readonly<Record<string, unknown>>
+
+/** The kinds of objects that can be put back one by one, with the fields that are written and their empty values. */
 const OWN_FIELDS = {
-  rule_sets: ['name', 'description', 'enabled', 'scopes'],
-  ip_lists: ['name', 'description', 'ip_ranges', 'fqdns'],
-  services: ['name', 'description', 'process_name', 'service_ports', 'windows_services', 'windows_egress_services'],
-} as const
+  rule_sets: { name: '', description: '', enabled: true, scopes: [] },
+  ip_lists: { name: '', description: '', ip_ranges: [], fqdns: [] },
+  services: {
+    name: '',
+    description: '',
+    process_name: '',
+    service_ports: [],
+    windows_services: [],
+    windows_egress_services: [],
+  },
+} as const satisfies Record<string, Emptied>
 export type RestorableKind = keyof typeof OWN_FIELDS
 export const RESTORABLE_KINDS = Object.keys(OWN_FIELDS) as RestorableKind[]
+
+const EITHER_RULE: Emptied = {
+  enabled: true,
+  description: '',
+  providers: [],
+  consumers: [],
+  ingress_services: [],
+  egress_services: [],
+  unscoped_consumers: false,
+  network_type: 'brn',
+  log_flow: false,
+  all_ips_except_for_in_consumers: false,
+  all_ips_except_for_in_providers: false,
+}
+
+/** The fields of rules that are written, with what a PCE takes for one that was unset. */
+const RULE_FIELDS = {
+  rules: {
+    ...EITHER_RULE,
+    resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+    sec_connect: false,
+    stateless: false,
+    machine_auth: false,
+    consuming_security_principals: [],
+    use_workload_subnets: [],
+    external_data_set: null,
+    external_data_reference: null,
+  },
+  deny_rules: { ...EITHER_RULE, override: false },
+} satisfies Record<string, Emptied>
+type RuleList = keyof typeof RULE_FIELDS
 
 /** One write. `of` is the href of the version's rule that the write puts back; absent for the object itself. */
 export interface Step {
@@ -22,13 +62,29 @@ export interface Step {
   of?: string
 }
 
+/** A field that differs from the version and that no write puts back. */
+export interface LeftField {
+  field: string
+  /** The href of the version's rule that has it; absent for the object itself. */
+  rule?: string
+  /** True if what has it is created again, and does not have it then. */
+  isMissing: boolean
+}
+
+/** What makes the draft what the version had, as far as it can be written, and the rest. */
+export interface Difference {
+  steps: Step[]
+  left: LeftField[]
+}
+
 const COLLECTIONS = { rules: 'sec_rules', deny_rules: 'deny_rules' } as const
 
-/** Fields that a new rule has to have, even with their defaults. */
+/** Fields that are sent in a POST even with their defaults; a PCE requires most of them of a rule. */
 const REQUIRED = new Set(['enabled', 'providers', 'consumers', 'ingress_services', 'resolve_labels_as'])
 
 /**
- * Returns the writes that make the draft what the version had; none if it already is. Only what differs is written.
+ * Returns the writes that make the draft what the version had, and what differs beside them. Only what differs is
+ * written.
  * @param draft the object in the draft; null if it does not exist there.
  * @param wanted the object in the version, with draft hrefs.
  * @param renamed the hrefs of rules that were created in place of deleted ones, by the hrefs in the version.
@@ -39,22 +95,57 @@ export function planSteps(
   wanted: PceObject,
   base: string,
   renamed: ReadonlyMap<string, string> = new Map(),
-): Step[] {
-  const own = new Set<string>(OWN_FIELDS[kind])
-  const differing = diffFields(wanted, draft).filter(({ field }) => own.has(field))
-  const sent = draft === null ? differing.filter(({ draft: value }) => value !== null) : differing
-  const body = Object.fromEntries(sent.map(({ field, draft: value }) => [field, toWire(field, value)]))
+): Difference {
+  const own: Emptied = OWN_FIELDS[kind]
+  const { body, left } = divide(own, wanted, draft)
   const first: Step[] =
     draft === null
       ? [{ method: 'POST', path: base, body: kind === 'rule_sets' ? { enabled: true, scopes: [[]], ...body } : body }]
-      : sent.length > 0
+      : Object.keys(body).length > 0
         ? [{ method: 'PUT', path: wanted.href, body }]
         : []
-  return kind === 'rule_sets' ? [...first, ...ruleSteps(draft, wanted, renamed)] : first
+  if (kind !== 'rule_sets') return { steps: first, left }
+  const rules = ruleSteps(draft, wanted, renamed)
+  return { steps: [...first, ...rules.steps], left: [...left, ...rules.left] }
 }
 
-function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: ReadonlyMap<string, string>): Step[] {
+/** Divides what differs into what is written and what is left. */
+function divide(fields: Emptied, wanted: PceObject, now: PceObject | null) {
+  const differing = now === null ? saidIn(wanted) : changedIn(wanted, now)
+  const left = differing.flatMap(([field, value]) =>
+    Object.hasOwn(fields, field) || (now === null && !hasContent(value)) ? [] : [field],
+  )
+  if (differs(tablesOf(wanted), tablesOf(now))) left.push(TABLES)
+  const written = differing.filter(([field]) => Object.hasOwn(fields, field))
+  return {
+    body: Object.fromEntries(written.map(([field, value]) => [field, value == null ? fields[field] : bare(value)])),
+    left: left.map((field): LeftField => ({ field, isMissing: now === null })),
+  }
+}
+
+const saidIn = (wanted: PceObject) =>
+  Object.entries(wanted).filter(
+    ([field, value]) => field !== TABLES && !NO_CONTENT.has(field) && (REQUIRED.has(field) || !isDefault(field, value)),
+  )
+
+const changedIn = (wanted: PceObject, now: PceObject) =>
+  diffFields(wanted, now).flatMap(({ field, draft: value }) => (field === TABLES ? [] : [[field, value] as const]))
+
+const TABLES = 'ip_tables_rules'
+
+/** Returns what the iptables rules of an object say, without what is recorded about them. */
+const tablesOf = (object: PceObject | null): unknown[] =>
+  ((object as RuleSet | null)?.[TABLES] ?? [])
+    .filter((rule) => rule.update_type !== 'delete')
+    .map((rule) => bare(Object.fromEntries(Object.entries(rule).filter(([field]) => !NO_CONTENT.has(field)))))
+
+/** Returns false for what says nothing, however deep. */
+const hasContent = (value: unknown): boolean =>
+  typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : isSaid(value)
+
+function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: ReadonlyMap<string, string>): Difference {
   const steps: Step[] = []
+  const left: LeftField[] = []
   for (const list of ['rules', 'deny_rules'] as const) {
     const collection = `${draft === null ? '' : wanted.href}/${COLLECTIONS[list]}`
     const live = new Map(
@@ -64,46 +155,19 @@ function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: Readonly
       const href = renamed.get(rule.href) ?? rule.href
       const now = live.get(href)
       live.delete(href)
-      if (now === undefined) steps.push({ method: 'POST', path: collection, body: newRule(rule), of: rule.href })
-      else {
-        const fields = diffFields(rule, now)
-        const body = Object.fromEntries(fields.map(({ field, draft: value }) => [field, toWire(field, value)]))
-        if (fields.length > 0) steps.push({ method: 'PUT', path: href, body, of: rule.href })
-      }
+      const { body, left: others } = divide(RULE_FIELDS[list], rule, now ?? null)
+      left.push(...others.map((one) => ({ ...one, rule: rule.href })))
+      if (now === undefined) steps.push({ method: 'POST', path: collection, body, of: rule.href })
+      else if (Object.keys(body).length > 0) steps.push({ method: 'PUT', path: href, body, of: rule.href })
     }
     for (const href of live.keys()) steps.push({ method: 'DELETE', path: href, body: null, of: href })
   }
-  return steps
+  return { steps, left }
 }
 
-const rulesOf = (object: PceObject | null, list: 'rules' | 'deny_rules'): AnyRule[] =>
-  (object as RuleSet | null)?.[list] ?? []
+const rulesOf = (object: PceObject | null, list: RuleList): AnyRule[] => (object as RuleSet | null)?.[list] ?? []
 
-const newRule = (rule: AnyRule): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(rule).flatMap(([field, value]) =>
-      NO_CONTENT.has(field) || (isDefault(field, value) && !REQUIRED.has(field))
-        ? []
-        : [[field, toWire(field, value)] as const],
-    ),
-  )
-
-/** Texts and flags that are emptied with these values, because a PCE does not take null for them. */
-const EMPTY: Readonly<Record<string, unknown>> = {
-  description: '',
-  enabled: true,
-  network_type: 'brn',
-  process_name: '',
-}
-const FLAGS = new Set(['unscoped_consumers', 'sec_connect', 'stateless', 'machine_auth', 'log_flow', 'override'])
-
-/** Returns a field as a PCE takes it: references by href alone, nothing that is null, and empty for what was unset. */
-function toWire(field: string, value: unknown): unknown {
-  if (value !== null) return bare(value)
-  if (field in EMPTY) return EMPTY[field]
-  return FLAGS.has(field) || field.startsWith('all_ips_except_for_in_') ? false : []
-}
-
+/** Returns a value as a PCE takes it: references by href alone, and nothing that is null. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value !== 'object' || value === null) return value

@@ -15,11 +15,17 @@ import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { readRuleSets } from '../inventory/require-rule-shape.js'
 import { describeAgainst } from '../policy/describe-changes.js'
-import { diffFields } from '../policy/diff-fields.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { inDraftForm } from './load-policy.js'
-import { RESTORABLE_KINDS, planSteps, referencesIn, type RestorableKind, type Step } from './plan-object.js'
+import {
+  RESTORABLE_KINDS,
+  planSteps,
+  referencesIn,
+  type LeftField,
+  type RestorableKind,
+  type Step,
+} from './plan-object.js'
 import { chooseVersion, loadVersions } from './read-versions.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
@@ -41,6 +47,8 @@ export interface ObjectPlan {
   draft: PceObject | null
   wanted: PceObject
   steps: Step[]
+  /** What differs and is not written, which the warnings name. */
+  left: LeftField[]
   warnings: string[]
 }
 
@@ -72,13 +80,11 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
   }
   if (draft === null || draft.name !== wanted.name)
     await refuseTakenName(pce, kind, String(wanted.name), signal, draft ?? undefined)
-  const steps = planSteps(kind, draft, wanted, `/orgs/${pce.orgId}/sec_policy/draft/${kind}`)
+  const { steps, left } = planSteps(kind, draft, wanted, `/orgs/${pce.orgId}/sec_policy/draft/${kind}`)
   await requireReferences(ctx, now, steps, args.version, version)
-  const warnings =
-    steps.length === 0
-      ? []
-      : [...warnOfPlan(draft, wanted, steps, what), ...(draft === null ? [] : await warnOfOthers(ctx, draft))]
-  return { kind, what, version, draft, wanted, steps, warnings }
+  const others = steps.length === 0 || draft === null ? [] : await warnOfOthers(ctx, draft)
+  const warnings = [...warnOfPlan(draft, steps, what), ...warnOfLeft(kind, left), ...others]
+  return { kind, what, version, draft, wanted, steps, left, warnings }
 }
 
 /**
@@ -202,9 +208,8 @@ async function nameThen(pce: PceClient, href: string, signal: AbortSignal): Prom
   }
 }
 
-function warnOfPlan(draft: PceObject | null, wanted: PceObject, steps: readonly Step[], what: string): string[] {
+function warnOfPlan(draft: PceObject | null, steps: readonly Step[], what: string): string[] {
   const rules = steps.filter(({ method, of }) => method === 'POST' && of !== undefined).length
-  const tables = diffFields(wanted, draft).some(({ field }) => field === 'ip_tables_rules')
   return [
     ...(draft === null
       ? [
@@ -212,19 +217,52 @@ function warnOfPlan(draft: PceObject | null, wanted: PceObject, steps: readonly 
         ]
       : []),
     ...(rules > 0 && draft !== null ? [`Deleted since: ${countOf(rules, 'rule')}, created again with new hrefs.`] : []),
-    ...(tables ? ['Its iptables rules differ, too, and stay as they are: they are not put back.'] : []),
   ]
 }
 
-/** Describes the change that the restoration makes to the draft. */
-export async function describeObjectPlan(ctx: Context, { kind, draft, wanted }: ObjectPlan): Promise<JudgedChange> {
+const MOST_NAMED = 5
+
+/** Names what differs from the version and is not put back. */
+function warnOfLeft(kind: RestorableKind, left: readonly LeftField[]): string[] {
+  const say = (fields: readonly LeftField[], end: string) => {
+    if (fields.length === 0) return []
+    const names = fields.slice(0, MOST_NAMED).map(({ field, rule }) => {
+      const name = field === 'ip_tables_rules' ? 'iptables rules' : field
+      return rule === undefined ? name : `${name} of the rule ${rule}`
+    })
+    const more = fields.length > MOST_NAMED ? [`${fields.length - MOST_NAMED} more`] : []
+    return [`Not put back by this tool: ${[...names, ...more].join(', ')}, which ${end}.`]
+  }
+  return [
+    ...say(
+      left.filter(({ isMissing }) => !isMissing),
+      'differ from the version and stay as they are',
+    ),
+    ...say(
+      left.filter(({ isMissing, rule }) => isMissing && rule === undefined),
+      `are missing from the new ${nounOf(kind)}`,
+    ),
+    ...say(
+      left.filter(({ isMissing, rule }) => isMissing && rule !== undefined),
+      'are missing from the rule that is created again',
+    ),
+  ]
+}
+
+/** Describes the change that the writes make to the draft; what they leave is no part of it. */
+export async function describeObjectPlan(
+  ctx: Context,
+  { kind, draft, wanted, left }: ObjectPlan,
+): Promise<JudgedChange> {
   const change = {
     href: wanted.href,
     type: kind,
     update_type: draft === null ? ('create' as const) : ('update' as const),
     name: String(wanted.name),
   }
-  const [judged] = await describeAgainst(ctx, [{ change, versions: { draft: wanted, active: draft } }])
+  const stays = left.flatMap(({ field, rule }) => (rule === undefined ? [[field, draft?.[field] ?? null]] : []))
+  const written = { ...wanted, ...(Object.fromEntries(stays) as object) }
+  const [judged] = await describeAgainst(ctx, [{ change, versions: { draft: written, active: draft } }])
   return judged as JudgedChange
 }
 
@@ -233,7 +271,7 @@ export interface RestoredObject {
   href: string
   /** The new hrefs of rules that had been deleted, by the hrefs that the version had. */
   newHrefs: ReadonlyMap<string, string>
-  /** True if it was read back and is what the version had; undefined if it could not be read. */
+  /** True if it was read back and is all that the version had; undefined if it could not be read. */
   verified?: boolean
   warnings: string[]
 }
@@ -297,13 +335,22 @@ async function readLeft(ctx: Context, plan: ObjectPlan, href: string, renamed: R
   try {
     const stored = await readObject(ctx, plan.kind, href)
     const wanted = { ...plan.wanted, href }
-    const left = stored === null ? 1 : planSteps(plan.kind, stored, wanted, '', renamed).length
-    if (left === 0) return { verified: true, warnings: [] }
-    return {
-      verified: false,
-      warnings: [`Read back, ${countOf(left, 'part')} of it differ from ${plan.version}: compare before provisioning.`],
-    }
+    const { steps, left } =
+      stored === null ? { steps: [null], left: [] } : planSteps(plan.kind, stored, wanted, '', renamed)
+    const parts = steps.length
+    const known = new Set(plan.left.map(keyOf))
+    const warnings = warnOfLeft(
+      plan.kind,
+      left.filter((one) => !known.has(keyOf(one))),
+    )
+    if (parts > 0)
+      warnings.unshift(
+        `Read back, ${countOf(parts, 'part')} of it ${parts === 1 ? 'differs' : 'differ'} from ${plan.version}: compare before provisioning.`,
+      )
+    return { verified: parts === 0 && left.length === 0, warnings }
   } catch (error) {
     return { warnings: [`It was written, but could not be read back: ${reasonOf(error)}`] }
   }
 }
+
+const keyOf = ({ field, rule }: LeftField) => `${field} ${rule ?? ''}`

@@ -137,3 +137,61 @@ t.test('a write that fails half-way says what is written and what is not', async
   })
   partial(t, await bench.ok(TOOL, { version, href: set }), { verified: true })
 })
+
+t.test('names what it does not write, and then never says that all is as it was', async (t) => {
+  const bench = await startBench(t)
+  const { ok, pce } = bench
+  const table = (parameters: string) => ({
+    enabled: true,
+    statements: [{ table_name: 'filter', chain_name: 'INPUT', parameters }],
+    actors: [{ actors: 'ams' }],
+    ip_version: '4',
+  })
+  const { set } = await setUp(bench)
+  await pce.ruleSets.update(set, { ip_tables_rules: [table('-j DROP')], enabled: false })
+  const { version } = await provision(bench)
+  await pce.ruleSets.update(set, { ip_tables_rules: [table('-j ACCEPT')] })
+  const same = await ok(TOOL, { version, href: set })
+  const stay = 'Not put back by this tool: iptables rules, which differ from the version and stay as they are.'
+  partial(t, same, {
+    status: 'no_changes',
+    message: /the rule set "Floor" differs, in what this tool does not write, from what version \d+ had; nothing/,
+    warnings: [stay],
+  })
+  await pce.ruleSets.update(set, { name: 'Ground floor' })
+  partial(t, await ok(TOOL, { version, href: set }), { verified: false, warnings: [stay] })
+
+  await pce.delete(set, { includeOrg: false })
+  await provision(bench)
+  const again = await ok(TOOL, { version, href: set })
+  t.equal(again.verified, false)
+  t.equal(again.warnings.at(-1), 'Not put back by this tool: iptables rules, which are missing from the new rule set.')
+  t.equal(((await pce.ruleSets.getByReference(again.href)) as Json).enabled, false)
+})
+
+t.test('empties a field with what a PCE takes for it, and names fields of rules that it does not know', async (t) => {
+  const bench = await startBench(t)
+  const { set, version, rules } = await setUp(bench)
+  const given = { external_data_set: 'cmdb', external_data_reference: '7', description: 'x', log_flow: true }
+  await bench.pce.put(rules[0]!, { includeOrg: false, json: given })
+  const { requests } = await bench.ok(TOOL, { version, href: set, dry_run: true })
+  const body = { external_data_set: null, external_data_reference: null, description: '', log_flow: false }
+  t.same(requests, [{ method: 'PUT', path: rules[0], body }])
+  await bench.ok(TOOL, { version, href: set })
+  const stored = (await bench.pce.get(set, { includeOrg: false })).json<Json>()
+  stored.rules[0].next_field = ['later release']
+  bench.simulator.faults.add({
+    method: 'GET',
+    path: /draft.rule_sets.\d+$/,
+    kind: 'status',
+    status: 200,
+    times: 1,
+    body: stored,
+  })
+  partial(t, await bench.ok(TOOL, { version, href: set }), {
+    status: 'no_changes',
+    warnings: [
+      `Not put back by this tool: next_field of the rule ${rules[0]}, which differ from the version and stay as they are.`,
+    ],
+  })
+})

@@ -73,11 +73,13 @@ export default defineTool({
     }
     const reading = { ...ctx, signal: ctx.beforeWriting }
     const plan = await planObject(reading, asked)
-    const { what, steps, draft, wanted, warnings } = plan
+    const { what, steps, left, draft, wanted, warnings } = plan
     if (steps.length === 0) {
       const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
-      const message = `In the draft, ${what} already is what ${plan.version} had; nothing was written.`
-      return { message, status: 'no_changes', href: wanted.href, version, ...dry }
+      const is = left.length === 0 ? 'already is what' : 'differs, in what this tool does not write, from what'
+      const message = `In the draft, ${what} ${is} ${plan.version} had; nothing was written.`
+      const said = warnings.length > 0 ? { warnings } : {}
+      return { message, status: 'no_changes', href: wanted.href, version, ...said, ...dry }
     }
     const updateType = draft === null ? 'create' : 'update'
     const judged = await describeObjectPlan(reading, plan)
