@@ -122,26 +122,26 @@ export type CellTest = (cell: Cell) => boolean
  */
 export const isUnenforced: CellTest = ({ decision }) => passesUnenforced(decision)
 
-/**
- * Returns the cell once for each of its possible decisions if the rules leave open whether they allow its traffic, and the
- * cell itself if not.
- */
-export const alternatives = (cell: Cell): readonly Cell[] =>
-  cell.decision === 'undecided' ? cell.possible.map((decision) => ({ ...cell, decision })) : [cell]
+/** Returns true if more than one decision is possible, so that it is not certain what happens to the traffic. */
+export const isOpen: CellTest = ({ possible }) => possible.length > 1
+
+/** Returns true if the traffic may be blocked already, but is not certain to be. */
+export const mayBeBlocked: CellTest = (cell) => isOpen(cell) && cell.possible.includes('blocked')
+
+/** Returns the cell once for each of its possible decisions. */
+export const alternatives = (cell: Cell): readonly Cell[] => cell.possible.map((decision) => ({ ...cell, decision }))
 
 /**
  * Describes in sentences how many of the matching rows are undecided, and how many that no rule allows may be blocked
  * already, with the reasons. Returns an empty text if all are certain.
  */
 export function describeDoubt(traffic: TrafficExposure, test: CellTest): string {
-  const isOpen: CellTest = (cell) => cell.decision === 'undecided' && test(cell)
-  const mayBeBlocked: CellTest = (cell) =>
-    cell.decision === 'potentially_blocked' && cell.undecided !== 'no' && test(cell)
-  const tell = (about: CellTest, text: string) => {
+  const tell = (word: DecidedWord, text: string) => {
+    const about: CellTest = (cell) => cell.decision === word && isOpen(cell) && test(cell)
     const { rows } = traffic.count(about)
     return rows === 0 ? '' : `${countOf(rows, 'row')} ${text}${undecidedBecause(traffic.answers(about))}. `
   }
-  return tell(isOpen, '') + tell(mayBeBlocked, 'that no rule allows may be blocked already: ')
+  return tell('undecided', '') + tell('potentially_blocked', 'that no rule allows may be blocked already: ')
 }
 
 export interface ShownFlow {

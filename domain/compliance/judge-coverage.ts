@@ -1,7 +1,14 @@
-import { mapDecisions } from '../../schemas/pce/policy-decisions.js'
-import type { DecidedWord } from '../policy/decide-rows.js'
+import { mapDecisions, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { countOf, percentOf } from '../text/describe-numbers.js'
-import { describeDoubt, isUnidentified, type Cell, type CellTest, type TrafficExposure } from './exposure.js'
+import {
+  describeDoubt,
+  isOpen,
+  isUnidentified,
+  mayBeBlocked,
+  type Cell,
+  type CellTest,
+  type TrafficExposure,
+} from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome, type Status } from './verdict.js'
 
 /** Minimum percentages of rows that policy allows: GOOD for a PASS, FAIR for a WARNING. */
@@ -39,41 +46,49 @@ export const internalCoverage: Evaluator = evaluator(
 const grade = (lower: number, upper: number, { good, fair }: { good: number; fair: number }): Status =>
   lower >= good ? 'PASS' : upper < fair ? 'FAIL' : 'WARNING'
 
+/** Describes a share by its bounds. */
+const shareOf = (lower: number, upper: number): string => (lower === upper ? `${lower} %` : `${lower} to ${upper} %`)
+
 /**
- * Judges the share of passing traffic that rules allow: allowed / (allowed + potentially blocked + undecided). Blocked
- * traffic is left out of both numbers, because policy has already decided about it.
+ * Judges the share of passing traffic that rules allow: allowed / (allowed + potentially blocked). Blocked traffic is left
+ * out of both numbers, because policy has already decided about it. Rows with several possible decisions count in the
+ * bounds: as what makes the share least, and as what makes it greatest.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome {
-  const decided = (decision: DecidedWord) => traffic.count((cell) => wanted(cell) && cell.decision === decision)
-  const { allowed, potentially_blocked: open, blocked, unknown: unjudged } = mapDecisions(decided)
-  const undecided = decided('undecided')
+  const counted = (test: CellTest) => traffic.count((cell) => wanted(cell) && test(cell))
+  const certain = (word: PolicyDecision) => counted((cell) => !isOpen(cell) && cell.decision === word)
+  const { allowed, potentially_blocked: reported, blocked, unknown: unjudged } = mapDecisions(certain)
+  const undecided = counted(isOpen)
   const isUncovered: CellTest = (cell) => cell.decision === 'potentially_blocked' || cell.decision === 'undecided'
   const uncovered = traffic.busiest((cell) => wanted(cell) && isUncovered(cell), MOST_EVIDENCE)
   const evidence = {
     counts: {
       allowed: allowed.rows,
-      potentially_blocked: open.rows,
+      potentially_blocked: reported.rows,
       blocked: blocked.rows,
       not_judged: unjudged.rows,
       ...(undecided.rows > 0 && { undecided: undecided.rows }),
       allowed_connections: allowed.connections,
-      potentially_blocked_connections: open.connections,
+      potentially_blocked_connections: reported.connections,
       inside_one_application: traffic.inside,
     },
     ...(uncovered.length > 0 && { flows: uncovered }),
   }
   const doubt = describeDoubt(traffic, wanted)
   const assumes = traffic.assumes(wanted)
-  if (allowed.rows + open.rows === 0) {
+  const settled = allowed.rows + reported.rows
+  if (settled === 0) {
     if (undecided.rows > 0) return { ...notAssessed(`Coverage is not known: ${doubt}`.trim(), evidence), assumes }
     if (blocked.rows === 0) return notAssessed('No traffic that policy has decided on.', evidence)
     const detail = `All ${countOf(blocked.rows, 'row')} that policy has decided on are blocked.`
     return { status: 'PASS', detail, evidence, assumes }
   }
-  const passing = allowed.rows + open.rows + undecided.rows
-  const share = percentOf(allowed.rows, passing)
-  const text = `${share} % of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
-  const status = grade(share, percentOf(allowed.rows + undecided.rows, passing), { good: GOOD, fair: FAIR })
+  const openTo = (word: PolicyDecision) => counted((cell) => isOpen(cell) && cell.possible.includes(word)).rows
+  const [perhapsAllowed, perhapsReported] = [openTo('allowed'), openTo('potentially_blocked')]
+  const lower = percentOf(allowed.rows, settled + perhapsReported)
+  const upper = percentOf(allowed.rows + perhapsAllowed, settled + perhapsAllowed)
+  const text = `${shareOf(lower, upper)} of the rows that pass are allowed by policy (PASS from ${GOOD} %, WARNING from ${FAIR} %). `
+  const status = grade(lower, upper, { good: GOOD, fair: FAIR })
   return { status, detail: `${text}${doubt}`.trim(), evidence, assumes }
 }
 
@@ -95,29 +110,28 @@ export const knownDependencies: Evaluator = evaluator(
     const passes: CellTest = (cell) => cell.decision !== 'blocked' && (cell.inbound || cell.outbound)
     const isUnknown: CellTest = (cell) =>
       passes(cell) && ((cell.inbound && isVague(cell.source)) || (cell.outbound && isVague(cell.destination)))
-    const isOpen: CellTest = ({ decision, possible }) => decision === 'undecided' && possible.includes('blocked')
     const rowsOf = (test: CellTest) => traffic.count(test).rows
     const all = rowsOf(passes)
     if (all === 0) return notAssessed('No traffic with anything outside the application.')
-    const [open, unknown] = [rowsOf((cell) => passes(cell) && isOpen(cell)), rowsOf(isUnknown)]
+    const [open, unknown] = [rowsOf((cell) => passes(cell) && mayBeBlocked(cell)), rowsOf(isUnknown)]
     const assumes = traffic.assumes(passes)
-    const doubt = describeDoubt(traffic, (cell) => passes(cell) && isOpen(cell))
+    const doubt = describeDoubt(traffic, (cell) => passes(cell) && mayBeBlocked(cell))
     if (open === all) return { ...notAssessed(`What passes is not known: ${doubt}`.trim()), assumes }
-    const openUnknown = rowsOf((cell) => isUnknown(cell) && isOpen(cell))
+    const openUnknown = rowsOf((cell) => isUnknown(cell) && mayBeBlocked(cell))
     const counts = {
       rows: all,
       unknown_ends: unknown,
       ...(open > 0 && { undecided: open }),
       inside_one_application: traffic.inside,
     }
-    const share = percentOf(all - unknown, all)
-    // What is undecided may be blocked, so that it is no dependency.
-    const lower = all - open + openUnknown
-    const upper = all - openUnknown
-    const bounds = { good: KNOWN_GOOD, fair: KNOWN_FAIR }
-    const status = grade(percentOf(lower - unknown, lower), percentOf(all - unknown, upper), bounds)
+    // What may be blocked is perhaps no dependency.
+    const known = all - unknown
+    const openKnown = open - openUnknown
+    const lower = percentOf(known - openKnown, all - openKnown)
+    const upper = percentOf(known, all - openUnknown)
+    const status = grade(lower, upper, { good: KNOWN_GOOD, fair: KNOWN_FAIR })
     const flows = traffic.busiest(isUnknown, MOST_EVIDENCE)
-    const text = `The other end of ${share} % of the rows is known (PASS from ${KNOWN_GOOD} %, WARNING from ${KNOWN_FAIR} %). `
+    const text = `The other end of ${shareOf(lower, upper)} of the rows is known (PASS from ${KNOWN_GOOD} %, WARNING from ${KNOWN_FAIR} %). `
     return {
       status,
       detail: `${text}${doubt}`.trim(),

@@ -1,6 +1,7 @@
 import {
   alternatives,
   describeDoubt,
+  isOpen,
   isProduction,
   isUnidentified,
   isUnenforced,
@@ -251,17 +252,21 @@ interface Violations {
 
 /**
  * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
- * it a WARNING. Rows that match `note` are only reported. A row that the rules leave undecided counts as what is the
- * mildest of its possible decisions; if another one would violate the control, the check is no PASS: it is unproven, or
- * not assessed if nothing else was found.
+ * it a WARNING. Rows that match `note` are only reported. A row with several possible decisions is counted as undecided
+ * alone and weighs what is the mildest of them; if another one would violate the control, the check is no PASS: it is
+ * unproven, or not assessed if nothing else was found.
  */
 export function judgeViolations(
   traffic: TrafficExposure,
   { fail, warn, note, also = {}, phrases = {}, none = 'No such traffic.' }: Violations,
 ): CheckOutcome {
+  const rowsOf = (test: CellTest) => traffic.count(test).rows
   const count = (tests: Tests) =>
     Object.fromEntries(
-      Object.entries(tests).map(([name, test]) => [name, test === undefined ? 0 : traffic.count(test).rows]),
+      Object.entries(tests).map(([name, test]) => [
+        name,
+        test === undefined ? 0 : rowsOf((cell) => !isOpen(cell) && test(cell)),
+      ]),
     )
   const told = { ...count(fail), ...count(warn), ...count(note) }
   const matches = (tests: Tests, cell: Cell) => Object.values(tests).some((test) => test?.(cell) === true)
@@ -270,9 +275,7 @@ export function judgeViolations(
     alternatives(cell).some((one) => weigh(one) > 0 || matches(note, one) || matches(also, one))
   const mildest = (cell: Cell) => Math.min(...alternatives(cell).map(weigh))
   const worst = (cell: Cell) => Math.max(...alternatives(cell).map(weigh))
-  const rowsOf = (test: CellTest) => traffic.count(test).rows
-
-  const undecided = rowsOf((cell) => cell.decision === 'undecided' && isAbout(cell))
+  const undecided = rowsOf((cell) => isOpen(cell) && isAbout(cell))
   const counts = {
     ...told,
     ...count(also),

@@ -74,3 +74,45 @@ t.test('a row that a deny rule at a selective source is about may be blocked alr
   t.equal(details(denied).includes(mayBe), true, details(denied))
   t.same(denied.assumes, ['P51'])
 })
+
+t.test('rows that may be blocked already count in the bounds, and not as passing', async (t) => {
+  const out = (to: string, first: number, rows: number) =>
+    Array.from({ length: rows }, (_, at) => ({ from: 'web', to, port: first + at }))
+  const estate = handMade({
+    hosts: {
+      web: { ip: '10.0.0.1', labels: 'app=shop env=prod role=web loc=eu', mode: 'selective' },
+      db: { ip: '10.0.1.1', labels: 'app=db env=prod' },
+    },
+    flows: [...out('db', 1000, 4), ...out('203.0.113.9', 5000, 6)],
+    ruleSets: [
+      {
+        name: 'shop',
+        scope: '',
+        allow: [{ from: 'app=shop', to: 'app=db' }],
+        deny: [{ from: 'app=shop', to: 'any' }],
+      },
+    ],
+  })
+  const { ok } = await startBench(t, { estate })
+  const judge = async (framework: string, id: string, ...counts: string[]) => {
+    const { findings } = await ok('compliance-check', { framework, app_name: 'shop', env_name: 'prod' })
+    const { status, detail, evidence } = findings.find((one: Json) => one.id === id)
+    return [status, detail, ...counts.map((name) => evidence.counts[name])]
+  }
+  const mayBe =
+    '6 rows that no rule allows may be blocked already: undecided because of deny rules at sources in selective mode.'
+  t.same(await judge('general', 'SEG-4', 'allowed', 'potentially_blocked', 'undecided'), [
+    'WARNING',
+    `40 to 100 % of the rows that pass are allowed by policy (PASS from 90 %, WARNING from 50 %). ${mayBe}`,
+    4,
+    0,
+    6,
+  ])
+  t.same(await judge('dora', 'DORA-8.1', 'unknown_ends', 'undecided'), [
+    'WARNING',
+    `PASS: 1 workload, all with all four labels. WARNING: The other end of 40 to 100 % of the rows is known (PASS from 90 %, WARNING from 50 %). ${mayBe}`,
+    6,
+    6,
+  ])
+  t.same(await judge('pci-dss', 'PCI-1.4', 'passing_unenforced', 'undecided'), ['NOT_ASSESSED', mayBe, 0, 6])
+})
