@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import { passesUnenforced, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import { ANY_IP_LIST_NAMES } from '../../schemas/pce/words.js'
 import { isAddress } from '../inventory/parse-addresses.js'
@@ -117,10 +117,13 @@ export interface Cell {
 export type CellTest = (cell: Cell) => boolean
 
 /**
- * Returns true if the traffic passes only because nothing stops it yet: policy is not enforced, or no VEN judges the
- * flow.
+ * Returns the tests for traffic of these cells that passes because nothing stops it: no rule allows it, and the mode does
+ * not block that, or neither end enforces policy, so that nobody looks at the rules.
  */
-export const isUnenforced: CellTest = ({ decision }) => passesUnenforced(decision)
+export const unenforced = (about: CellTest) => ({
+  passing_unenforced: (cell: Cell) => about(cell) && cell.decision === 'potentially_blocked',
+  enforced_at_neither_end: (cell: Cell) => about(cell) && cell.decision === 'unknown',
+})
 
 /** Returns true if more than one decision is possible, so that it is not certain what happens to the traffic. */
 export const isOpen: CellTest = ({ possible }) => possible.length > 1

@@ -4,7 +4,7 @@ import {
   isOpen,
   isProduction,
   isUnidentified,
-  isUnenforced,
+  unenforced,
   type Cell,
   type CellTest,
   type TrafficExposure,
@@ -42,7 +42,7 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
             cell.inbound && cell.decision === 'allowed' && cell.source.identity === 'half',
           allowed_to_unknown: (cell) =>
             outbound(cell) && cell.decision === 'allowed' && isUnidentified(cell.destination),
-          passing_unenforced: (cell) => (cell.inbound || outbound(cell)) && isUnenforced(cell),
+          ...unenforced((cell) => cell.inbound || outbound(cell)),
         },
         note: {
           blocked: (cell) => (cell.inbound || outbound(cell)) && cell.decision === 'blocked',
@@ -81,7 +81,7 @@ export const segregation = (ports: readonly number[]): Evaluator =>
         fail: { allowed_high_risk_with_production: offends },
         warn: {
           allowed_between_environments: (cell) => crosses(cell) && cell.decision === 'allowed' && !offends(cell),
-          passing_unenforced: (cell) => crosses(cell) && isUnenforced(cell),
+          ...unenforced(crosses),
         },
         note: { blocked: (cell) => crosses(cell) && cell.decision === 'blocked' },
       })
@@ -109,7 +109,7 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
           allowed_unlisted: (cell) => unlisted(cell) && cell.decision === 'allowed',
         },
         warn: {
-          passing_unenforced: (cell) => withInternet(cell) && isUnenforced(cell),
+          ...unenforced(withInternet),
           ...(listed === 'refused' && { allowed_by_ip_list: onList }),
         },
         note: {
@@ -142,7 +142,7 @@ export const directMailAndWeb: Evaluator = evaluator(
       fail: {},
       warn: {
         allowed_unlisted: (cell) => direct(cell) && cell.decision === 'allowed',
-        passing_unenforced: (cell) => direct(cell) && isUnenforced(cell),
+        ...unenforced(direct),
       },
       note: { blocked: (cell) => direct(cell) && cell.decision === 'blocked' },
     })
@@ -183,7 +183,7 @@ export const highRiskPorts = (ports: readonly number[]): Evaluator => {
         },
         warn: {
           allowed_from_other_applications: others,
-          passing_unenforced: (cell) => risky(cell) && isUnenforced(cell),
+          ...unenforced(risky),
         },
         note: { blocked: (cell) => risky(cell) && cell.decision === 'blocked' },
         also: { allowed_from_unmanaged_labelled: (cell) => others(cell) && !cell.source.managed },
@@ -214,7 +214,7 @@ export const clearText: Evaluator = evaluator(
     const isClear = (cell: Cell) => clear.has(cell.port)
     const outcome = judgeViolations(traffic, {
       fail: { allowed: (cell) => isClear(cell) && cell.decision === 'allowed' },
-      warn: { passing_unenforced: (cell) => isClear(cell) && isUnenforced(cell) },
+      warn: unenforced(isClear),
       note: { blocked: (cell) => isClear(cell) && cell.decision === 'blocked' },
       phrases: { allowed: 'to clear-text services allowed' },
     })
@@ -230,6 +230,7 @@ const WITHOUT_RULE = 'passing without a rule, because the mode does not stop the
 /** Wording for row counts whose field names do not read well. */
 const PHRASES: Record<string, string> = {
   passing_unenforced: WITHOUT_RULE,
+  enforced_at_neither_end: 'passing because neither end enforces policy',
   allowed_unlisted: 'allowed to or from internet addresses in no IP list',
   allowed_by_ip_list: 'allowed to or from internet addresses in an IP list',
   allowed_from_unknown: 'allowed from unlabelled sources in no IP list',

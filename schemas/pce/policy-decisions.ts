@@ -6,10 +6,6 @@
 interface DecisionFacts {
   /** Rank of how much the decision stops, from mildest to strictest; null if the decision is not known. */
   strictness: number | null
-  /**
-   * The reason why the traffic passes today: policy allows it, or nobody enforces policy yet. `no` if it does not pass.
-   */
-  passes: 'allowed' | 'unenforced' | 'no'
   /** Explains the decision to people. */
   meaning: string
   /**
@@ -22,25 +18,21 @@ interface DecisionFacts {
 const TABLE = {
   allowed: {
     strictness: 0,
-    passes: 'allowed',
     meaning: 'Allowed by the active policy; for a workload in selective mode maybe only as no deny rule matched',
     longForm: 'allowed_across_boundary',
   },
   potentially_blocked: {
     strictness: 1,
-    passes: 'unenforced',
     meaning: 'No rule allows it, and nobody enforces that yet: blocked once the workload does',
     longForm: 'potentially_blocked_by_',
   },
   blocked: {
     strictness: 2,
-    passes: 'no',
     meaning: 'Blocked by a workload that enforces',
     longForm: 'blocked_by_',
   },
   unknown: {
     strictness: null,
-    passes: 'unenforced',
     meaning: 'Nobody decided, as on idle workloads: in no total and no percentage of what is allowed',
     longForm: null,
   },
@@ -84,14 +76,6 @@ export function isJudged(word: PolicyDecision): word is JudgedDecision {
 /** Returns true if policy blocks, or would block, traffic with this decision. */
 export function isStopped(word: PolicyDecision): boolean {
   return (FACTS[word].strictness ?? 0) > 0
-}
-
-/**
- * Returns true if traffic with this decision passes only because nobody enforces policy yet, or because there was no
- * decision.
- */
-export function passesUnenforced(word: string): boolean {
-  return isDecision(word) && FACTS[word].passes === 'unenforced'
 }
 
 /**

@@ -124,7 +124,7 @@ t.test(
         'idle, so that no VEN judges': [
           { flows: [ssh('10.9.9.9', 'idle')] },
           'WARNING',
-          { passing_unenforced: 1, flows: 1 },
+          { passing_unenforced: 0, enforced_at_neither_end: 1, flows: 1 },
         ],
         'selective without a deny rule': [
           { flows: [ssh('10.9.9.9', 'loose')] },

@@ -116,3 +116,19 @@ t.test('rows that may be blocked already count in the bounds, and not as passing
   ])
   t.same(await judge('pci-dss', 'PCI-1.4', 'passing_unenforced', 'undecided'), ['NOT_ASSESSED', mayBe, 0, 6])
 })
+
+t.test('where neither end enforces policy, nothing is said of the rules', async (t) => {
+  const estate = handMade({
+    hosts: {
+      web: { ip: '10.0.0.1', labels: 'app=shop env=prod', mode: 'idle' },
+      db: { ip: '10.0.1.1', labels: 'app=db env=test', managed: false },
+    },
+    flows: [{ from: 'web', to: 'db', port: 5432 }],
+    ruleSets: [{ name: 'to db', scope: '', allow: [{ from: 'app=shop', to: 'app=db' }] }],
+  })
+  const { ok } = await startBench(t, { estate })
+  const { findings } = await ok('compliance-check', { framework: 'pci-dss', app_name: 'shop', env_name: 'prod' })
+  const { status, detail, evidence } = findings.find((one: Json) => one.id === 'PCI-1.3')
+  const { passing_unenforced: passing, enforced_at_neither_end: neither } = evidence.counts
+  t.same([status, detail, passing, neither], ['WARNING', '1 row passing because neither end enforces policy.', 0, 1])
+})
