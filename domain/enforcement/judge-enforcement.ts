@@ -5,7 +5,7 @@ import { portName } from '../inventory/protocols.js'
 import { directionOf } from '../policy/judge-mode.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { noDisagreement } from '../policy/compare-record.js'
-import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { listReasons, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import {
   judgeChangedFlows,
   MODE_EFFECTS,
@@ -51,7 +51,7 @@ export interface EnforcementTraffic {
   byWorkload: ReadonlyMap<string, Record<ChangeEffect, number>>
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
-  /** The same about traffic to which the new mode makes no difference. */
+  /** Why it is open whether traffic passes to which the new mode makes no difference; empty if none is. */
   undecidedStays: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
@@ -124,7 +124,7 @@ export async function judgeEnforcement(
     changes: [...changes.values()].sort(worstFirst),
     byWorkload,
     undecided: undecidedBecause(answers),
-    undecidedStays: undecidedBecause(stays),
+    undecidedStays: listReasons(stays),
     assumes: assumed.list(),
     recorded,
   }

@@ -82,10 +82,16 @@ export const assumedBy = (answers: readonly Answer[]): string[] => {
   return [...new Set(facts.filter((fact) => fact !== undefined))].sort()
 }
 
+/** Lists the reasons of undecided answers, each once; an empty text if nothing is undecided. */
+export const listReasons = (answers: Iterable<Answer>): string => {
+  const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
+  return [...reasons].map((reason) => UNDECIDED[reason]).join(', ')
+}
+
 /** Returns `undecided because of …` as the end of a sentence, or an empty text if nothing is undecided. */
 export const undecidedBecause = (answers: Iterable<Answer>): string => {
-  const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
-  return reasons.size === 0 ? '' : `undecided because of ${[...reasons].map((reason) => UNDECIDED[reason]).join(', ')}`
+  const reasons = listReasons(answers)
+  return reasons === '' ? '' : `undecided because of ${reasons}`
 }
 
 /**

@@ -3,7 +3,7 @@ import type { RecordedOtherwise } from '../../schemas/recorded-otherwise.js'
 import { portName } from '../inventory/protocols.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { noDisagreement } from '../policy/compare-record.js'
-import { undecidedBecause, type Answer } from '../policy/three-valued.js'
+import { listReasons, undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { nameEnd } from '../traffic/applications.js'
 import type { BothWays } from '../traffic/read-both-ways.js'
@@ -46,7 +46,7 @@ export interface ModeChangeTraffic {
   losses: ModeLoss[]
   /** A phrase like `undecided because of …`; empty if everything could be decided. */
   undecided: string
-  /** The same about traffic to which the new mode makes no difference. */
+  /** Why it is open whether traffic passes to which the new mode makes no difference; empty if none is. */
   undecidedStays: string
   /** The facts about the PCE that no source settles, but on which the result depends. */
   assumes: readonly string[]
@@ -120,7 +120,7 @@ export async function judgeModeChange(
     opened,
     losses: [...losses.values()].map(withPorts).sort(worstFirst),
     undecided: undecidedBecause(answers),
-    undecidedStays: undecidedBecause(stays),
+    undecidedStays: listReasons(stays),
     assumes: assumed.list(),
     recorded,
   }

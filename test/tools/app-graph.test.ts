@@ -11,7 +11,7 @@ import { startBench, type Bench, type Json } from './harness.js'
 const INFRA = 'identify-infrastructure-services'
 const LATERAL = 'detect-lateral-movement-paths'
 const NOTHING_REACHED =
-  'No unblocked flow leads from the start to another labelled application: blocked is what was recorded, and hosts without app or env label are not followed.'
+  'No flow leads from the start to another labelled application except those recorded as blocked; hosts without app or env label are not followed.'
 
 /** Hosts called `app/env`, one each, and flows between them as `a/env > b/env connections [port] [blocked]`. */
 function estateOf(lines: string[], more: Partial<HandMadeEstate> = {}): HandMadeEstate {
@@ -534,7 +534,7 @@ t.test('lateral movement: who reaches a target', async (t) => {
   t.same(short.paths, [])
   t.equal(
     short.message,
-    'No unblocked flow leads from the start to the target in 4 hops: blocked is what was recorded, and hosts without app or env label are not followed.',
+    'No flow leads from the start to the target in 4 hops except those recorded as blocked; hosts without app or env label are not followed.',
   )
   const none = await bench.ok(LATERAL, { target: 'half' })
   t.equal(none.message, 'The target has no flow to or from another labelled application in the window.')

@@ -101,11 +101,15 @@ t.test('it does not tell either what stays where an end that does not change is 
     const { connections, notes, assumes } = await ok('preview-enforcement-change', { ...A, ...FULL })
     const none = { cut: 0, opened: 0, possibly_cut: 0, possibly_opened: 0, stays_allowed: 0, stays_blocked: 0 }
     t.same(connections, { ...none, stays_undecided: 7 }, recorded)
-    t.ok(notes.includes('stays_undecided is undecided because of rules in the words of iptables.'))
+    t.ok(notes.includes('stays_undecided: because of rules in the words of iptables.'))
     t.same(assumes, ['P19'])
     const { effect } = await ok('update-workload', { name: 'a1', ...FULL, dry_run: true })
     t.same(effect.traffic.connections, { cut: 0, possibly_cut: 0, kept: 0, blocked: 0, undecided: 7 }, recorded)
-    contains(t, effect.note, 'they are undecided because of rules in the words of iptables')
+    contains(
+      t,
+      effect.note,
+      'unaffected by the mode change; whether they pass depends on rules in the words of iptables',
+    )
   }
 })
 

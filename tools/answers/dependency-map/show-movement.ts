@@ -215,7 +215,7 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
     starts === null ? 'another labelled application' : 'the start',
     targets === null ? 'another labelled application' : `the target in ${countOf(maxHops, 'hop')}`,
   ]
-  return `No unblocked flow leads from ${from} to ${to}: blocked is what was recorded, and hosts without app or env label are not followed.`
+  return `No flow leads from ${from} to ${to} except those recorded as blocked; hosts without app or env label are not followed.`
 }
 
 /**

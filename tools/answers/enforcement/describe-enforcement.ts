@@ -138,7 +138,7 @@ export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): s
           traffic.connections.possibly_cut + traffic.connections.possibly_opened > 0
             ? `What is only possible is ${traffic.undecided}.`
             : '',
-          traffic.connections.stays_undecided > 0 ? `stays_undecided is ${traffic.undecidedStays}.` : '',
+          traffic.connections.stays_undecided > 0 ? `stays_undecided: because of ${traffic.undecidedStays}.` : '',
           explainRecorded(traffic.recorded),
         ]),
     idle > 0 && to !== 'idle'

@@ -34,7 +34,7 @@ export function showModeChange(change: ModeChange, traffic: ModeChangeTraffic | 
         ? `possibly_blocked is ${undecided}.`
         : '',
     connections.undecided !== undefined
-      ? `undecided: the mode makes no difference, and they are ${undecidedStays}.`
+      ? `undecided: unaffected by the mode change; whether they pass depends on ${undecidedStays}.`
       : '',
     explainRecorded(traffic.recorded),
     coverageNote(reads.inbound, reads.outbound),
