@@ -19,7 +19,8 @@ interface RuleQuestion {
 }
 
 /**
- * Creates a test for rules from these criteria; returns undefined if there are none. Rules are compared here (D98),
+ * Creates a test for rules from these criteria; returns undefined if there are none. Without a rule, the test says whether
+ * a rule set that has none is meant by its scopes alone. Rules are compared here (D98),
  * because the PCE's own search (`rule_search`) misses port ranges that contain the port, and it is not documented how
  * it compares. Services are those of the version that `lookups` uses.
  *
@@ -32,19 +33,18 @@ export async function createRuleTest(
   { actor, service }: RuleQuestion,
   signal: AbortSignal,
   policyVersion: PolicyVersionSelector = 'draft',
-): Promise<((rule: AnyRule, scopes: RuleSet['scopes']) => boolean) | undefined> {
+): Promise<((rule: AnyRule | undefined, scopes: RuleSet['scopes']) => boolean) | undefined> {
   const wanted = actor === undefined ? undefined : await findActor(lookups, actor)
   const sought = service === undefined ? undefined : await resolveService(lookups, service, 'service')
   const isPort = sought !== undefined && 'ports' in sought
   const objects = isPort ? await loadServices(pce, lookups, policyVersion, signal) : undefined
   if (wanted === undefined && sought === undefined) return undefined
-  const isNamed = (rule: AnyRule, scopes: RuleSet['scopes']) =>
+  const isNamed = (rule: AnyRule | undefined, scopes: RuleSet['scopes']) =>
     wanted === undefined ||
-    namesActor(rule, 'providers', wanted) ||
-    namesActor(rule, 'consumers', wanted) ||
+    (rule !== undefined && (namesActor(rule, 'providers', wanted) || namesActor(rule, 'consumers', wanted))) ||
     scopesName(scopes, wanted)
   const offers = sought && testService(sought, objects)
-  return (rule, scopes) => isNamed(rule, scopes) && offers?.(rule) !== false
+  return (rule, scopes) => isNamed(rule, scopes) && (offers === undefined || (rule !== undefined && offers(rule)))
 }
 
 /**

@@ -109,6 +109,7 @@ t.test('get-rulesets', async (t) => {
       rule({ providers: ['app=crm'], ingress_services: [{ service: 'High ports' }] }),
       rule({ providers: [{ key: 'app', value: 'crm', exclusion: true }] }),
     ])
+    await own.ok('create-ruleset', { name: 'find bare', scopes: [['app=payments', 'env=prod']] })
     const all = (await own.ok('get-rulesets', {})).total_count
     /** `set: rules by their place`, and the counts that the answer states. */
     const find = async (args: object): Promise<string[]> => {
@@ -128,7 +129,7 @@ t.test('get-rulesets', async (t) => {
     const crm = (await find({ actor: 'app=crm' })).filter((text) => text.startsWith('find'))
     t.same(crm, ['find two: 0 1'], 'as a provider, excluded or not')
     const paid = (await find({ actor: 'app=payments' })).filter((text) => text.startsWith('find'))
-    t.same(paid, ['find one: 0 1 2', 'find two: 0 1'], 'the scope names it for every rule of the rule set')
+    t.same(paid, ['find one: 0 1 2', 'find two: 0 1', 'find bare: '], 'the scope names it for every rule, or for none')
     t.same(await find({ actor: 'app=payments', service: 'Remote desktop' }), ['find one: 0'])
     t.same(await find({ service: 'Remote desktop' }), ['find one: 0'], 'by its exact name')
     t.same(await find({ actor: 'iplist:Vendors', service: 'Remote desktop' }), ['find one: 0'], 'of one rule')

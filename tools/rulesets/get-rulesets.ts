@@ -124,7 +124,7 @@ export default defineTool({
       return loaded.map(({ ruleSet }) => ruleSet)
     }
     const hasWanted =
-      wantedIn && ((ruleSet: RuleSet) => rulesOf(ruleSet).some(wantedIn(ruleSet)) || errors.has(ruleSet.href))
+      wantedIn && ((ruleSet: RuleSet) => holdsWanted(ruleSet, wantedIn(ruleSet)) || errors.has(ruleSet.href))
     const slice =
       href === undefined
         ? await findRuleSets(
@@ -172,6 +172,12 @@ type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
+/** Returns true if a rule passes the test, or a rule set without rules does by its scopes. */
+function holdsWanted(ruleSet: RuleSet, isWanted: (rule: Rule | DenyRule | undefined) => boolean): boolean {
+  const rules = rulesOf(ruleSet)
+  return rules.length === 0 ? isWanted(undefined) : rules.some(isWanted)
+}
+
 /**
  * Creates the test for the requested rules of a rule set: those that name the actor, which its scope may do as well, and the service, or the single rule to which an
  * href belongs. Undefined if all rules are requested.
@@ -191,8 +197,8 @@ async function createTest(
       : await createRuleTest(ctx.pce, await lookups(), { actor, service }, ctx.signal, version)
   if (isMeant === undefined && test === undefined) return undefined
   return ({ scopes }: RuleSet) =>
-    (rule: Rule | DenyRule) =>
-      isMeant?.(rule) !== false && test?.(rule, scopes) !== false
+    (rule: Rule | DenyRule | undefined) =>
+      (isMeant === undefined || (rule !== undefined && isMeant(rule))) && test?.(rule, scopes) !== false
 }
 
 /**
