@@ -1,7 +1,7 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { findObject } from './find-object.js'
+import { findNamesakes, findObject } from './find-object.js'
 import { readKubernetesWorkloads, tellUnread } from './kubernetes-workloads.js'
 import { ambiguousName, type Namesake } from './tell-apart.js'
 
@@ -15,18 +15,15 @@ export async function findNamedWorkload(pce: PceClient, name: string, signal: Ab
     workload.name === name ? { ...workload, place } : undefined,
   )
   const [pod, ...others] = pods.items
-  let hosts: readonly Namesake[] = []
-  try {
-    const host = await findObject(pce, 'workloads', { name }, signal)
-    if (pod === undefined) return host
-    hosts = [{ href: host.href, name: host.name, hostname: host.hostname }]
-  } catch (error) {
-    if (!(error instanceof ToolError) || pod === undefined) throw withUnread(error, pods.unread)
-    if (error.code === 'ambiguous_name') hosts = error.details['candidates'] as Namesake[]
-    else if (error.code !== 'not_found') throw error
-    else if (others.length === 0) return withoutPlace(pod)
-  }
-  const found = [...hosts, ...pods.items.map(({ href, place }) => ({ href, name, place }))]
+  if (pod === undefined)
+    try {
+      return await findObject(pce, 'workloads', { name }, signal)
+    } catch (error) {
+      throw withUnread(error, pods.unread)
+    }
+  const { exact: hosts } = await findNamesakes(pce, 'workloads', name, 'draft', signal)
+  if (hosts.length === 0 && others.length === 0) return withoutPlace(pod)
+  const found: Namesake[] = [...hosts, ...pods.items.map(({ href, place }) => ({ href, name, place }))]
   throw ambiguousName(`${found.length} workloads are named "${name}".`, found, { kind: 'workloads', name })
 }
 

@@ -106,14 +106,37 @@ async function findByName<K extends NamedKind>(
   policyVersion: PolicyVersionSelector,
   signal: AbortSignal,
 ): Promise<ObjectOf<K>> {
-  // The PCE is not asked, because it rejects such a long URL before it searches.
   if (!canBeName(name)) throw noneNamed(kind, name, [])
+  const { exact, seen } = await findNamesakes(pce, kind, name, policyVersion, signal)
+  const [only, ...others] = exact
+  if (others.length > 0) throw ambiguous(kind, name, exact)
+  if (only !== undefined) return only as unknown as ObjectOf<K>
+  // There may be too many workloads to read them all for a hint; all other kinds are small enough.
+  const every = { api: apiOf(pce, kind) as unknown as ObjectApi<NamedObject>, policyVersion, params: {}, signal }
+  const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
+  throw noneNamed(kind, name, nearNames(name, candidates), kind === 'workloads' && (await isPodName(pce, name, signal)))
+}
+
+const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
+
+/**
+ * Finds all objects of an exact name, for a workload its own or that of its host; `seen` has the names of others that
+ * contain it.
+ */
+export async function findNamesakes(
+  pce: PceClient,
+  kind: NamedKind,
+  name: string,
+  policyVersion: PolicyVersionSelector,
+  signal: AbortSignal,
+): Promise<{ exact: NamedObject[]; seen: string[] }> {
+  // The PCE is not asked, because it rejects such a long URL before it searches.
+  if (!canBeName(name)) return { exact: [], seen: [] }
   const api = apiOf(pce, kind) as unknown as ObjectApi<NamedObject>
   const fields = kind === 'workloads' ? (['name', 'hostname'] as const) : (['name'] as const)
   const seen: string[] = []
   const exact = new Map<string, NamedObject>()
   const isExact = (item: NamedObject) => fields.some((field) => item[field] === name)
-  const shownName = (item: NamedObject) => item.name ?? item.hostname ?? undefined
   for (const field of fields) {
     // The PCE matches substrings, so the exact comparison happens here.
     const query = { api, policyVersion, params: { [field]: name }, signal }
@@ -122,13 +145,7 @@ async function findByName<K extends NamedKind>(
       if (typeof one === 'string') seen.push(one)
       else exact.set(one.href, one)
   }
-  const [only, ...others] = exact.values()
-  if (others.length > 0) throw ambiguous(kind, name, [...exact.values()])
-  if (only !== undefined) return only as unknown as ObjectOf<K>
-  // There may be too many workloads to read them all for a hint; all other kinds are small enough.
-  const every = { api, policyVersion, params: {}, signal }
-  const candidates = kind === 'workloads' ? seen : await pickEvery(every, shownName)
-  throw noneNamed(kind, name, nearNames(name, candidates), kind === 'workloads' && (await isPodName(pce, name, signal)))
+  return { exact: [...exact.values()], seen }
 }
 
 /** The kinds of objects that may be an end of a rule or a flow, with the prefix that callers write before the name. */

@@ -8,7 +8,7 @@ export interface Namesake extends PceObject {
   key?: string | null
   description?: string | null
   managed?: boolean
-  interfaces?: readonly { address?: string }[] | null
+  interfaces?: readonly ({ address?: string | null } | null)[] | null
   /** Where a Kubernetes workload runs. */
   place?: { namespace: string | null; cluster: string | null }
 }
@@ -42,7 +42,7 @@ export function tellApart(found: readonly Namesake[]): object[] {
 }
 
 function describe({ href, name = null, hostname, interfaces, place, ...others }: Namesake) {
-  const addresses = (interfaces ?? []).flatMap(({ address }) => address ?? []).slice(0, MOST_ADDRESSES)
+  const addresses = (interfaces ?? []).flatMap((one) => one?.address ?? []).slice(0, MOST_ADDRESSES)
   const more: Record<string, unknown> = {
     key: others.key,
     managed: others.managed,

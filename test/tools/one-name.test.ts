@@ -100,6 +100,7 @@ t.test('a host and a Kubernetes workload of one name are both hits for find-rule
     private_ip_addresses: ['10.9.0.1'],
   }
   const host = { href: HOST, name: 'web-1', hostname: 'web-1.corp.test', managed: true, labels: [], interfaces: [] }
+  const twin = { ...host, href: OTHER, managed: false, interfaces: [null, { address: '10.1.0.2' }] }
   const bench = await startListed(t, { lists: { kubernetes_workloads: [pod], workloads: [host] } })
   for (const [name, args] of [
     ['find-rules', { applies_to: 'web-1' }],
@@ -109,10 +110,20 @@ t.test('a host and a Kubernetes workload of one name are both hits for find-rule
     t.same(
       candidates,
       [
-        { href: HOST, name: 'web-1', hostname: 'web-1.corp.test' },
+        { href: HOST, name: 'web-1', hostname: 'web-1.corp.test', managed: true },
         { href: pod.href, name: 'web-1', namespace: 'shop', cluster: 'k1' },
       ],
       name,
     )
   }
+  const twins = await startListed(t, { lists: { kubernetes_workloads: [pod], workloads: [host, twin] } })
+  t.same(
+    (await twins.fails('find-rules', { applies_to: 'web-1' }, 'ambiguous_name')).candidates,
+    [
+      { href: HOST, name: 'web-1', hostname: 'web-1.corp.test', managed: true },
+      { href: OTHER, name: 'web-1', hostname: 'web-1.corp.test', managed: false, addresses: ['10.1.0.2'] },
+      { href: pod.href, name: 'web-1', namespace: 'shop', cluster: 'k1' },
+    ],
+    'with what tells the hosts apart',
+  )
 })
