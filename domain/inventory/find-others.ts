@@ -1,62 +1,99 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import { mapBounded } from '../text/pace-work.js'
 import { quote } from '../text/escape-text.js'
+import type { Author, Authored } from './pending-authors.js'
 import { loadAuthorNames } from './reference-names.js'
 
-/** A change with the last author that the PCE gives for it. */
-interface Authored {
-  updated_by?: { href?: unknown } | null
-}
+/** Why it is not certain that somebody is not the user of this key. */
+type Doubt = Exclude<Author, `/${string}`> | 'keys_unread' | 'not_asked'
 
-/** Somebody other than the user of this key, with the changes that they made last. */
+/** Somebody other than the user of this key, with what holds changes by that author. */
 export interface Other<T> {
-  /** Null if the PCE does not say who it was. */
+  /** Null if the author is not known; `doubt` says why. */
   author: { href: string; name?: string } | null
   changes: T[]
-  /** True if the keys of the author could not be read, so that it is possibly the user of this key. */
-  isUnsure: boolean
+  /** Undefined if this is certainly somebody else. */
+  doubt?: Doubt
 }
 
-/** Maximum number of authors whose keys and names are looked up; further authors count as others. */
-const MOST_ASKED = 10
+/** The others among the authors of some changes. */
+export interface Others<T> {
+  /** Those who were not looked up come last. */
+  list: Other<T>[]
+  /** How many of the changes hold changes of others, or may hold some. */
+  total: number
+  /** True if one of these is partly by the user of this key. */
+  hasOwn: boolean
+}
+
+/** Maximum number of authors whose keys are asked for. */
+const MOST_ASKED = 20
+/** Maximum number of authors that are listed with their names in an answer. */
+export const MOST_LISTED = 10
 const IN_FLIGHT = 4
 
 /**
  * Finds the authors of changes other than the user or service account whose key this client has (P108). An author that
  * is not known counts as another.
  */
-export async function findOthers<T extends Authored>(
+export async function findOthers<T>(
   pce: PceClient,
-  changes: readonly T[],
+  changes: readonly Authored<T>[],
   signal: AbortSignal,
-): Promise<Other<T>[]> {
-  const byAuthor = new Map<string | null, T[]>()
-  for (const change of changes) {
-    const href = typeof change.updated_by?.href === 'string' ? change.updated_by.href : null
-    byAuthor.set(href, [...(byAuthor.get(href) ?? []), change])
+): Promise<Others<T>> {
+  const byAuthor = new Map<Author, Set<T>>()
+  for (const { change, authors } of changes)
+    for (const author of authors) byAuthor.set(author, (byAuthor.get(author) ?? new Set()).add(change))
+  const { own, known } = await findOwn(pce, [...byAuthor.keys()].filter(isHref).slice(0, MOST_ASKED), signal)
+  const doubtOf = (author: Author): Doubt | undefined => {
+    if (!isHref(author)) return author
+    if (own !== undefined || known.get(author) === false) return undefined
+    return known.has(author) ? 'keys_unread' : 'not_asked'
   }
-  const asked = [...byAuthor.keys()].flatMap((href) => href ?? []).slice(0, MOST_ASKED)
-  const own = new Map<string, boolean | null>()
-  await mapBounded(asked, IN_FLIGHT, async (href) => void own.set(href, await isOwn(pce, href, signal)))
-  const isFound = [...own.values()].includes(true)
-  const others = [...byAuthor].filter(([href]) => href === null || own.get(href) !== true)
-  const names = await loadAuthorNames(
-    pce,
-    others.flatMap(([href]) => (href !== null && own.has(href) ? href : [])),
-    signal,
-  )
-  return others.map(([href, theirs]) => {
-    const name = href === null ? undefined : names.get(href)
-    return {
-      author: href === null ? null : { href, ...(name !== undefined && { name }) },
-      changes: theirs,
-      isUnsure: href !== null && !isFound && own.get(href) !== false,
-    }
-  })
+  const found = [...byAuthor]
+    .filter(([author]) => author !== own)
+    .map(([author, theirs]) => ({ author, changes: [...theirs], doubt: doubtOf(author) }))
+  const others = [
+    ...found.filter(({ doubt }) => doubt !== 'not_asked'),
+    ...found.filter(({ doubt }) => doubt === 'not_asked'),
+  ]
+  const listed = others.slice(0, MOST_LISTED).map(({ author }) => author)
+  const names = await loadAuthorNames(pce, listed.filter(isHref), signal)
+  const touched = new Set(others.flatMap(({ changes: theirs }) => theirs))
+  return {
+    list: others.map(({ author, changes: theirs, doubt }) => {
+      const name = names.get(author)
+      return {
+        author: isHref(author) ? { href: author, ...(name !== undefined && { name }) } : null,
+        changes: theirs,
+        ...(doubt !== undefined && { doubt }),
+      }
+    }),
+    total: touched.size,
+    hasOwn: own !== undefined && [...(byAuthor.get(own) ?? [])].some((change) => touched.has(change)),
+  }
 }
+
+const isHref = (author: Author): author is `/${string}` => author.startsWith('/')
 
 const USER = /^\/users\/(\d+)$/u
 const ACCOUNT = /^\/orgs\/\d+\/service_accounts\/[\w-]+$/u
+
+/**
+ * Finds who of these has the key of this client, and asks no further then. `known` says of each who was asked whether
+ * it is theirs; null if their keys cannot be read.
+ */
+async function findOwn(pce: PceClient, authors: readonly `/${string}`[], signal: AbortSignal) {
+  const known = new Map<Author, boolean | null>()
+  let own: Author | undefined
+  await mapBounded(authors, IN_FLIGHT, async (href) => {
+    if (own !== undefined) return
+    const isTheirs = await isOwn(pce, href, signal)
+    known.set(href, isTheirs)
+    if (isTheirs === true) own = href
+  })
+  return { own, known }
+}
 
 /** Returns whether the key of this client is one of the author's keys; null if these cannot be read. */
 async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promise<boolean | null> {
@@ -78,9 +115,36 @@ async function isOwn(pce: PceClient, author: string, signal: AbortSignal): Promi
   }
 }
 
-/** Names one of the others in a sentence. */
-export function nameOther({ author, isUnsure }: Other<unknown>): string {
-  if (author === null) return 'an author whom the PCE does not name'
+/** Maximum number of authors that a sentence names. */
+const MOST_NAMED = 5
+
+/** Names the others in a sentence, each with the words that `show` puts before it. */
+export function nameOthers<T>(list: readonly Other<T>[], show: (other: Other<T>) => string = () => ''): string {
+  const named = list.slice(0, MOST_NAMED).map((other) => `${show(other)}${nameOther(other)}`)
+  const rest = list.slice(MOST_NAMED)
+  const unasked = rest.filter(({ doubt }) => doubt === 'not_asked').length
+  const possibly = unasked > 0 ? ` (${unasked} not looked up, possibly you among them)` : ''
+  return [...named, ...(rest.length > 0 ? [`${rest.length} more${possibly}`] : [])].join(', ')
+}
+
+const DOUBTS: Record<Doubt, string> = {
+  unnamed: 'an author whom the PCE does not name',
+  unread: 'authors not known, because not all rules could be read',
+  keys_unread: '(possibly you: the keys of this author cannot be read)',
+  not_asked: `(possibly you: only the keys of ${MOST_ASKED} authors were asked for)`,
+}
+
+function nameOther({ author, doubt }: Other<unknown>): string {
+  const why = doubt === undefined ? [] : [DOUBTS[doubt]]
+  if (author === null) return why.join('')
   const name = author.name === undefined ? author.href : `${quote(author.name)} (${author.href})`
-  return isUnsure ? `${name} (possibly you: the keys of this author cannot be read)` : name
+  return [name, ...why].join(' ')
+}
+
+/** Says how many of these changes are not by the user of this key, and whose they are. */
+export function describeOthers<T>(counted: string, { list, total, hasOwn }: Others<T>): string {
+  const isCertain = list.every(({ doubt }) => doubt === undefined)
+  const yours = `${isCertain ? '' : 'known to be '}yours${hasOwn ? ' alone' : ''}`
+  const who = nameOthers(list, ({ changes }) => `${changes.length} by `)
+  return `Of ${counted}, ${total} ${total === 1 ? 'is' : 'are'} not ${yours}: ${who}.`
 }

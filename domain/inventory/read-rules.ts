@@ -17,6 +17,8 @@ interface WithDenyRules {
    * is.
    */
   error?: string
+  /** True if the PCE has no such list below the rule set: its release has no deny rules, or the rule set is gone. */
+  hasNone?: boolean
 }
 
 /**
@@ -42,7 +44,8 @@ export function loadDenyRules(
       return { ruleSet: { ...ruleSet, deny_rules: readEnds(items, `${ruleSet.href}, deny_rules`) } }
     } catch (error) {
       if (!(error instanceof PceError) || signal.aborted) throw error
-      return { ruleSet, error: error.message }
+      const hasNone = error instanceof PceApiError && error.status === 404
+      return { ruleSet, error: error.message, ...(hasNone && { hasNone }) }
     }
   })
 }

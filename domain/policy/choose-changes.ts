@@ -4,7 +4,8 @@ import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ChangeSubset, PolicyDependency } from '../../schemas/pce/policy.js'
 import { CHANGE_SUBSET_TYPES, type ChangeSubsetType } from '../../schemas/pce/words.js'
-import { findOthers, nameOther } from '../inventory/find-others.js'
+import { describeOthers, findOthers, MOST_LISTED } from '../inventory/find-others.js'
+import { readAuthors } from '../inventory/pending-authors.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { requireApproved } from './require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -73,12 +74,11 @@ export function choosePending(
   })
 }
 
-/** Maximum number of authors listed in an error, and of their changes that are named. */
-const MOST_AUTHORS = 10
-const MOST_NAMED = 5
+/** Maximum number of changes of each author that are listed in an error. */
+const MOST_OF_EACH = 5
 
 /**
- * Checks that everything that is pending was last changed by the user of this key.
+ * Checks that everything that is pending, rules included, was last changed by the user of this key.
  * @throws {ToolError} pending_changes with `others`, who made how many of the other changes, and `others_total`. A
  * change whose author is not known counts as one of them.
  */
@@ -87,22 +87,18 @@ export async function refuseOthers(
   pending: readonly TypedPendingChange[],
   signal: AbortSignal,
 ): Promise<void> {
-  const others = await findOthers(pce, pending, signal)
-  if (others.length === 0) return
-  const total = others.reduce((sum, { changes }) => sum + changes.length, 0)
-  const shown = others.slice(0, MOST_AUTHORS)
-  const who = shown.slice(0, MOST_NAMED).map((other) => `${other.changes.length} by ${nameOther(other)}`)
-  const more = others.length - who.length
-  const list = [...who, ...(more > 0 ? [`the rest by ${more} more`] : [])].join(', ')
-  const text = `Of ${countOf(pending.length, 'pending change')}, ${total} ${total === 1 ? 'is' : 'are'} not yours: ${list}. Nothing was provisioned.`
+  const others = await findOthers(pce, await readAuthors(pce, pending, signal), signal)
+  if (others.list.length === 0) return
+  const text = `${describeOthers(countOf(pending.length, 'pending change'), others)} Nothing was provisioned.`
   const details = {
     argument: 'all_pending',
-    others: shown.map(({ author, changes }) => ({
+    others: others.list.slice(0, MOST_LISTED).map(({ author, changes, doubt }) => ({
       author,
+      ...(doubt !== undefined && { doubt }),
       changes_total: changes.length,
-      changes: changes.slice(0, MOST_NAMED).map(showPending),
+      changes: changes.slice(0, MOST_OF_EACH).map(showPending),
     })),
-    others_total: total,
+    others_total: others.total,
     pending_total: pending.length,
   }
   const hint = 'Give hrefs to provision those alone, or all_pending: true for everything, whoever made it.'

@@ -135,3 +135,107 @@ t.test('provision-policy without hrefs', async (t) => {
   await bench.ok('update-iplist', { name: 'Ours', description: 'ours alone' })
   t.equal((await bench.ok(TOOL)).provisioned_hrefs.length, 1, 'nobody else has changes pending')
 })
+
+/** As a release that keeps the deny rules of Pay apart: what is stored now is answered without them. */
+function keepApart({ simulator }: Bench): void {
+  const { deny_rules: _apart, ...bare } = simulator.state.find(PAY) as Json
+  const answer = { kind: 'status', method: 'GET', status: 200, times: 100 } as const
+  simulator.faults.add({ ...answer, path: new RegExp(`${PAY}$`), body: bare })
+  simulator.faults.add({ ...answer, path: new RegExp(`${DRAFT}/rule_sets$`), body: [bare] })
+}
+
+/** A bench where another user has added an allow or a deny rule, and this key has described the rule set since. */
+async function startHidden(t: Parameters<typeof startBench>[0], kind: 'sec_rules' | 'deny_rules') {
+  const bench = await startBench(t, { estate, flows: 0 })
+  const anna = await addUser(bench, 'anna@example.com')
+  t.teardown(() => anna.pce.close())
+  await anna.pce.put(`${PAY}/${kind}/${kind === 'sec_rules' ? 1 : 2}`, {
+    json: { enabled: false },
+    includeOrg: false,
+  })
+  await bench.pce.put(PAY, { json: { description: 'ours' }, includeOrg: false })
+  return { bench, who: `"anna@example.com" (${anna.href})`, anna }
+}
+
+const UNREAD = 'authors not known, because not all rules could be read'
+
+t.test('a rule of another counts, whoever changed its rule set last', async (t) => {
+  const describe = ['update-ruleset', { name: 'Pay', description: 'x', dry_run: true }] as const
+  const refusal = (yours: string, who: string) =>
+    `Of 1 pending change, 1 is not ${yours}: 1 by ${who}. Nothing was provisioned.`
+  for (const kind of ['sec_rules', 'deny_rules'] as const) {
+    const { bench, who } = await startHidden(t, kind)
+    const { simulator } = bench
+    const refused = async () => (await bench.fails('provision-policy', {}, 'pending_changes')).message
+    const told = async () => (await bench.ok(...describe)).warnings
+    if (kind === 'deny_rules') keepApart(bench)
+    t.equal(await refused(), refusal('yours alone', who), kind)
+    t.same(await told(), [warning(who)], kind)
+    if (kind === 'sec_rules') continue
+    const status = { kind: 'status', method: 'GET', path: /deny_rules$/, times: 100 } as const
+    simulator.faults.add({ ...status, status: 403 })
+    t.equal(await refused(), refusal('known to be yours alone', UNREAD), 'what cannot be read counts as of others')
+    t.same(await told(), [warning(UNREAD)])
+    simulator.faults.clear()
+    keepApart(bench)
+    simulator.faults.add({ ...status, status: 404 })
+    t.same(await told(), undefined, 'a release without deny rules')
+  }
+})
+
+t.test('the rules of many rule sets are read from one list', async (t) => {
+  const { bench, who } = await startHidden(t, 'sec_rules')
+  for (let n = 0; n < 5; n++) await bench.pce.ruleSets.create({ name: `ours ${n}`, scopes: [[]] })
+  bench.simulator.clearRequests()
+  const { message } = await bench.fails('provision-policy', {}, 'pending_changes')
+  t.equal(message, `Of 6 pending changes, 1 is not yours alone: 1 by ${who}. Nothing was provisioned.`)
+  const paths = bench.simulator.requests.map(({ path }) => path)
+  t.same(
+    paths.filter((path) => path.includes('/rule_sets')),
+    [`/api/v2${DRAFT}/rule_sets`],
+  )
+  bench.simulator.faults.add({ kind: 'status', method: 'GET', path: /rule_sets$/, times: 1, status: 403 })
+  const unread = await bench.fails('provision-policy', {}, 'pending_changes')
+  t.equal(
+    unread.message,
+    `Of 6 pending changes, 6 are not known to be yours alone: 6 by ${UNREAD}. Nothing was provisioned.`,
+  )
+  t.same([unread.others[0].author, unread.others[0].doubt], [null, 'unread'])
+})
+
+t.test('who was not asked is kept apart from who cannot be read', async (t) => {
+  const { bench, anna } = await startShared(t)
+  const { simulator } = bench
+  const row = (n: number, by: string) => ({
+    href: `${DRAFT}/ip_lists/${n}`,
+    name: `L${n}`,
+    update_type: 'update',
+    updated_by: { href: by },
+  })
+  const refused = async (authors: string[]) => {
+    const body = { ip_lists: authors.map((by, n) => row(n + 10, by)) }
+    simulator.faults.add({ kind: 'status', path: /\/pending$/, times: 1, status: 200, body })
+    return bench.fails('provision-policy', {}, 'pending_changes')
+  }
+  const nobody = Array.from({ length: 19 }, (_, n) => `/users/${900 + n}`)
+  const own = (await bench.pce.ipLists.create({ name: 'Whose', ip_ranges: [{ from_ip: '192.0.2.1' }] })).updated_by!
+    .href
+  const first = nobody.slice(0, 5).map((href) => `1 by ${href} (possibly you: the keys of this author cannot be read)`)
+  const late = await refused([anna.href, ...nobody, own])
+  t.equal(
+    late.message,
+    `Of 21 pending changes, 21 are not known to be yours: ${[`1 by "anna@example.com" (${anna.href})`, ...first.slice(0, 4)].join(', ')}, 16 more (1 not looked up, possibly you among them). Nothing was provisioned.`,
+  )
+  t.same(
+    late.others.slice(0, 2).map(({ doubt }: Json) => doubt),
+    [undefined, 'keys_unread'],
+  )
+  const found = await refused([own, ...nobody, anna.href])
+  t.equal(
+    found.message,
+    `Of 21 pending changes, 20 are not yours: ${nobody
+      .slice(0, 5)
+      .map((href) => `1 by ${href}`)
+      .join(', ')}, 15 more. Nothing was provisioned.`,
+  )
+})

@@ -1,0 +1,138 @@
+import type { PceClient, TypedPendingChange } from '../../pce-client/index.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import { mapBounded } from '../text/pace-work.js'
+import { isUnread, scanEvery } from './fetch-every.js'
+import { toDraftHref } from './parse-href.js'
+import { loadDenyRules } from './read-rules.js'
+
+/** Href of an author, or why there is none: the PCE does not name one, or what tells it could not be read. */
+export type Author = `/${string}` | 'unnamed' | 'unread'
+
+/** Something with pending changes, and everybody who made some of them, as far as the PCE tells. */
+export interface Authored<T> {
+  change: T
+  authors: Author[]
+}
+
+/** Maximum number of rule sets that are read one by one; of more, the list is read. */
+const MOST_SINGLE = 4
+/** Maximum number of rule sets whose deny rules are read apart; the authors of those of more are not known. */
+const MOST_APART = 100
+const IN_FLIGHT = 4
+const RULE_LISTS = ['rules', 'deny_rules', 'ip_tables_rules'] as const
+
+/** The fields of an object that tell its authors; all may be odd. */
+interface Stamped {
+  update_type?: unknown
+  created_by?: unknown
+  updated_by?: unknown
+  deleted_by?: unknown
+}
+
+/** Who changed an object last or deleted it, and who made it, if it was never provisioned. */
+function authorsOf(object: object): Author[] {
+  const { update_type: type, created_by: first, updated_by: last, deleted_by: end } = object as Stamped
+  if (type === 'delete') return [toAuthor(end ?? last)]
+  return type === 'create' ? [toAuthor(last), ...(first == null ? [] : [toAuthor(first)])] : [toAuthor(last)]
+}
+
+function toAuthor(reference: unknown): Author {
+  const href = (reference as { href?: unknown } | null | undefined)?.href
+  return typeof href === 'string' && href.startsWith('/') ? (href as Author) : 'unnamed'
+}
+
+/** The authors of the pending rules of a rule set, as far as it embeds them. */
+function authorsInside(ruleSet: object): Author[] {
+  return RULE_LISTS.flatMap((name) => {
+    const rules = (ruleSet as Partial<Record<string, unknown>>)[name] ?? []
+    if (!Array.isArray(rules)) return ['unread' as const]
+    return (rules as (Stamped | null)[]).flatMap((rule) => (rule?.update_type == null ? [] : authorsOf(rule)))
+  })
+}
+
+/**
+ * Returns a draft that was read, with the authors of its pending changes. A rule is provisioned with its rule set
+ * (P34), so the authors of pending rules count as well; deny rules that a release keeps apart are read.
+ */
+export async function readAuthorsOf<T extends { href: string }>(
+  pce: PceClient,
+  draft: T,
+  signal: AbortSignal,
+): Promise<Authored<T>> {
+  const isApart = isRuleSet(draft.href) && isWithoutDenyRules(draft)
+  const apart = isApart ? await readDenyAuthors(pce, [draft.href], signal) : undefined
+  return { change: draft, authors: [...authorsOf(draft), ...authorsInside(draft), ...(apart?.get(draft.href) ?? [])] }
+}
+
+const isRuleSet = (href: string) => /\/rule_sets\/[^/]+$/u.test(href)
+const isWithoutDenyRules = (ruleSet: object) => (ruleSet as Partial<RuleSet>).deny_rules === undefined
+
+/** Returns pending changes with their authors: those of pending rules are read from the drafts of the rule sets. */
+export async function readAuthors(
+  pce: PceClient,
+  pending: readonly TypedPendingChange[],
+  signal: AbortSignal,
+): Promise<Authored<TypedPendingChange>[]> {
+  // The rules of a rule set that is to be deleted go with it, whoever changed them.
+  const holders = pending.filter(({ type, update_type: kind }) => type === 'rule_sets' && kind !== 'delete')
+  const hrefs = [...new Set(holders.map(({ href }) => toDraftHref(href)))]
+  const read = await readInside(pce, hrefs, signal)
+  const apart = [...read].flatMap(([href, { isApart }]) => (isApart ? href : []))
+  const denying = await readDenyAuthors(pce, apart.slice(0, MOST_APART), signal)
+  for (const href of apart.slice(MOST_APART)) denying.set(href, ['unread'])
+  const wanted = new Set(hrefs)
+  return pending.map((change) => {
+    const href = toDraftHref(change.href)
+    const inside = wanted.has(href) ? (read.get(href)?.authors ?? ['unread']) : []
+    return { change, authors: [...authorsOf(change), ...inside, ...(denying.get(href) ?? [])] }
+  })
+}
+
+interface Inside {
+  authors: Author[]
+  /** True if the deny rules are kept apart. */
+  isApart: boolean
+}
+
+/** Reads who made what is pending in these rule sets; those that cannot be read are missing. */
+async function readInside(pce: PceClient, hrefs: readonly string[], signal: AbortSignal): Promise<Map<string, Inside>> {
+  const found = new Map<string, Inside>()
+  const orNothing = async (reading: Promise<unknown>) => {
+    await reading.catch((error: unknown) => {
+      if (!isUnread(error) || signal.aborted) throw error
+    })
+  }
+  const keep = (href: string, ruleSet: RuleSet) => {
+    // Who made a new rule set is not in the list of pending changes.
+    const makers = ruleSet.update_type === 'create' ? authorsOf(ruleSet) : []
+    found.set(href, { authors: [...makers, ...authorsInside(ruleSet)], isApart: isWithoutDenyRules(ruleSet) })
+  }
+  if (hrefs.length <= MOST_SINGLE) {
+    await mapBounded(hrefs, IN_FLIGHT, (href) =>
+      orNothing(pce.ruleSets.getByReference(href, { signal }).then((ruleSet) => keep(href, ruleSet))),
+    )
+    return found
+  }
+  const wanted = new Set(hrefs)
+  const onItems = (items: RuleSet[]) => {
+    for (const item of items) if (wanted.has(toDraftHref(item.href))) keep(toDraftHref(item.href), item)
+  }
+  await orNothing(scanEvery({ api: pce.ruleSets, params: {}, signal }, { onBegin: () => found.clear(), onItems }))
+  return found
+}
+
+/** Reads who made the pending deny rules of rule sets that do not embed them. */
+async function readDenyAuthors(
+  pce: PceClient,
+  hrefs: readonly string[],
+  signal: AbortSignal,
+): Promise<Map<string, Author[]>> {
+  const bare = hrefs.map((href) => ({ href }) as RuleSet)
+  const read = await loadDenyRules(pce, bare, signal)
+  return new Map(
+    read.map(({ ruleSet, error, hasNone }) => [
+      ruleSet.href,
+      error === undefined ? authorsInside(ruleSet) : hasNone === true ? [] : ['unread'],
+    ]),
+  )
+}
