@@ -105,6 +105,16 @@ export async function refuseOthers(
   throw new ToolError('pending_changes', text, details, { hint })
 }
 
+/** Says whose changes go along with a call that names what to provision. */
+export async function warnOfCarried(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  chosen: readonly TypedPendingChange[],
+): Promise<string[]> {
+  const others = await findOthers(pce, await readAuthors(pce, chosen, signal), signal)
+  if (others.list.length === 0) return []
+  return [describeOthers(`${countOf(chosen.length, 'pending change')} in this call`, others)]
+}
+
 /** Lists pending changes for the details of an error: the first ones, and the total number. */
 export const listPending = (pending: readonly TypedPendingChange[]) => ({
   pending: pending.slice(0, MAX_LISTED).map(showPending),

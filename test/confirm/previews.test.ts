@@ -193,6 +193,18 @@ t.test('provision-policy', async (t) => {
     await pce.provisionPolicyChanges('x', [href])
   })
 
+  await t.test('names the authors of what is of others', async (t) => {
+    const { href } = await bench.draft('Of another')
+    const [row] = await pce.getPendingPolicyChanges()
+    const body = { rule_sets: [{ ...row, updated_by: { href: '/users/900' } }] }
+    bench.simulator.faults.add({ kind: 'status', path: /\/pending$/, times: 1, status: 200, body })
+    t.match(
+      (await ask({ hrefs: [href] })).summary,
+      / Of 1 pending change in this call, 1 is not yours alone: 1 by \/users\/900\. /,
+    )
+    await pce.discardPendingPolicyChanges()
+  })
+
   await t.test('lists deletions and edits before additions, each kind by name', async (t) => {
     const old = await bench.draft('Old')
     const edited = await bench.draft('Edited')

@@ -203,6 +203,24 @@ t.test('the rules of many rule sets are read from one list', async (t) => {
   t.same([unread.others[0].author, unread.others[0].doubt], [null, 'unread'])
 })
 
+t.test('provision-policy with hrefs says whose changes go along', async (t) => {
+  const { bench, who, anna } = await startHidden(t, 'sec_rules')
+  const list = await anna.pce.ipLists.create({ name: 'Along', ip_ranges: [{ from_ip: '192.0.2.1' }] })
+  const { ruleset } = await bench.ok('create-ruleset', {
+    name: 'Needy',
+    scopes: [['app=pay', 'env=prod']],
+    rules: [{ ...WEB, consumers: ['iplist:Along'], unscoped_consumers: true }],
+  })
+  const args = { hrefs: [ruleset.href, PAY], include_dependencies: true }
+  const told = `Of 3 pending changes in this call, 2 are not yours alone: 2 by ${who}.`
+  t.same((await bench.ok('provision-policy', { ...args, dry_run: true })).warnings, [told])
+  const answer = await bench.ok('provision-policy', args)
+  t.same(answer.dependencies_included, [{ href: list.href, type: 'ip_lists', required_by: [ruleset.href] }])
+  t.same(answer.warnings, [told])
+  await bench.ok('update-iplist', { name: 'Along', description: 'ours' })
+  t.same((await bench.ok('provision-policy', { hrefs: [list.href] })).warnings, undefined, 'nothing of others')
+})
+
 t.test('who was not asked is kept apart from who cannot be read', async (t) => {
   const { bench, anna } = await startShared(t)
   const { simulator } = bench

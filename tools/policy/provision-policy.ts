@@ -13,6 +13,7 @@ import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/
 import { judgePending } from '../../domain/policy/describe-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { choosePending, refuseOthers, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
+import { warnOfCarried } from '../../domain/policy/choose-changes.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
 import { requireObject } from '../../domain/drafts/change-object.js'
@@ -119,10 +120,13 @@ export default defineTool({
     const isDryRun = args.dry_run === true
     const judged = await judgePending(ctx, changes)
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
+    const carried = await warnOfNamed(args, ctx, chosen)
+    const page = showChangesForApproval({ changes, included, judged, rest, impact })
     return {
-      ...showProvisioning({ changes, included, judged, impact, isDryRun }),
+      ...showProvisioning({ changes, included, judged, impact, carried, isDryRun }),
       page: {
-        ...showChangesForApproval({ changes, included, judged, rest, impact }),
+        ...page,
+        warnings: [...carried, ...page.warnings],
         facts: {
           change_description: args.change_description ?? DEFAULT_DESCRIPTION,
           ...showAssumedBy([...judged.values()]),
@@ -141,7 +145,7 @@ export default defineTool({
 
     const subset = toChangeSubset(chosen)
     const targets = Object.values(subset).flatMap((references) => references.map(({ href }) => href))
-    const warnings: string[] = []
+    const warnings = await warnOfNamed(args, ctx, chosen)
     const impact = await askImpact(pce, targets, warnings, signal)
     const common = {
       change_description: description,
@@ -174,6 +178,7 @@ interface Choice {
   include_dependencies?: boolean
   all_pending?: boolean
 }
+type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
  * Returns the pending changes that a call selects, including dependencies; the dependencies that the call did not name;
@@ -181,7 +186,7 @@ interface Choice {
  */
 async function chooseChanges(
   { hrefs, include_dependencies: include, all_pending: all }: Choice,
-  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  { pce, signal }: Context,
 ): Promise<{ chosen: TypedPendingChange[]; included: Dependency[]; rest: TypedPendingChange[] }> {
   if (hrefs !== undefined && all === true) {
     const text = 'Give hrefs or all_pending: true, not both.'
@@ -196,6 +201,13 @@ async function chooseChanges(
   const taken = new Set(complete.map(({ href }) => toDraftHref(href)))
   return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))) }
 }
+
+/** Without hrefs, `refuseOthers` or `all_pending` has settled what is to be done with changes of others. */
+const warnOfNamed = async (
+  { hrefs }: Choice,
+  ctx: Context,
+  chosen: readonly TypedPendingChange[],
+): Promise<string[]> => (hrefs === undefined ? [] : await warnOfCarried(ctx, chosen))
 
 /**
  * Asks the PCE for the impact. The impact helps to judge the change but is not required, so a failure is only a
