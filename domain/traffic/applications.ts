@@ -23,8 +23,11 @@ export function applicationOf({ labels }: FlowEnd): Application | null {
 /** Returns `app (env)`, or the host so that two hosts without labels stay distinct. */
 export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
-  return application === null ? endpointLabel(end) : `${application.app} (${application.env})`
+  return application === null ? endpointLabel(end) : applicationName(application)
 }
+
+/** Writes an application as sentences do, and fields that may hold a host instead: `app (env)`. */
+export const applicationName = ({ app, env }: Application): string => `${app} (${env})`
 
 /** Builds an application from its app and env labels, in this order. */
 export function applicationOfLabels([app, env]: readonly Label[]): Application {
@@ -32,7 +35,7 @@ export function applicationOfLabels([app, env]: readonly Label[]): Application {
 }
 
 /**
- * Writes an application as answers do: `app|env`. Use it only for display and sorting, because a value may contain `|`
+ * Writes an application as fields do that hold nothing else: `app|env`. Use it only for display and sorting, because a value may contain `|`
  * itself.
  */
 export const applicationKey = ({ app, env }: Application): string => `${app}|${env}`

@@ -1,4 +1,4 @@
-import { applicationKey } from '../../domain/traffic/applications.js'
+import { applicationName } from '../../domain/traffic/applications.js'
 import { Type, type Static } from '@sinclair/typebox'
 import { DetailLevel, Count, Text } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -132,7 +132,7 @@ function refuseSelf({ start, target }: MovementQuestion): void {
   if (app === undefined || env === undefined || start.app !== app || start.env !== env) return
   throw new ToolError(
     'invalid_argument',
-    `target: ${applicationKey({ app, env })} is where the paths start.`,
+    `target: ${applicationName({ app, env })} is where the paths start.`,
     { argument: 'target' },
     { hint: 'Name another application, or leave out app_name and env_name to see who reaches this one.' },
   )

@@ -2,7 +2,7 @@ import { Type, type Static } from '@sinclair/typebox'
 import { Count, Flag, Nullable, Text, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
+import { applicationName, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { showSections } from '../byte-budget.js'
 import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-app-graph.js'
@@ -149,7 +149,7 @@ function recommend(
   const first = rows
     .filter(({ tier }) => tier !== 'Standard Application')
     .slice(0, 3)
-    .map(applicationKey)
+    .map(applicationName)
   return `Write policy for the ${countOf(core + shared, 'infrastructure application')} before ringfencing what depends on them, starting with ${first.join(', ')}.`
 }
 

@@ -14,7 +14,7 @@ import {
   type MovementQuestion,
 } from '../../../domain/dependency-map/search-movement.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import { applicationKey, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
+import { applicationKey, applicationName, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Total } from '../../../schemas/common.js'
 import type { Limits } from '../../../schemas/config.js'
@@ -261,10 +261,10 @@ function passedByAll(nodes: Movement['nodes'], paths: Movement['paths']): string
   if (paths?.starts == null || first === undefined || !paths.isCounted || paths.total > others.length + 1) return []
   const passed = first.path.slice(1, -1).filter((place) => others.every(({ path }) => path.includes(place)))
   if (passed.length === 0) return []
-  return [`Every path passes ${passed.map((place) => applicationKey(nodes[place]!)).join(', ')}.`]
+  return [`Every path passes ${passed.map((place) => applicationName(nodes[place]!)).join(', ')}.`]
 }
 
 function nameOf({ app, env }: AppFilter): string {
-  if (app !== undefined && env !== undefined) return applicationKey({ app, env })
+  if (app !== undefined && env !== undefined) return applicationName({ app, env })
   return app === undefined ? `env=${env}` : `app=${app}`
 }
