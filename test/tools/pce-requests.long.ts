@@ -186,6 +186,14 @@ const CASES: Record<string, Record<string, Case>> = {
   'restore-policy-version': {
     'to the first': { args: { version: 1 }, and: (n) => 2 * n + 3 * n, before: provision },
   },
+  'restore-policy-object': {
+    // Its two rules differ; they name a workload, a list, a service and, in the draft, groups inside each other.
+    'a rule set': {
+      args: { version: 1, name: 'Set 0', kind: 'rule_sets' },
+      and: (n) => 2 * n + 2 + 2 * 3,
+      before: provision,
+    },
+  },
   'find-unused': { 'all kinds': { args: {}, and: (n) => n + 3 * n } },
   'find-redundant-rules': { 'one rule set': { args: { rule_set: 'Set 0' }, and: (n) => n } },
   'find-unlabelled-workloads': {
