@@ -18,15 +18,23 @@ export function orderOfLabels(href: string): string {
 }
 
 /**
- * Runs work while no other call of this process changes the labels of these workloads. Turns are asked for in one order,
- * so that two calls never wait for each other.
+ * Runs work while no other call of this process changes the labels of these workloads.
  */
 export function inOrderOfLabels<T>(
   inOrder: ToolContext['inOrder'],
   hrefs: readonly string[],
   work: () => Promise<T>,
 ): Promise<T> {
-  const orders = [...new Set(hrefs.map(orderOfLabels))].sort()
+  return inTurns(inOrder, hrefs.map(orderOfLabels), work)
+}
+
+/** Runs work in several turns at once. They are asked for in one order, so that two calls never wait for each other. */
+export function inTurns<T>(
+  inOrder: ToolContext['inOrder'],
+  turns: readonly string[],
+  work: () => Promise<T>,
+): Promise<T> {
+  const orders = [...new Set(turns)].sort()
   const enter = (at: number): Promise<T> => {
     const order = orders[at]
     return order === undefined ? work() : inOrder(order, () => enter(at + 1))
