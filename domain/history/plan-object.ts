@@ -143,10 +143,12 @@ const tablesOf = (object: PceObject | null): unknown[] =>
 const hasContent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : isSaid(value)
 
+/** Deny rules come first and go last, so that a call that fails half-way leaves no rule without them. */
 function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: ReadonlyMap<string, string>): Difference {
   const steps: Step[] = []
+  const removals: Step[] = []
   const left: LeftField[] = []
-  for (const list of ['rules', 'deny_rules'] as const) {
+  for (const list of ['deny_rules', 'rules'] as const) {
     const collection = `${draft === null ? '' : wanted.href}/${COLLECTIONS[list]}`
     const live = new Map(
       rulesOf(draft, list).flatMap((rule) => (rule.update_type === 'delete' ? [] : [[rule.href, rule] as const])),
@@ -160,9 +162,31 @@ function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: Readonly
       if (now === undefined) steps.push({ method: 'POST', path: collection, body, of: rule.href })
       else if (Object.keys(body).length > 0) steps.push({ method: 'PUT', path: href, body, of: rule.href })
     }
-    for (const href of live.keys()) steps.push({ method: 'DELETE', path: href, body: null, of: href })
+    for (const href of live.keys()) removals.unshift({ method: 'DELETE', path: href, body: null, of: href })
   }
-  return { steps, left }
+  return { steps: [...steps, ...removals], left }
+}
+
+/**
+ * Returns the wanted object with the hrefs of the draft: its own, and those of rules that were created in place of
+ * deleted ones and say the same, so that nothing is written twice.
+ */
+export function alignWith(draft: PceObject, wanted: PceObject): PceObject {
+  const lists = (['rules', 'deny_rules'] as const).flatMap((list) => {
+    const past = rulesOf(wanted, list)
+    const known = new Set(past.map(({ href }) => href))
+    const live = rulesOf(draft, list).filter(({ update_type: type }) => type !== 'delete')
+    const kept = new Set(live.map(({ href }) => href))
+    const free = live.filter(({ href }) => !known.has(href))
+    const aligned = past.map((rule) => {
+      if (kept.has(rule.href)) return rule
+      const at = free.findIndex((one) => Object.keys(divide(RULE_FIELDS[list], rule, one).body).length === 0)
+      const [same] = at === -1 ? [] : free.splice(at, 1)
+      return same === undefined ? rule : { ...rule, href: same.href }
+    })
+    return past.length === 0 ? [] : [[list, aligned] as const]
+  })
+  return { ...wanted, href: draft.href, ...(Object.fromEntries(lists) as object) }
 }
 
 const rulesOf = (object: PceObject | null, list: RuleList): AnyRule[] => (object as RuleSet | null)?.[list] ?? []

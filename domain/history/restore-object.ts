@@ -1,12 +1,17 @@
+import { isDeepStrictEqual } from 'node:util'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
+import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { refuseTakenName } from '../drafts/create-named.js'
-import { orderOf } from '../drafts/order-of.js'
+import { refuseOverwriting } from '../drafts/change-object.js'
+import { inTurns, orderOf } from '../drafts/order-of.js'
 import { explainPending } from '../drafts/pending-deletion.js'
+import { refuseOtherKind } from '../drafts/plan-service.js'
 import { warnOfOthers } from '../drafts/warn-of-others.js'
 import { createPolicyLookups, isNamedKind, nounOf, type PolicyLookups } from '../inventory/find-object.js'
 import { loadLabels } from '../inventory/labels.js'
@@ -14,12 +19,16 @@ import { parseHref, toDraftHref, toVersionHref } from '../inventory/parse-href.j
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { readRuleSets } from '../inventory/require-rule-shape.js'
+import { isSaid } from '../policy/default-fields.js'
 import { describeAgainst } from '../policy/describe-changes.js'
+import { diffFields } from '../policy/diff-fields.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
+import { mapBounded } from '../text/pace-work.js'
 import { inDraftForm } from './load-policy.js'
 import {
   RESTORABLE_KINDS,
+  alignWith,
   planSteps,
   referencesIn,
   type LeftField,
@@ -64,46 +73,74 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
   const { name: version } = chooseVersion(await loadVersions(pce, signal), args.version)
   const labels = await loadLabels(pce, ctx, 'fresh')
   const now = createPolicyLookups(pce, labels, 'draft', signal)
-  const { kind, href } = await identify(args, now, createPolicyLookups(pce, labels, args.version, signal), pce.orgId)
-  const wanted = await readObject(ctx, kind, toVersionHref(href, args.version))
-  const what = `the ${nounOf(kind)} ${quote(typeof wanted?.name === 'string' ? wanted.name : href)}`
-  if (wanted === null)
+  const past = createPolicyLookups(pce, labels, args.version, signal)
+  const { kind, href } = await identify(ctx, args, now, past)
+  const stored = await readObject(ctx, kind, toVersionHref(href, args.version))
+  const what = `the ${nounOf(kind)} ${quote(typeof stored?.name === 'string' ? stored.name : href)}`
+  if (stored === null)
     throw new ToolError('not_found', `${version} has no ${nounOf(kind)} ${href}. Nothing was written.`, {
       version: args.version,
       href,
     })
-  const draft = await readObject(ctx, kind, toDraftHref(href))
-  if (draft?.update_type === 'delete') {
+  const name = String(stored.name)
+  const own = await readObject(ctx, kind, toDraftHref(href))
+  const draft = own ?? (await readNamesake(ctx, now, kind, name))
+  if (own?.update_type === 'delete') {
     const text = `The deletion of ${what} is pending, and a change does not undo it. Nothing was written.`
     const hint = 'Discard that deletion first with discard-draft-changes, then call again.'
     throw new ToolError('pending_changes', text, { href: toDraftHref(href) }, { hint })
   }
-  if (draft === null || draft.name !== wanted.name)
-    await refuseTakenName(pce, kind, String(wanted.name), signal, draft ?? undefined)
+  if (draft === null || draft.name !== name || draft.update_type === 'delete')
+    await refuseTakenName(pce, kind, name, signal, own ?? undefined)
+  if (own === null && draft !== null && kind === 'services') {
+    const list = SERVICE_LISTS.find((one) => isSaid(stored[one]))
+    if (list !== undefined) refuseOtherKind(draft as Service, list)
+  }
+  const wanted = draft === null ? stored : alignWith(draft, stored)
   const { steps, left } = planSteps(kind, draft, wanted, `/orgs/${pce.orgId}/sec_policy/draft/${kind}`)
   await requireReferences(ctx, now, steps, args.version, version)
   const others = steps.length === 0 || draft === null ? [] : await warnOfOthers(ctx, draft)
-  const warnings = [...warnOfPlan(draft, steps, what), ...warnOfLeft(kind, left), ...others]
+  const warnings = [...warnOfPlan(own, draft, steps, what), ...warnOfLeft(kind, left), ...others]
   return { kind, what, version, draft, wanted, steps, left, warnings }
 }
 
 /**
- * Finds the object by href, or by its exact name in the version or in the draft, since it may have been deleted or
- * renamed in between.
+ * Reads the draft object that has the name of one that was deleted since: it was created again in its place, maybe by
+ * a call that failed half-way.
+ */
+async function readNamesake(ctx: Context, lookups: PolicyLookups, kind: RestorableKind, name: string) {
+  const href = await hrefOf(lookups, kind, name)
+  return typeof href === 'string' ? await readObject(ctx, kind, href) : null
+}
+
+/** Returns the draft href of the object with exactly this name, or the error not_found. */
+async function hrefOf(lookups: PolicyLookups, kind: RestorableKind, name: string): Promise<string | ToolError> {
+  try {
+    return toDraftHref((await lookups.byName(kind, name)).href)
+  } catch (error) {
+    if (error instanceof ToolError && error.code === 'not_found') return error
+    throw error
+  }
+}
+
+/**
+ * Finds the object of the version by href, or by its exact name in the version or in the draft, since it may have been
+ * deleted, renamed or created again in between.
  */
 async function identify(
+  ctx: Context,
   { href, name, kind: asked, version }: ObjectArguments,
   draft: PolicyLookups,
   past: PolicyLookups,
-  orgId: string,
 ): Promise<{ kind: RestorableKind; href: string }> {
+  const { orgId } = ctx.pce
   if (href !== undefined && name !== undefined)
     throw new ToolError('conflicting_identifiers', 'Give href or name, not both.', { arguments: ['href', 'name'] })
   if (href !== undefined) {
     const parsed = parseHref(href.trim())
     const kind = RESTORABLE_KINDS.find((one) => one === parsed?.kind)
     if (kind !== undefined && parsed?.org === orgId && parsed.id !== undefined && (asked ?? kind) === kind)
-      return { kind, href: toDraftHref(href.trim()) }
+      return { kind, href: await hrefBefore(ctx, kind, toDraftHref(href.trim()), version, past) }
     const text = `"${href}" is not the href of ${asked === undefined ? 'a rule set, IP list or service' : `a ${nounOf(asked)}`} in organisation ${orgId}.`
     throw new ToolError('invalid_href', text, { href })
   }
@@ -111,23 +148,31 @@ async function identify(
     const text = 'Say what to put back: give href, or name with kind.'
     throw new ToolError('missing_identifier', text, { arguments: ['href', 'name', 'kind'] })
   }
-  const find = async (lookups: PolicyLookups) => {
-    try {
-      return toDraftHref((await lookups.byName(asked, name)).href)
-    } catch (error) {
-      if (error instanceof ToolError && error.code === 'not_found') return error
-      throw error
-    }
-  }
-  const then = await find(past)
-  const now = await find(draft)
+  const then = await hrefOf(past, asked, name)
+  const now = await hrefOf(draft, asked, name)
   if (typeof then === 'string' && typeof now === 'string' && then !== now) {
-    const text = `In version ${version} another ${nounOf(asked)} was named "${name}" than now. Give the href of one.`
+    // The one of the version is gone: the other was created in its place.
+    if ((await readObject(ctx, asked, then)) === null) return { kind: asked, href: then }
+    const text = `In version ${version} another ${nounOf(asked)} was named ${quote(name)} than now. Give the href of one.`
     throw new ToolError('ambiguous_name', text, { kind: asked, name, candidates: [{ href: then }, { href: now }] })
   }
   const found = typeof then === 'string' ? then : now
   if (typeof found === 'string') return { kind: asked, href: found }
   throw then as ToolError
+}
+
+/** Returns the href that an object had in a version: another one if it was deleted since and created again by name. */
+async function hrefBefore(
+  ctx: Context,
+  kind: RestorableKind,
+  href: string,
+  version: number,
+  past: PolicyLookups,
+): Promise<string> {
+  if ((await readObject(ctx, kind, toVersionHref(href, version))) !== null) return href
+  const name = (await readObject(ctx, kind, href))?.name
+  const then = typeof name === 'string' ? await hrefOf(past, kind, name) : undefined
+  return typeof then === 'string' && (await readObject(ctx, kind, then)) === null ? then : href
 }
 
 /** Reads an object with all its rules, in draft form. Returns null if it does not exist in that version. */
@@ -147,6 +192,9 @@ async function readObject({ pce, signal }: Context, kind: RestorableKind, href: 
   }
 }
 
+const IN_FLIGHT = 4
+const MOST_REFERENCES = 200
+
 /** Checks that everything the writes refer to exists in the draft and stays there. */
 async function requireReferences(
   { pce, signal }: Context,
@@ -155,13 +203,20 @@ async function requireReferences(
   version: number,
   versionName: string,
 ): Promise<void> {
-  const gone: { href: string; name?: string; why: string }[] = []
-  for (const href of referencesIn(steps)) {
-    const why = await whyUnusable(pce, lookups, href, signal)
-    if (why === undefined) continue
-    const name = await nameThen(pce, toVersionHref(href, version), signal)
-    gone.push({ href, ...(name !== undefined && { name }), why })
+  const hrefs = referencesIn(steps)
+  const asked = hrefs.filter((href) => parseHref(href)?.kind !== 'labels').length
+  if (asked > MOST_REFERENCES) {
+    const text = `What would be written refers to ${asked} objects beside labels; at most ${MOST_REFERENCES} can be looked up. Nothing was written.`
+    const hint = 'Put single rules back by hand, as compare-policy-versions shows them.'
+    throw new ToolError('invalid_argument', text, { references: asked, most: MOST_REFERENCES }, { hint })
   }
+  const looked = await mapBounded(hrefs, IN_FLIGHT, async (href) => {
+    const why = await whyUnusable(pce, lookups, href, signal)
+    if (why === undefined) return []
+    const name = await nameThen(pce, toVersionHref(href, version), signal)
+    return [{ href, ...(name !== undefined && { name }), why }]
+  })
+  const gone = looked.flat()
   if (gone.length === 0) return
   const list = gone
     .map(({ href, name, why }) => `${name === undefined ? '' : `${quote(name)} `}(${href}) ${why}`)
@@ -208,15 +263,14 @@ async function nameThen(pce: PceClient, href: string, signal: AbortSignal): Prom
   }
 }
 
-function warnOfPlan(draft: PceObject | null, steps: readonly Step[], what: string): string[] {
+function warnOfPlan(own: PceObject | null, draft: PceObject | null, steps: readonly Step[], what: string): string[] {
   const rules = steps.filter(({ method, of }) => method === 'POST' && of !== undefined).length
+  const gone = `${what.charAt(0).toUpperCase()}${what.slice(1)} was deleted since: `
+  if (draft === null)
+    return [`${gone}it is created again with a new href, and what named the old one does not name it.`]
   return [
-    ...(draft === null
-      ? [
-          `${what.charAt(0).toUpperCase()}${what.slice(1)} was deleted since: it is created again with a new href, and what named the old one does not name it.`,
-        ]
-      : []),
-    ...(rules > 0 && draft !== null ? [`Deleted since: ${countOf(rules, 'rule')}, created again with new hrefs.`] : []),
+    ...(own === null ? [`${gone}what has its name now (${draft.href}) is taken for it.`] : []),
+    ...(rules > 0 ? [`Deleted since: ${countOf(rules, 'rule')}, created again with new hrefs.`] : []),
   ]
 }
 
@@ -277,18 +331,19 @@ export interface RestoredObject {
 }
 
 /**
- * Performs the writes in order, and reads the object back.
+ * Performs the writes of the plan in order, and reads the object back.
+ * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if the draft has changed since it was planned:
+ * nothing was written.
  * @throws the error of the first write that fails, with `partial`, `written`, `uncertain` and `not_written`.
  */
 export function restoreObject(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal' | 'inOrder'>,
-  args: ObjectArguments,
-  approvedPlan: ObjectPlan,
-): Promise<RestoredObject & { plan: ObjectPlan }> {
+  plan: ObjectPlan,
+): Promise<RestoredObject> {
   const { pce } = ctx
-  return ctx.inOrder(orderOf(approvedPlan.kind, String(approvedPlan.wanted.name)), async () => {
-    // Another call may have written meanwhile, so the differences are looked for again.
-    const plan = await planObject(ctx, args)
+  return inTurns(ctx.inOrder, ordersOf(plan), async () => {
+    ctx.signal.throwIfAborted()
+    await refuseChanged(ctx, plan)
     let href = plan.wanted.href
     const newHrefs = new Map<string, string>()
     const written: { method: string; href: string }[] = []
@@ -310,8 +365,44 @@ export function restoreObject(
       }
     }
     const left = await readLeft(ctx, plan, href, newHrefs)
-    return { plan, href, newHrefs, ...left }
+    return { href, newHrefs, ...left }
   })
+}
+
+/** Names the turns of all writers of what is written: of the names of the object, and of the hrefs of its rules. */
+const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
+  ...[wanted, draft ?? wanted].map(({ name }) => orderOf(kind, String(name))),
+  ...steps.flatMap(({ method, path, of }) => (method !== 'POST' && of !== undefined ? [path] : [])),
+]
+
+/** Throws if the writes of a plan are no longer what makes the draft what the version had, or if they would undo more. */
+async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
+  const { kind, what, draft, wanted, steps } = plan
+  if (draft === null) return refuseTakenName(ctx.pce, kind, String(wanted.name), ctx.signal)
+  const now = await readObject(ctx, kind, draft.href)
+  const changed = () => {
+    const text = `Somebody else changed ${what} during this call. Nothing was written.`
+    const details = { reason: 'changed_meanwhile', href: draft.href }
+    const hint = 'Look at what it is now, and repeat the call.'
+    return new ToolError('already_exists', text, details, { hint })
+  }
+  if (now === null || now.update_type === 'delete') throw changed()
+  if (draft.name !== wanted.name) await refuseTakenName(ctx.pce, kind, String(wanted.name), ctx.signal, now)
+  const before = partsOf(draft)
+  const after = partsOf(now)
+  for (const { method, path, body } of steps) {
+    const [was, is] = [before.get(path), after.get(path)]
+    if (was === undefined) continue
+    if (is === undefined || (method === 'DELETE' && diffFields(is, was).length > 0)) throw changed()
+    if (body !== null) refuseOverwriting(what, { before: was, now: is, body })
+  }
+  if (!isDeepStrictEqual(planSteps(kind, now, wanted, '').steps, steps)) throw changed()
+}
+
+/** Returns an object and its rules, by href. */
+function partsOf(object: PceObject): Map<string, PceObject> {
+  const { rules, deny_rules: denyRules } = object as RuleSet
+  return new Map([object, ...(rules ?? []), ...(denyRules ?? [])].map((part) => [part.href, part]))
 }
 
 function explainHalf(error: unknown, written: { method: string; href: string }[], rest: readonly Step[]): unknown {
@@ -327,7 +418,7 @@ function explainHalf(error: unknown, written: { method: string; href: string }[]
   return withDetails(
     error,
     details,
-    'Part of it is in the draft, as `written` says; the same call writes what is left.',
+    'Part of it is in the draft, as `written` says. When the cause is mended, the same call writes what is left.',
   )
 }
 

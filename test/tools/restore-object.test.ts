@@ -55,14 +55,14 @@ t.test('puts a rule set back, writing only what differs and leaving other change
     dry.requests.map(({ method, path }: Json) => `${method} ${path.replace(set, '')}`),
     [
       'PUT ',
+      `PUT ${deny.replace(set, '')}`,
       `PUT ${kept.replace(set, '')}`,
       'POST /sec_rules',
       `DELETE ${lastRule(simulator, set).replace(set, '')}`,
-      `PUT ${deny.replace(set, '')}`,
     ],
   )
   t.same(dry.requests[0].body, { name: 'Floor' })
-  t.same(dry.requests[1].body, { ingress_services: [{ port: 443, proto: 6 }] })
+  t.same(dry.requests[2].body, { ingress_services: [{ port: 443, proto: 6 }] })
   partial(t, dry, {
     dry_run: true,
     warnings: ['Deleted since: 1 rule, created again with new hrefs.'],
@@ -75,9 +75,7 @@ t.test('puts a rule set back, writing only what differs and leaving other change
   t.equal(done.new_hrefs[0].was, gone)
   t.equal(simulator.state.pendingHrefs().length, before, 'the IP list is pending as before')
   t.equal(((await pce.ipLists.getByReference(list)) as Json).description, 'of others')
-  partial(t, await ok(TOOL, { version, href: set, dry_run: true }), {
-    requests: [{ method: 'POST' }, { method: 'DELETE', path: done.new_hrefs[0].href }],
-  })
+  partial(t, await ok(TOOL, { version, href: set }), { status: 'no_changes' })
 })
 
 const lastRule = (simulator: Bench['simulator'], set: string) =>
@@ -194,4 +192,70 @@ t.test('empties a field with what a PCE takes for it, and names fields of rules 
       `Not put back by this tool: next_field of the rule ${rules[0]}, which differ from the version and stay as they are.`,
     ],
   })
+})
+
+t.test('the same call completes what is half created again, by every name of it', async (t) => {
+  const bench = await startBench(t)
+  const { ok, pce, simulator } = bench
+  const { set, version } = await setUp(bench)
+  await pce.delete(set, { includeOrg: false })
+  await provision(bench)
+  const named = { version, name: 'Floor', kind: 'rule_sets' }
+  const refusal = { method: 'POST', path: /sec_rules$/, kind: 'status', status: 406, times: 1 } as const
+  simulator.faults.add({ ...refusal, body: [{ token: 'no', message: 'no' }] })
+  const half = await bench.fails(TOOL, named, 'pce_error')
+  const [again, deny] = half.written.map(({ href }: Json) => href)
+  partial(t, half, { written: [{ method: 'POST' }, { method: 'POST', href: deny }] })
+  t.ok(deny.startsWith(`${again}/deny_rules/`), 'deny rules are first')
+
+  const posts = [1, 2].map(() => ({ method: 'POST', path: `${again}/sec_rules` }))
+  for (const asked of [named, { version, href: set }, { version, href: again }]) {
+    const dry = await ok(TOOL, { ...asked, dry_run: true })
+    partial(t, dry, { href: again, requests: posts })
+    t.equal(
+      dry.warnings[0],
+      `The rule set "Floor" was deleted since: what has its name now (${again}) is taken for it.`,
+    )
+  }
+  partial(t, await ok(TOOL, named), { verified: true, href: again })
+  partial(t, await ok(TOOL, { version, href: set }), { status: 'no_changes', href: again })
+})
+
+t.test('writes in the turns of others, and refuses what was changed before its own', async (t) => {
+  const turns: string[] = []
+  let edit = async () => {}
+  const enter = async (object: string) => {
+    turns.push(object.slice(object.indexOf(' ') + 1))
+    await edit()
+    edit = async () => {}
+    return { others: [], leave: () => {} }
+  }
+  const bench = await startBench(t, { writeOrder: { begin: () => 0, enter } })
+  const { pce } = bench
+  const { set, version, rules } = await setUp(bench)
+  const put = (port: number) => () =>
+    pce.put(rules[0]!, { includeOrg: false, json: { ingress_services: [{ port, proto: 6 }] } }).then(() => {})
+  await put(8443)()
+  await pce.ruleSets.update(set, { name: 'Ground floor' })
+  turns.length = 0
+  bench.writes()
+  edit = put(9443)
+  const refused = await bench.fails(TOOL, { version, href: set }, 'already_exists')
+  partial(t, refused, { reason: 'changed_meanwhile', href: rules[0], fields: ['ingress_services'] })
+  t.same(turns, [rules[0], 'rule_sets Floor', 'rule_sets Ground floor'])
+  t.equal(bench.writes().length, 1, 'the edit alone')
+  partial(t, await bench.ok(TOOL, { version, href: set }), { verified: true })
+})
+
+t.test('refuses more references than it can look up', async (t) => {
+  const bench = await startBench(t)
+  const { set, version } = await setUp(bench)
+  const past = set.replace('draft', String(version))
+  const stored = (await bench.pce.get(past, { includeOrg: false })).json<Json>()
+  stored.rules[0].ingress_services = Array.from({ length: 201 }, (_, at) => ({
+    href: `/orgs/1/sec_policy/${version}/services/${at + 1000}`,
+  }))
+  const path = new RegExp(`${past.replace('/orgs/1', '')}$`)
+  bench.simulator.faults.add({ method: 'GET', path, kind: 'status', status: 200, times: 2, body: stored })
+  partial(t, await bench.fails(TOOL, { version, href: set }, 'invalid_argument'), { references: 201, most: 200 })
 })

@@ -49,7 +49,7 @@ export default defineTool({
   requiresConfirm: false,
   pceRequests: {
     atMost: 60,
-    and: 'two for each object that it names, one for each difference, and two for each workload that its rules name (50 at most)',
+    and: 'one for each object that its writes name (200 at most), one for each difference, and two for each workload that its rules name (50 at most)',
   },
   input: Type.Object(
     {
@@ -103,12 +103,12 @@ export default defineTool({
       }
     }
     ctx.beforeWriting.throwIfAborted()
-    const done = await restoreObject(ctx, asked, plan)
-    const said = [...done.plan.warnings, ...done.warnings]
+    const done = await restoreObject(ctx, plan)
+    const said = [...warnings, ...done.warnings]
     const newHrefs = [...done.newHrefs].map(([was, now]) => ({ was, href: now }))
     const unread = done.verified === undefined ? ' It could not be read back.' : ''
     return {
-      message: `Put ${what} back to what ${plan.version} had: ${countOf(done.plan.steps.length, 'write')}. It takes effect when provisioned.${unread}`,
+      message: `Put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}. It takes effect when provisioned.${unread}`,
       href: done.href,
       ...facts,
       ...(newHrefs.length > 0 && { new_hrefs: newHrefs }),
