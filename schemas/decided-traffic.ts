@@ -12,7 +12,7 @@ export const DecideByInput = {
   decide_by: Type.Optional(
     StringEnum(DECIDE_BY, {
       default: 'recorded',
-      description: 'Decision; policy_decisions filters it',
+      description: 'As recorded, or by policy now',
     }),
   ),
 }
@@ -29,7 +29,7 @@ export const DecidedOut = {
         because: Type.Optional(Text('Why they are undecided')),
         note: Type.String(),
       },
-      { description: 'By whose rules rows are decided, in the present modes' },
+      { description: 'By whose rules rows are decided, in the modes that the rows report' },
     ),
   ),
   ...RecordedOut,

@@ -3,6 +3,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { scanEvery } from '../inventory/fetch-every.js'
 import { createAddressTest, usualSpelling } from '../inventory/parse-addresses.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 
 /** The names and addresses that a workload is about to have. */
 export interface WantedIdentity {
@@ -62,7 +63,7 @@ export async function warnOfNamesakes(
   return [
     ...unread,
     ...[...byName].map(([name, found]) => {
-      return `The PCE allows it, but the name ${name} is already used by ${listed(found)}: from then on it names neither.`
+      return `The PCE allows it, but the name ${quote(name)} is already used by ${listed(found)}: from then on it names neither.`
     }),
     ...[...byAddress].map(([address, found]) => {
       return `The address ${address} is already that of ${listed(found)}: traffic and rules cannot tell them apart.`
@@ -82,13 +83,18 @@ async function lookUp(
   for (const name of names) {
     const isWhole = [await look({ name }), await look({ hostname: name })]
     if (isWhole.includes(false))
-      unknown.push(`Too many names contain ${name} to read them all: whether another workload has it is not known.`)
+      unknown.push(
+        `Too many names contain ${quote(name)} to read them all: whether another workload has it is not known.`,
+      )
   }
   // The PCE compares text (P8), so an IPv6 address is found in the spelling in which it is asked for.
   const asked = addresses.slice(0, MOST_ASKED)
   for (const address of asked) {
     const isWhole = await look({ ip_address: isIpv6(address) ? usualSpelling(address) : address })
-    if (!isWhole) unknown.push(`Too many addresses contain ${address} to read them all.`)
+    if (!isWhole)
+      unknown.push(
+        `Too many addresses contain ${address} to read them all: whether another workload has it is not known.`,
+      )
   }
   if (asked.some(isIpv6)) unknown.push('IPv6 addresses were looked for in their usual spelling alone.')
   const left = addresses.length - asked.length
@@ -102,7 +108,7 @@ async function lookUp(
 function listed(found: ReadonlyMap<string, Workload>): string {
   const shown = [...found.values()].slice(0, MOST_NAMED).map(({ href, name, hostname }) => {
     const known = name || hostname
-    return known == null || known === '' ? href : `${known} (${href})`
+    return known == null || known === '' ? href : `${quote(known)} (${href})`
   })
   const more = found.size - shown.length
   return more > 0 ? `${shown.join(', ')} and ${countOf(more, 'more workload')}` : shown.join(', ')

@@ -4,6 +4,7 @@ import { fetchUpTo } from '../inventory/fetch-every.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { holdAddresses, unreadableOf } from '../policy/hold-addresses.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import { type Steps, workInTurns } from '../text/pace-work.js'
 
 type Entries = Pick<IpList, 'ip_ranges' | 'fqdns'>
@@ -51,9 +52,11 @@ export async function warnOfTwinList(
   )
   const twins = await workInTurns(findTwins(entries, others), signal)
   if (twins.length === 0) return unread
-  const shown = twins.slice(0, MOST_NAMED).map(({ name, href }) => `${name} (${toDraftHref(href)})`)
+  const shown = twins.slice(0, MOST_NAMED).map(({ name, href }) => `${quote(name)} (${toDraftHref(href)})`)
   const more = twins.length > shown.length ? ` and ${countOf(twins.length - shown.length, 'more list')}` : ''
-  return [`${shown.join(', ')}${more} already has exactly these addresses and domain names: use it instead.`]
+  return [
+    `${shown.join(', ')}${more} already ${twins.length === 1 ? 'has' : 'have'} exactly these addresses and domain names: use ${twins.length === 1 ? 'it' : 'one of them'} instead.`,
+  ]
 }
 
 /** Returns the address of a network, which the PCE finds in its text. */

@@ -55,7 +55,7 @@ export type Approvals = ApprovalService['approvals']
 
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
-/** How many open requests a person is shown, and how many of them from one asker if they are other people's. */
+/** Maximum number of open requests that a person is shown, and of one asker in the list of an admin. */
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'

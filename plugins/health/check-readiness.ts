@@ -72,9 +72,9 @@ export function createReadiness(checks: readonly HealthCheck[], ports: Readiness
   }
 
   return () => {
-    const known = findKnown()
-    if (known !== null) return Promise.resolve(tell(known))
+    // The checks also run while a problem is known, because they may find out that it is over.
     if (last === undefined || (!last.isRunning && now() - last.at >= last.freshMs)) last = begin()
-    return last.answer.then(tell)
+    const known = findKnown()
+    return (known === null ? last.answer : Promise.resolve(known)).then(tell)
   }
 }

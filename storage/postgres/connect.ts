@@ -197,9 +197,9 @@ async function waitUntilThere(
   const deadline = performance.now() + seconds * 1000
   let last: Error | undefined
   const silence = setTimeout(() => {
-    const why = last === undefined ? 'it has said nothing so far' : describe(last)
+    const why = last === undefined ? 'no answer yet' : describe(last)
     warn(
-      `Waiting for the database of MCP_STATE_URL at ${where}: ${why}. MCP_STATE_CONNECT_TIMEOUT_SECONDS (${seconds}) is how long.`,
+      `Waiting for the database of MCP_STATE_URL at ${where}: ${why}. The start is given up after ${seconds} s (MCP_STATE_CONNECT_TIMEOUT_SECONDS).`,
     )
   }, SILENCE_MS)
   try {

@@ -76,14 +76,9 @@ export async function openDatabase(
         const { total, idle, waiting } = database.figures()
         const isCrowd = waiting > 0 || (idle === 0 && total >= config.poolSize)
         if (!isCrowd) {
-          try {
-            await database.query(WRITE_MARK, [randomUUID()])
-            // Calls and /readyz have to agree, so what is found out here holds for both.
-            problem = null
-          } catch (error) {
-            noteProblem(error as Error)
-            throw error
-          }
+          await database.query(WRITE_MARK, [randomUUID()])
+          // What could be written now is no longer a reason to refuse calls.
+          problem = null
           return
         }
         // Waiting for a free connection would only show that the load is high. If the database is unreachable, the

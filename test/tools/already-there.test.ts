@@ -32,12 +32,12 @@ async function warned(bench: Bench, tool: string, args: object): Promise<string[
 t.test('a workload whose name, host name or address another one has', async (t) => {
   const bench = await startBench(t, { estate })
   t.same(await warned(bench, 'create-workload', { name: 'db-1', ip_addresses: ['10.7.0.1', '10.1.0.2'] }), [
-    `The PCE allows it, but the name db-1 is already used by db-1 (${WORKLOAD}1): from then on it names neither.`,
-    `The address 10.1.0.2 is already that of other (${WORKLOAD}2): traffic and rules cannot tell them apart.`,
+    `The PCE allows it, but the name "db-1" is already used by "db-1" (${WORKLOAD}1): from then on it names neither.`,
+    `The address 10.1.0.2 is already that of "other" (${WORKLOAD}2): traffic and rules cannot tell them apart.`,
   ])
   t.same(await warned(bench, 'create-workload', { name: 'new', ip_addresses: ['10.7.0.2', '2001:DB8::1'] }), [])
   const [again] = await warned(bench, 'create-workload', { name: 'newer', ip_addresses: ['2001:db8:0::1'] })
-  t.match(again, /^The address 2001:db8:0::1 is already that of new \(/u)
+  t.match(again, /^The address 2001:db8:0::1 is already that of "new" \(/u)
   const change = { href: `${WORKLOAD}2`, new_name: 'newer', ip_addresses: ['10.1.0.2', '10.1.0.1'] }
   t.same(
     (await warned(bench, 'update-workload', change)).map((text) => text.replace(/ is already .*/u, '')),
@@ -72,18 +72,18 @@ t.test('in a large estate the look is bounded, and says what it did not look at'
   const workload = await asked('create-workload', { name: 'host-7', ip_addresses: addresses })
   t.match(workload.warnings[0], /^IPv6 addresses were looked for in their usual spelling alone/u)
   t.match(workload.warnings[1], /^Whether another workload has one of the last 2 addresses is not known/u)
-  t.match(workload.warnings[2], /the name host-7 is already used by host-7 /u)
+  t.match(workload.warnings[2], /the name "host-7" is already used by "host-7" /u)
   t.equal(workload.warnings.length, 3 + 13, 'and those that were read')
   t.equal(workload.requests, 1 + 2 + 12)
   const few = await asked('create-workload', { name: 'host', ip_addresses: ['10.99.0.1'] })
-  t.same(few.warnings, ['Too many names contain host to read them all: whether another workload has it is not known.'])
+  t.same(few.warnings, ['Too many names contain "host" to read them all: whether another workload has it is not known.'])
   const list = await asked('create-iplist', {
     name: 'New',
     ip_ranges: [{ from_ip: '192.0.2.0', to_ip: '192.0.2.255' }],
   })
   t.match(
     list.warnings[0],
-    /^Last .* already has exactly these addresses/u,
+    /^"Last" .* already has exactly these addresses/u,
     'a twin beyond the first 500 that begins alike',
   )
   const other = await asked('create-iplist', { name: 'New', ip_ranges: [{ from_ip: '192.0.3.0/24' }] })
@@ -100,7 +100,7 @@ t.test('an IP list with the same addresses, however they are written', async (t)
     return { from_ip: from, ...(to !== undefined && { to_ip: to }) }
   })
   const twin =
-    'Branches (/orgs/1/sec_policy/draft/ip_lists/2) already has exactly these addresses and domain names: use it instead.'
+    '"Branches" (/orgs/1/sec_policy/draft/ip_lists/2) already has exactly these addresses and domain names: use it instead.'
   t.same(await warned(bench, 'create-iplist', { name: 'Twin', ip_ranges: same }), [twin])
   t.same(await warned(bench, 'create-iplist', { name: 'With a name', ip_ranges: same, fqdn: 'a.test' }), [])
   t.same(await warned(bench, 'update-iplist', { name: 'Half', description: 'x' }), [], 'nothing new')

@@ -893,7 +893,7 @@ t.test('create-workload', async (t) => {
     const answer = await bench.ok('create-workload', { name: 'bare', ip_addresses: addresses, labels: ['app=Pay'] })
     partial(t, answer.warnings, [
       /already used/,
-      /^The address 10\.77\.0\.1 is already that of labelled /,
+      /^The address 10\.77\.0\.1 is already that of "labelled" /,
       /differs only in case or spaces/,
     ])
   })

@@ -79,7 +79,7 @@ t.test('is a warning where suggestions rest on it', async (t) => {
 
 t.test('does not count as a look at what was written', async (t) => {
   const many = Array.from({ length: 60 }, (_, at) => [`h${at}`, { ip: `10.1.0.${at + 1}`, labels: 'app=pay env=prod' }])
-  const { ok } = await startCut(t, { ...Object.fromEntries(many), a1: HOSTS.a1 }, 2)
+  const { ok } = await startCut(t, { ...Object.fromEntries(many), a1: HOSTS.a1 }, 3)
   const answer = await ok('label-workloads', { selection: { labels: 'app=pay' }, max_matches: 100, set: ['role=web'] })
   t.match(JSON.stringify(answer), /The PCE sent 2 of/, 'that it could not be read back is told')
 })

@@ -14,6 +14,7 @@ import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { describeReasons, isUnknown, type Answer } from '../../../domain/policy/three-valued.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 
 /** The verdict on a flow in one version of the policy: one word and a sentence that gives the reason. */
 export interface ToldVerdict {
@@ -177,7 +178,7 @@ export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow):
   if (first === undefined) return []
   const more = others.length > 2 ? ` and ${others.length - 2} more rule sets` : ''
   return [
-    `Rules in the words of iptables, which can allow or block anything at these ends, are not judged: ${[first, ...others.slice(0, 2)].join(', ')}${more}.`,
+    `Rules in the words of iptables, which can allow or block anything at these ends, are not judged: ${[first, ...others.slice(0, 2)].map(quote).join(', ')}${more}.`,
   ]
 }
 

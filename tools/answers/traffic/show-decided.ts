@@ -25,7 +25,7 @@ export function showDecided(decided: DecidedTraffic | null): Static<TObject<type
 function describe({ by, isSame, recorded }: DecidedTraffic): string {
   const whose = by === 'active' ? 'The policy in force' : 'The draft, as if all of it were provisioned,'
   return [
-    `${whose} decides in the present modes: allowed is what rules permit at both ends.`,
+    `${whose} decides, in the modes that the rows report: allowed is what rules permit at both ends.`,
     isSame === true ? 'Nothing is pending, so the draft is the policy in force.' : '',
     explainRecorded(recorded),
     by === 'draft' && isSame === false && explainRecorded(recorded) !== ''
