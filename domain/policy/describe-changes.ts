@@ -18,7 +18,8 @@ import { loadContents, type LoadedContents, type Versions } from './load-content
 
 const IN_FLIGHT = 4
 
-interface ReadVersions extends Versions {
+/** Both versions of a changed object, as far as they could be read. */
+export interface ReadVersions extends Versions {
   /** The reason why the versions could not be read. */
   error?: string
 }
@@ -51,12 +52,16 @@ export interface Surroundings {
 
 /**
  * Describes what pending changes do (T22). An object that cannot be read in one of its versions is listed with
- * `diff_error` instead of its differences.
+ * `diff_error` instead of its differences. What was `read` already is not read again.
  */
-export async function describeChanges(ctx: Context, changes: readonly TypedPendingChange[]): Promise<JudgedChange[]> {
+export async function describeChanges(
+  ctx: Context,
+  changes: readonly TypedPendingChange[],
+  read: ReadonlyMap<TypedPendingChange, ReadVersions> = new Map(),
+): Promise<JudgedChange[]> {
   const { pce, signal } = ctx
   const objects = await mapBounded(changes, IN_FLIGHT, async (change): Promise<ChangedObject> => {
-    return { change, versions: await readVersions(pce, change, signal) }
+    return { change, versions: read.get(change) ?? (await readVersions(pce, change, signal)) }
   })
   return describeAgainst(ctx, objects)
 }
@@ -140,7 +145,11 @@ function describe(
 }
 
 /** Reads both versions of a changed object. A new object has no active version, a deleted one no draft. */
-async function readVersions(pce: PceClient, change: TypedPendingChange, signal: AbortSignal): Promise<ReadVersions> {
+export async function readVersions(
+  pce: PceClient,
+  change: TypedPendingChange,
+  signal: AbortSignal,
+): Promise<ReadVersions> {
   const read = async (href: string): Promise<PceObject> => {
     const object = (await pce.get(href, { includeOrg: false, signal })).json<PceObject | null>()
     if (typeof object?.href !== 'string') throw new PceError('invalid_response', `${href}: the PCE sent no object`)

@@ -1,14 +1,16 @@
 import { PceApiError, type ObjectApi, type PceClient, type TypedPendingChange } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ChangeSubsetType } from '../../schemas/pce/words.js'
-import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { pickEvery } from '../inventory/fetch-every.js'
 import type { NamedObject, Version } from '../inventory/find-object.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
+import { countOf } from '../text/describe-numbers.js'
 import { mapBounded } from '../text/pace-work.js'
 import { toProvisionable, updateTypeOf } from './choose-changes.js'
+import { readVersions, type ReadVersions } from './describe-changes.js'
+import { authorsOfObject, selectByAuthor } from './select-by-author.js'
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
 
@@ -116,16 +118,33 @@ async function hrefsNamed({ pce, signal }: Reading, types: readonly ListedType[]
   return { hrefs, others }
 }
 
-/** Returns true if this user, given by href or exact name, last edited the object or one of its changed rules. */
-export const isBy = (change: JudgedChange, author: string): boolean =>
-  [change, ...(change.rules ?? [])].some(({ updated_by: by }) => by?.href === author || by?.name === author)
+/** Maximum number of changes that are read for their authors. Each takes up to two requests. */
+const MOST_READ = 250
 
-/** Returns who edited these objects and their changed rules: names where they are known, otherwise hrefs. */
-export const authorsOf = (changes: readonly JudgedChange[]): string[] =>
-  [
-    ...new Set(
-      changes.flatMap((change) =>
-        [change, ...(change.rules ?? [])].flatMap(({ updated_by: by }) => by?.name ?? by?.href ?? []),
-      ),
-    ),
-  ].sort()
+/**
+ * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited its
+ * rules, so the remaining rule sets are read for this, and what the list gives no author of. `read` has what was read.
+ */
+export async function selectPendingBy(ctx: Reading, changes: readonly TypedPendingChange[], author: string) {
+  const read = new Map<TypedPendingChange, ReadVersions>()
+  let [left, failed] = [0, 0]
+  const { wanted, notes } = await selectByAuthor(ctx, changes, author, {
+    what: countOf(changes.length, 'change'),
+    authorsOf: ({ updated_by: by }) => (by == null ? [] : [by.href]),
+    async readMore(others) {
+      const open = others.filter(({ type, updated_by: by }) => type === 'rule_sets' || by == null)
+      left = Math.max(0, open.length - MOST_READ)
+      const more = new Map<TypedPendingChange, readonly string[]>()
+      await mapBounded(open.slice(0, MOST_READ), IN_FLIGHT, async (change) => {
+        const versions = await readVersions(ctx.pce, change, ctx.signal)
+        if (versions.error !== undefined) failed++
+        read.set(change, versions)
+        more.set(change, authorsOfObject({ change, versions }))
+      })
+      return more
+    },
+  })
+  if (left > 0) notes.push(`${countOf(left, 'change')} of other authors, or of nobody known, were not read for author.`)
+  if (failed > 0) notes.push(`${countOf(failed, 'change')} could not be read for author.`)
+  return { wanted, read, notes }
+}

@@ -139,11 +139,13 @@ t.test('selects changes by object and author, and refuses names and hrefs of not
   t.same(await names({ href: list.href.replace('/draft/', '/active/') }), ['ip_lists Factories'])
   t.equal((await names({ author: 'admin@example.com' })).length, 3)
   t.equal((await names({ author: '/users/1' })).length, 3)
+  const before = simulator.requests.length
   partial(t, await ok(TOOL, { author: 'admin' }), {
     total_pending_changes: 0,
     total_unfiltered: 3,
     message: 'None of these 3 changes is by "admin"; they are by admin@example.com.',
   })
+  t.equal(simulator.requests.length - before, 2, 'the list and its author: no object is read')
   partial(t, await ok(TOOL, { name: 'All Services' }), {
     message: 'Nothing named "All Services" is pending; 3 other changes.',
   })

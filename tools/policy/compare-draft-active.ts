@@ -1,6 +1,5 @@
 import { Type, type Static } from '@sinclair/typebox'
 import type { TypedPendingChange } from '../../pce-client/index.js'
-import type { ToolContext } from '../../domain/call.js'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { DetailLevel, StringEnum } from '../../schemas/common.js'
 import { pagingInput } from '../../schemas/paging.js'
@@ -10,7 +9,7 @@ import { defineTool } from '../define.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { updateTypeOf } from '../../domain/policy/choose-changes.js'
 import { describeChanges } from '../../domain/policy/describe-changes.js'
-import { authorsOf, isBy, selectPending } from '../../domain/policy/select-changes.js'
+import { selectPending, selectPendingBy } from '../../domain/policy/select-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { BRIEFLY, briefChange, shareBytes } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
@@ -87,7 +86,10 @@ export default defineTool({
       ...(href !== undefined && { href }),
       ...(name !== undefined && { name }),
     })
-    const { wanted, known, note } = await selectAuthor(ctx, chosen, author)
+    const isByAuthor = author !== undefined && chosen.length > 0
+    const by = isByAuthor ? await selectPendingBy(ctx, chosen, author) : { wanted: chosen, read: undefined, notes: [] }
+    const { wanted, read } = by
+    const note = by.notes.length > 0 ? by.notes.join(' ') : undefined
     const count = (kind: string) => wanted.filter(({ update_type: updateType }) => updateType === kind).length
     const facts = {
       total_pending_changes: wanted.length,
@@ -108,7 +110,7 @@ export default defineTool({
     }
     const slice = sliceOfList(wanted, position, maxResults)
     const most = answerBudget(ctx.limits) - ENVELOPE_BYTES
-    const judged = known === undefined ? await describeChanges(ctx, slice.items) : slice.items.map(known)
+    const judged = await describeChanges(ctx, slice.items, read)
     const whole = judged.map((change, at) =>
       detail === 'full' ? change : briefChange(change, updateTypeOf(slice.items[at] as TypedPendingChange)),
     )
@@ -144,36 +146,6 @@ export default defineTool({
     }
   },
 })
-
-/** Maximum number of authors named in a note. */
-const MOST_NAMED = 10
-
-/**
- * Selects the changes that an author made. The rules of an object can have other authors than the object, so the
- * objects are read for this, and `known` returns what was described.
- */
-async function selectAuthor(
-  ctx: ToolContext<true>,
-  chosen: TypedPendingChange[],
-  author: string | undefined,
-): Promise<{ wanted: TypedPendingChange[]; known?: (change: TypedPendingChange) => JudgedChange; note?: string }> {
-  if (author === undefined || chosen.length === 0) return { wanted: chosen }
-  const read = chosen.slice(0, MOST_RESULTS)
-  const judged = await describeChanges(ctx, read)
-  const byChange = new Map(read.map((change, at) => [change, judged[at] as JudgedChange]))
-  const wanted = read.filter((change) => isBy(byChange.get(change) as JudgedChange, author))
-  const people = authorsOf(judged).slice(0, MOST_NAMED).join(', ')
-  const notes = [
-    wanted.length === 0
-      ? `None of these ${countOf(read.length, 'change')} is by "${author}"; they are by ${people}.`
-      : '',
-    read.length < chosen.length
-      ? `Only the first ${read.length} of ${chosen.length} changes were read for author.`
-      : '',
-  ].filter((note) => note !== '')
-  const known = (change: TypedPendingChange) => byChange.get(change) as JudgedChange
-  return { wanted, known, ...(notes.length > 0 && { note: notes.join(' ') }) }
-}
 
 /** Normalises a pending change, because some releases use the name change_type. */
 function withUpdateType(change: TypedPendingChange): TypedPendingChange {
