@@ -79,7 +79,7 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
     const labels = await loadLabels(ctx.pce, ctx)
     const was = await withDenyRules(ctx, await loadSnapshot(ctx, 'draft', labels, change))
     const changed = applyChange(was, change)
-    if (changed === null) return `${NOT_KNOWN}: the draft does not have the rule set.`
+    if (changed === null) return `${NOT_KNOWN}: the rule set is not in the draft.`
     if (changed.cutting.length === 0) return null
     const encoder = createFlowEncoder(labels)
     const groups = groupRows<Group>({

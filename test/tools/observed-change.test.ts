@@ -79,7 +79,7 @@ t.test('a deny: whom it cuts, where its mode leaves it open for now, and whom ru
     note: 'Rows decided by the draft without and with the change; only traffic that the changed rules can concern was read.',
   })
   t.same(warnings, [
-    'Of the traffic seen in the last 30 days, 3 connections of 1 pair would be cut once provisioned, 7 connections of 1 pair once their workloads enforce policy. Largest: 192.0.2.8 (Any (0.0.0.0/0 and ::/0)) → lax (prod) 22/tcp (3); 192.0.2.8 (Any (0.0.0.0/0 and ::/0)) → crm (prod) 443/tcp (7).',
+    'Of the traffic seen in the last 30 days, 3 connections of 1 pair would be cut once provisioned, another 7 connections of 1 pair would be cut once their workloads enforce policy. Largest: "192.0.2.8 (Any (0.0.0.0/0 and ::/0))" → "lax (prod)" 22/tcp (3); "192.0.2.8 (Any (0.0.0.0/0 and ::/0))" → "crm (prod)" 443/tcp (7).',
     'The scope is empty: the rule set covers all workloads.',
     'Rule 0: The consumers are any address in effect: "Any (0.0.0.0/0 and ::/0)" has 100 % of IPv4 and 100 % of IPv6. The rule denies nearly everybody.',
     'Rule 0: Of 5 destinations with a VEN, 2 are idle or in visibility_only, and nothing is enforced there: job, crm.',
@@ -152,7 +152,7 @@ t.test('what only this rule permits depends on it', async (t) => {
     return [observed?.connections, warnings?.[0] ?? observed?.message]
   }
   const own =
-    'Of the traffic seen in the last 30 days, 500 connections depend on what this takes away: 500 connections of 1 pair would be cut once provisioned. Largest: job → db 5432/tcp (500).'
+    'Of the traffic seen in the last 30 days, 500 connections of 1 pair would be cut once provisioned. Largest: "job" → "db" 5432/tcp (500).'
   const some = { ...none, cut: 500, not_affected: 4000 }
   t.same(await depends('delete-sec-rule', { href: `${RULE}/2` }), [some, own])
   t.same(await depends('update-sec-rule', { href: `${RULE}/2`, enabled: false }), [some, own])
@@ -292,6 +292,6 @@ t.test('what is undecided is counted as that', async (t) => {
   t.match(observed.note, / undecided: because of rules for certain processes\./)
   t.equal(
     warnings[0],
-    'Of the traffic seen in the last 30 days, 9 connections of 1 pair would possibly be cut. Largest: job → web 443/tcp (9).',
+    'Of the traffic seen in the last 30 days, 9 connections of 1 pair may be cut. Largest: "job" → "web" 443/tcp (9).',
   )
 })

@@ -7,7 +7,9 @@ import {
   type ObservedPair,
 } from '../../domain/drafts/observe-change.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { clipText, quote } from '../../domain/text/escape-text.js'
 import { coverageNote, dataSpan } from '../../domain/traffic/read-flows.js'
+import { LONGEST_NAME } from './explain-changes.js'
 
 const MOST_PAIRS = 10
 const MOST_PORTS = 5
@@ -59,14 +61,10 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
 export const withWarnings = (first: readonly string[], others: readonly string[] = []): { warnings?: string[] } =>
   first.length + others.length === 0 ? {} : { warnings: [...first, ...others] }
 
-/** How a sentence goes on about connections with an effect: as its first part, or after another one. */
-const WORDS: Record<CutEffect, { first: string; next: string }> = {
-  cut: { first: 'would be cut once provisioned', next: 'once provisioned' },
-  cut_once_enforced: {
-    first: 'would be cut once their workloads enforce policy',
-    next: 'once their workloads enforce policy',
-  },
-  undecided: { first: 'would possibly be cut', next: 'possibly' },
+const WORDS: Record<CutEffect, string> = {
+  cut: 'would be cut once provisioned',
+  cut_once_enforced: 'would be cut once their workloads enforce policy',
+  undecided: 'may be cut',
 }
 
 function describe({ read, connections, pairs, isDenied }: ObservedChange): string {
@@ -83,18 +81,15 @@ function describe({ read, connections, pairs, isDenied }: ObservedChange): strin
     .map((effect) => ({ effect, own: pairs.filter((pair) => pair.effect === effect).length }))
     .filter(({ own }) => own > 0)
     .map(({ effect, own }, at) => {
-      const many = `${least}${countOf(connections[effect], 'connection')} of ${countOf(own, 'pair')}`
-      return `${many} ${WORDS[effect][at === 0 ? 'first' : 'next']}`
+      const many = `${at === 0 ? '' : 'another '}${countOf(connections[effect], 'connection')} of ${countOf(own, 'pair')}`
+      return `${least}${many} ${WORDS[effect]}`
     })
     .join(', ')
   const largest = pairs.slice(0, MOST_NAMED).map(namePair).join('; ')
-  const total = connections.cut + connections.cut_once_enforced
-  const depends =
-    isDenied || total === 0
-      ? ''
-      : `${least}${countOf(total, 'connection')} ${total === 1 ? 'depends' : 'depend'} on what this takes away: `
-  return `O${seen}, ${depends}${parts}. Largest: ${largest}.`
+  return `O${seen}, ${parts}. Largest: ${largest}.`
 }
 
 const namePair = ({ source, destination, connections, ports }: ObservedPair): string =>
-  `${source} → ${destination} ${ports.slice(0, MOST_PORTS).join(', ')} (${connections})`
+  `${nameInQuotes(source)} → ${nameInQuotes(destination)} ${ports.slice(0, MOST_PORTS).join(', ')} (${connections})`
+
+const nameInQuotes = (name: string): string => quote(clipText(name, LONGEST_NAME))
