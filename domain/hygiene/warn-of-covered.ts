@@ -69,13 +69,25 @@ export async function warnOfCovered(source: Source, labels: LabelIndex, coming: 
   const nothing = coming.rules.map((): string[] => [])
   if (coming.rules.length === 0) return { byRule: nothing, general: [] }
   try {
-    return await warnOfCoveredBy(await readStanding(source, labels, coming), coming, source.signal)
+    const read = readComing(coming)
+    return await warnOfCoveredBy(await readStanding(source, labels, read), read, source.signal)
   } catch (error) {
     if (!(error instanceof PceError) || source.signal.aborted) throw error
     return {
       byRule: nothing,
       general: [`Whether other rules decide all of this already is not known: ${error.message}`],
     }
+  }
+}
+
+/** Reads the rules to come as standing ones are read: a changed rule has what the PCE sent, with selectors that are null. */
+function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
+  const bodies = rules.map(({ body }) => body as Rule)
+  const [read] = readRuleSets([{ href: own ?? 'the new rule set', scopes, rules: bodies } as RuleSet])
+  return {
+    scopes: read?.scopes ?? scopes,
+    rules: rules.map(({ type, body }, at) => ({ type, body: read?.rules?.[at] ?? body })),
+    ...(own !== undefined && { own }),
   }
 }
 
