@@ -4,10 +4,11 @@ import type { ToolContext } from '../call.js'
 import { isUnread } from '../inventory/fetch-every.js'
 import { loadLabels } from '../inventory/labels.js'
 import { portName } from '../inventory/protocols.js'
-import { applyChange, type ChangedPolicy, type PolicyChange } from '../policy/apply-change.js'
+import { applyChange, type CuttingRule, type PolicyChange } from '../policy/apply-change.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
-import { CUT_FATES, createCutJudge, type CutFate } from '../policy/judge-cut.js'
-import { loadSnapshot, pendingHolders, withDenyRules, type PolicySnapshot } from '../policy/load-snapshot.js'
+import { CUT_FATES, createCutJudge, type ComparedPolicies, type CutFate } from '../policy/judge-cut.js'
+import { loadSnapshot, pendingHolders, withDenyRules } from '../policy/load-snapshot.js'
+import { provisionAlone } from '../policy/provision-alone.js'
 import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
 import { compareTexts } from '../text/compare-texts.js'
@@ -67,7 +68,8 @@ type Context = Pick<
 
 /**
  * Judges what a change of the draft would cut of the traffic of the last 30 days, once it is provisioned: each row is
- * decided by the draft without and with the change, whatever the PCE recorded. It is for dry runs and never makes them
+ * decided by the draft without and with the change, and where anything else is pending also by active policy, whatever the
+ * PCE recorded. It is for dry runs and never makes them
  * fail: if the policy or the traffic cannot be read, it resolves with a sentence that says so. Rejects when cancelled.
  */
 export async function observeChange(outer: Context, change: PolicyChange): Promise<Observed> {
@@ -80,7 +82,13 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
     const was = await withDenyRules(ctx, await loadSnapshot(ctx, 'draft', labels, change))
     const changed = applyChange(was, change)
     if (changed === null) return `${NOT_KNOWN}: the rule set is not in the draft.`
-    if (changed.cutting.length === 0) return null
+    const hasPending = pendingHolders(was).length > 0 || was.pendingObjects.size > 0
+    const active = hasPending ? await withDenyRules(ctx, await loadSnapshot(ctx, 'active', labels, change)) : null
+    const alone = active === null ? null : provisionAlone(active, was, change)
+    const changedAlone = alone === null ? null : applyChange(alone, change)
+    const cutting = [...changed.cutting, ...(changedAlone?.cutting ?? [])]
+    if (cutting.length === 0) return null
+    const pending = active && alone && changedAlone && { active, was: alone, is: changedAlone.policy }
     const encoder = createFlowEncoder(labels)
     const groups = groupRows<Group>({
       source: wholeEndColumn(encoder, 'src'),
@@ -91,18 +99,21 @@ export async function observeChange(outer: Context, change: PolicyChange): Promi
     const request = {
       name: 'mcp-observed-change',
       window: lookbackWindow(ctx.now(), OBSERVED_DAYS),
-      ...trafficOfRules(changed.cutting),
+      ...trafficOfRules(cutting),
       excludeWorkloadsFromIpListQuery: false,
       maxResults: MOST_ROWS,
     }
     const read = await createConversationReader(ctx, encoder)(request, (row) => void groups.add(row))
-    const { pairs, ...judged } = await workInTurns(judgeGroups(was, changed, groups), signal)
+    const { pairs, ...judged } = await workInTurns(
+      judgeGroups({ was, is: changed.policy, pending }, cutting, groups),
+      signal,
+    )
     return {
       read,
       ...judged,
       pairs,
-      isDenied: changed.cutting.some(({ type }) => type !== 'allow'),
-      hasPending: pendingHolders(was).length > 0 || was.pendingObjects.size > 0,
+      isDenied: cutting.some(({ type }) => type !== 'allow'),
+      hasPending,
     }
   } catch (error) {
     const isExpected = isUnread(error) || error instanceof PceError || error instanceof ToolError
@@ -139,12 +150,19 @@ interface Group {
 }
 
 function* judgeGroups(
-  was: PolicySnapshot,
-  { policy, cutting }: ChangedPolicy,
+  policies: ComparedPolicies,
+  cutting: readonly CuttingRule[],
   groups: ReturnType<typeof groupRows<Group>>,
 ): Steps<Pick<ObservedChange, 'connections' | 'pairs' | 'undecided' | 'assumes'>> {
-  const judge = createCutJudge(was, policy, cutting)
-  const connections: ObservedChange['connections'] = { cut: 0, cut_once_enforced: 0, undecided: 0, not_affected: 0 }
+  const judge = createCutJudge(policies, cutting)
+  const connections: ObservedChange['connections'] = {
+    cut: 0,
+    cut_once_enforced: 0,
+    cut_if_alone: 0,
+    undecided: 0,
+    draft_only: 0,
+    not_affected: 0,
+  }
   const pairs = new Map<string, ObservedPair & { byPort: Map<string, number> }>()
   const answers = new Set<Answer>()
   const assumed = collectAssumedFacts()

@@ -2,7 +2,7 @@ import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { RULE_TYPES } from '../../schemas/rule-shapes.js'
-import { toDraftHref } from '../inventory/parse-href.js'
+import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { readRuleSets } from '../inventory/require-rule-shape.js'
 import { catalogOf, rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { PlacedRule } from './match-rules.js'
@@ -94,8 +94,11 @@ const listRules = (policy: Parameters<typeof rulesInForce>[0]): TypedRule[] =>
 
 /** Every rule that refers to the object changes with it. */
 function withObject(was: PolicySnapshot, policy: PolicySnapshot, href: string): ChangedPolicy {
-  const mention = `"${toDraftHref(href)}"`
-  const rules = listRules(was).filter(({ placed }) => JSON.stringify(placed).includes(mention))
+  const mentions = [toDraftHref(href), toActiveHref(href)].map((one) => `"${one}"`)
+  const rules = listRules(was).filter(({ placed }) => {
+    const text = JSON.stringify(placed)
+    return mentions.some((mention) => text.includes(mention))
+  })
   return { policy, cutting: cuttingOf({ policy: was, rules }, { policy, rules }) }
 }
 
@@ -107,7 +110,8 @@ function cuttingOf(was: RulesOf, is: RulesOf): CuttingRule[] {
   return [...pick(was, (type) => type === 'allow'), ...pick(is, (type) => type !== 'allow')]
 }
 
-function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
+/** Returns a policy in which an IP list has this content. */
+export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
   // The PCE's filters know the list as it is, so it counts as changed.
   const list: IpList = { ...given, update_type: given.update_type ?? 'update' }
   const only = catalogOf({ labels: undefined, services: [], lists: [list], groups: [] })
@@ -120,7 +124,8 @@ function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
   }
 }
 
-function withService(was: PolicySnapshot, service: Service): PolicySnapshot {
+/** Returns a policy in which a service has this content. */
+export function withService(was: PolicySnapshot, service: Service): PolicySnapshot {
   const id = toDraftHref(service.href)
   return { ...was, serviceOf: (href) => (toDraftHref(href) === id ? service : was.serviceOf(href)) }
 }

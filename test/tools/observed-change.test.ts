@@ -178,7 +178,33 @@ t.test('what only this rule permits depends on it', async (t) => {
   const ports = [{ port: 1433, proto: 'tcp' }]
   const narrowed = await ok('update-service', { name: 'sql', service_ports: ports, dry_run: true })
   t.same(narrowed.observed.connections, { ...none, cut: 4000 })
-  t.match(narrowed.observed.note, /^Rows decided by the draft .* \(its other pending changes included\);/)
+  t.match(
+    narrowed.observed.note,
+    /^Rows decided by the draft .* \(its other pending changes included\) and by active policy;/,
+  )
+})
+
+t.test('what is not provisioned yet is neither lost to active policy nor takes its place', async (t) => {
+  const { ok, simulator } = await start(t)
+  const fresh = { ruleset_name: 'lax', rule_type: 'allow', providers: ['ams'], unscoped_consumers: true }
+  await ok('create-rule', { ...fresh, consumers: ['iplist:Any (0.0.0.0/0 and ::/0)'], ingress_services: [ssh] })
+  const lax = simulator.state.find(`${DRAFT}/rule_sets/2`) as { rules: { href: string }[] }
+  const never = await ok('delete-sec-rule', { href: lax.rules.at(-1)!.href, dry_run: true })
+  t.same(never.observed.connections, { ...none, draft_only: 3 })
+  t.equal(
+    never.warnings[0],
+    `Of the traffic seen in the last 30 days, 3 connections of 1 pair would only be taken out of the draft (active policy does not allow this today). Largest: "${ANYBODY}" → "lax (prod)" 22/tcp (3).`,
+  )
+
+  // Somebody else's pending rule would keep the job, unless it is provisioned later or never.
+  const rules = [{ providers: ['role=db'], consumers: ['role=job'], ingress_services: [{ port: 5432, proto: 'tcp' }] }]
+  await ok('create-ruleset', { name: 'Other', scopes: [['app=shop', 'env=prod']], rules })
+  const hidden = await ok('delete-sec-rule', { href: `${RULE}/2`, dry_run: true })
+  t.same(hidden.observed.connections, { ...none, cut_if_alone: 500, not_affected: 4000 })
+  t.equal(
+    hidden.warnings[0],
+    'Of the traffic seen in the last 30 days, 500 connections of 1 pair may be cut if this is provisioned without the other pending changes. Largest: "job" → "db" 5432/tcp (500).',
+  )
 })
 
 t.test('each end may enforce before the other one', async (t) => {

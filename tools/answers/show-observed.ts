@@ -6,6 +6,7 @@ import {
   type ObservedChange,
   type ObservedPair,
 } from '../../domain/drafts/observe-change.js'
+import { CUT_FATES } from '../../domain/policy/judge-cut.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { clipText, quote } from '../../domain/text/escape-text.js'
 import { coverageNote, dataSpan } from '../../domain/traffic/read-flows.js'
@@ -27,9 +28,10 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
   const { read, connections, pairs, undecided, hasPending } = observed
   const { window, rows, rowLimit, truncated } = read
   const span = dataSpan([read])
+  const { cut_if_alone: ifAlone, draft_only: draftOnly, ...always } = connections
   const isNothing = pairs.length === 0 && !truncated
   const notes = [
-    `Rows decided by the draft without and with the change${hasPending ? ' (its other pending changes included)' : ''}; only traffic that the changed rules can concern was read.`,
+    `Rows decided by the draft without and with the change${hasPending ? ' (its other pending changes included) and by active policy' : ''}; only traffic that the changed rules can concern was read.`,
     connections.undecided > 0 ? `undecided: ${undecided.replace(/^undecided /u, '')}.` : '',
     read.full > 0 ? `The limit of ${rowLimit} rows was reached, so all counts are lower bounds.` : '',
     read.announced === null ? '' : `The PCE counted ${read.announced} rows and sent ${read.pceFlows}: lower bounds.`,
@@ -44,7 +46,11 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
       rows,
       ...(truncated && { flows_truncated: true, row_limit: rowLimit }),
       ...(span !== null && { data_span: span }),
-      connections,
+      connections: {
+        ...always,
+        ...(ifAlone > 0 && { cut_if_alone: ifAlone }),
+        ...(draftOnly > 0 && { draft_only: draftOnly }),
+      },
       ...(pairs.length > 0 && {
         largest: pairs
           .slice(0, MOST_PAIRS)
@@ -64,7 +70,9 @@ export const withWarnings = (first: readonly string[], others: readonly string[]
 const WORDS: Record<CutEffect, string> = {
   cut: 'would be cut once provisioned',
   cut_once_enforced: 'would be cut once their workloads enforce policy',
+  cut_if_alone: 'may be cut if this is provisioned without the other pending changes',
   undecided: 'may be cut',
+  draft_only: 'would only be taken out of the draft (active policy does not allow this today)',
 }
 
 function describe({ read, connections, pairs, isDenied }: ObservedChange): string {
@@ -77,7 +85,7 @@ function describe({ read, connections, pairs, isDenied }: ObservedChange): strin
     return `None o${seen} ${verb}${read.truncated ? '; not all was read' : ''}.`
   }
   const least = read.truncated ? 'at least ' : ''
-  const parts = (['cut', 'cut_once_enforced', 'undecided'] as const)
+  const parts = CUT_FATES.filter((fate) => fate !== 'not_affected')
     .map((effect) => ({ effect, own: pairs.filter((pair) => pair.effect === effect).length }))
     .filter(({ own }) => own > 0)
     .map(({ effect, own }, at) => {

@@ -49,7 +49,7 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun, rule_type: type = 'allow' }) => dryRun === true && type !== 'allow',
   pceRequests: {
     atMost: 26,
-    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule two for what its workloads enforce and up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, one for each rule set on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
+    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule two for what its workloads enforce and up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
