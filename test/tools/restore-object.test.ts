@@ -65,6 +65,7 @@ t.test('puts a rule set back, writing only what differs and leaving other change
   t.same(dry.requests[2].body, { ingress_services: [{ port: 443, proto: 6 }] })
   partial(t, dry, {
     dry_run: true,
+    message: /5 writes\. What this cuts of observed traffic was not looked at\.$/,
     warnings: ['Deleted since: 1 rule, created again with new hrefs.'],
     change: { change: 'updated' },
   })

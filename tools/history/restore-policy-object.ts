@@ -92,7 +92,7 @@ export default defineTool({
     }
     if (dryRun === true) {
       const requests = steps.map(({ method, path, body }) => ({ method, path, body }))
-      const message = `Would put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}.`
+      const message = `Would put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}. What this cuts of observed traffic was not looked at.`
       return {
         dry_run: true,
         message,
