@@ -73,6 +73,7 @@ const ELSEWHERE = [
   'delete-pce-credentials',
   'discard-draft-changes',
   'register-pce-credentials',
+  'restore-policy-object',
   'restore-policy-version',
   'ringfence-batch',
 ]
