@@ -27,7 +27,7 @@ export interface Others<T> {
 }
 
 /** Maximum number of authors whose keys are asked for. */
-const MOST_ASKED = 20
+const MOST_ASKED = 10
 /** Maximum number of authors that are listed with their names in an answer. */
 export const MOST_LISTED = 10
 const IN_FLIGHT = 4
