@@ -11,7 +11,12 @@ export interface WorkloadSelection {
   workloads: string[]
   /** Hrefs of labels whose workloads are excluded. */
   excluded: Set<string>
+  /** The reason why `labelGroups` is empty although labels select workloads; null if it is complete. */
+  unread: string | null
 }
+
+/** Maximum number of combinations of labels of different keys, because all of them stand in one request. */
+const MOST_COMBINATIONS = 200
 
 type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
 /** Label hrefs by key: labels with the same key are alternatives, different keys are ANDed. */
@@ -26,33 +31,40 @@ export async function selectWorkloads(
   scopes: readonly (readonly ScopeEntry[])[],
   { actors, isBound }: { actors: readonly Actor[]; isBound: boolean },
 ): Promise<WorkloadSelection> {
-  const selectors = actors.filter(({ label, label_group: group }) => label !== undefined || group !== undefined)
+  const selectors = actors.filter(isSelector)
   const everyone = actors.some((actor) => actor.actors === 'ams')
   const own = everyone ? [] : selectors.filter(({ exclusion }) => exclusion !== true)
   const excluded = selectors.filter(({ exclusion }) => exclusion === true)
   const bounds: (readonly ScopeEntry[])[] = isBound ? [...scopes] : [[]]
   // With several scopes, an exclusion applies only within its own scope. It is then ignored here, which at worst causes
   // a needless warning.
-  if (bounds.length === 1) excluded.push(...(bounds[0] ?? []).filter(({ exclusion }) => exclusion === true))
+  if (bounds.length === 1)
+    excluded.push(...(bounds[0] ?? []).filter((entry) => isSelector(entry) && entry.exclusion === true))
 
   const labelGroups: string[][] = []
+  let unread: string | null = null
   if (everyone || own.length > 0) {
     const ownConditions = await toConditions(lookups, own)
+    const all: Conditions[] = []
     for (const bound of bounds) {
-      const scope = await toConditions(
-        lookups,
-        bound.filter(({ exclusion }) => exclusion !== true),
-      )
-      labelGroups.push(...multiplyOut(intersect(scope, ownConditions)))
+      if (!bound.every(isSelector)) unread = 'a scope names something that is not known'
+      const scope = bound.filter((entry) => isSelector(entry) && entry.exclusion !== true)
+      all.push(intersect(await toConditions(lookups, scope), ownConditions))
     }
+    if (all.reduce((sum, conditions) => sum + countCombinations(conditions), 0) > MOST_COMBINATIONS)
+      unread = `the labels make more than ${MOST_COMBINATIONS} combinations`
+    if (unread === null) labelGroups.push(...all.flatMap(multiplyOut))
   }
   const excludedLabels = await toConditions(lookups, excluded)
   return {
     labelGroups,
     workloads: actors.flatMap(({ workload }) => workload?.href ?? []),
     excluded: new Set([...excludedLabels.values()].flatMap((hrefs) => [...hrefs])),
+    unread,
   }
 }
+
+const isSelector = ({ label, label_group: group }: Selector) => label !== undefined || group !== undefined
 
 async function toConditions(lookups: PolicyLookups, selectors: readonly Selector[]): Promise<Conditions> {
   const conditions: Conditions = new Map()
@@ -89,6 +101,9 @@ function intersect(a: Conditions, b: Conditions): Conditions {
   }
   return both
 }
+
+const countCombinations = (conditions: Conditions): number =>
+  [...conditions.values()].reduce((product, hrefs) => product * hrefs.size, 1)
 
 function multiplyOut(conditions: Conditions): string[][] {
   return [...conditions.values()].reduce<string[][]>(

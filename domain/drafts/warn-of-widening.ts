@@ -7,6 +7,7 @@ import { selectWorkloads } from './select-workloads.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
 import { readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
+import { readableEnds, readableScopes } from '../inventory/require-rule-shape.js'
 import { isManaged, osType } from '../inventory/workloads.js'
 
 /**
@@ -16,7 +17,7 @@ import { isManaged, osType } from '../inventory/workloads.js'
 export interface WideningWarning {
   warning: 'process_qualifier_ignored_on_non_windows'
   services: string[]
-  /** Absent if Kubernetes workloads could not be read, because they may be consumers too. */
+  /** Absent if some of the consumers could not be read, such as Kubernetes workloads. */
   non_windows_consumer_count?: number
   examples: string[]
   message: string
@@ -27,7 +28,7 @@ const MAX_EXAMPLES = 5
 /**
  * Returns a warning if a rule's egress services name Windows processes but some consumers have no Windows VEN to check
  * them, such as Linux hosts, Kubernetes workloads, unmanaged workloads or addresses in an IP list. It also warns if
- * this is not known because Kubernetes workloads could not be read. Returns undefined if all consumers have a Windows
+ * this is not known because some consumers could not be read. Returns undefined if all consumers have a Windows
  * VEN.
  */
 export async function warnOfWidening(
@@ -38,7 +39,12 @@ export async function warnOfWidening(
   signal: AbortSignal,
 ): Promise<WideningWarning | undefined> {
   if (rule.egress.length === 0) return undefined
-  const { labelGroups, workloads, excluded } = await selectWorkloads(lookups, scopes, {
+  const {
+    labelGroups,
+    workloads,
+    excluded,
+    unread: unlooked,
+  } = await selectWorkloads(lookups, scopes, {
     actors: rule.consumers,
     isBound: !rule.unscoped,
   })
@@ -56,7 +62,7 @@ export async function warnOfWidening(
     (workload) => !hasWindowsAgent(workload) && !(workload.labels ?? []).some((label) => excluded.has(label.href)),
   )
   const addresses = rule.consumers.some((consumer) => consumer.ip_list !== undefined)
-  if (unchecked.length === 0 && !addresses && unread === null) return undefined
+  if (unchecked.length === 0 && !addresses && unread === null && unlooked === null) return undefined
   const services = rule.egress.map(({ name }) => name)
   const who = [
     unchecked.length > 0 ? `${unchecked.length} consumers without a Windows VEN` : '',
@@ -65,12 +71,17 @@ export async function warnOfWidening(
   return {
     warning: 'process_qualifier_ignored_on_non_windows',
     services,
-    ...(unread === null && { non_windows_consumer_count: unchecked.length }),
+    ...(unread === null && unlooked === null && { non_windows_consumer_count: unchecked.length }),
     examples: unchecked.slice(0, MAX_EXAMPLES).map(({ name, hostname, href }) => hostname ?? name ?? href),
     message: [
       who.length === 0
         ? ''
         : `${who.join(' and ')} match this rule by port alone, whatever process connects: ${services.join(', ')} is checked on Windows only.`,
+      ...(unlooked === null
+        ? []
+        : [
+            `Which consumers have a Windows VEN was not looked at, because ${unlooked}; ${services.join(', ')} is checked on Windows only.`,
+          ]),
       ...tellUnread(unread),
     ]
       .filter(Boolean)
@@ -108,10 +119,10 @@ export async function warnOfChange(
     egress ?? (await Promise.all((current.egress_services ?? []).map(({ href }) => readService(lookups, href))))
   const rule = {
     egress: kept,
-    consumers: consumers ?? current.consumers,
+    consumers: consumers ?? readableEnds(current).consumers,
     unscoped: (body.unscoped_consumers as boolean | undefined) ?? current.unscoped_consumers === true,
   }
-  return warnOfWidening(pce, lookups, scopes, rule, signal)
+  return warnOfWidening(pce, lookups, readableScopes(scopes), rule, signal)
 }
 
 async function readService(lookups: PolicyLookups, href: string): Promise<Service> {
