@@ -1,22 +1,21 @@
 import { PceError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
-import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { Workload } from '../../schemas/pce/workload.js'
-import { fetchUpTo } from '../inventory/fetch-every.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
+import { countKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { modeOf } from '../inventory/workloads.js'
+import { onlyReports, stops } from '../policy/mode-effects.js'
+import type { RuleType } from '../policy/rule-type.js'
 import { compareReleases, isRelease } from '../text/compare-releases.js'
 import { countOf } from '../text/describe-numbers.js'
-import type { RuleType } from '../policy/rule-type.js'
+import { clipText, quote } from '../text/escape-text.js'
+import { createEndReader, type DenyEnd, type EndsOfRule } from './read-deny-ends.js'
 import { ruleIndexOf } from './resolve-actors.js'
-import { selectWorkloads } from './select-workloads.js'
 
 /** A rule as it will be after the write. */
-interface WrittenRule {
+interface WrittenRule extends EndsOfRule {
   type: RuleType
-  providers: readonly Actor[]
-  consumers: readonly Actor[]
-  unscoped: boolean
 }
 
 /** The first release of a PCE that takes excluded labels in deny rules, and of a VEN that knows override deny (P21). */
@@ -63,72 +62,139 @@ async function readRelease(pce: PceClient, signal: AbortSignal): Promise<string 
   }
 }
 
-/** Maximum number of workloads that are read for one end of a rule, and of workloads that it names one by one. */
-const MOST_READ = 1_000
-const MOST_SINGLE = 50
+/** Maximum number of deny rules of a call whose ends are read. */
+const MOST_DENIES = 10
+/** Maximum number of workloads that are named in a warning, and of characters of each name. */
 const MOST_NAMED = 5
+const LONGEST_NAME = 60
 
-/** The workloads with a VEN at one end of a deny rule, or at both if these are the same. */
-interface End {
-  noun: string
-  managed: Workload[]
-  isCut: boolean
+interface Source {
+  pce: PceClient
+  signal: AbortSignal
 }
 
 /**
- * Warns of workloads at the ends of a deny rule where it stops nothing: those whose mode enforces nothing, and, for an
- * override deny, those whose VEN does not know it. At most MOST_READ workloads of an end are read; Kubernetes workloads
- * are not looked at.
+ * Warns of workloads at the ends of deny rules where these stop nothing: those whose mode enforces nothing, and, for an
+ * override deny, those whose VEN does not know it. What was not looked at, or is not known, is said. Where the call
+ * writes several rules, `isNumbered`, each warning of one rule names it by its index.
  */
 export async function warnOfDenyLimits(
-  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  { pce, signal }: Source,
   lookups: PolicyLookups,
   scopes: readonly (readonly ScopeEntry[])[],
-  rule: WrittenRule,
+  rules: readonly WrittenRule[],
+  { isNumbered = false }: { isNumbered?: boolean } = {},
 ): Promise<string[]> {
-  if (rule.type === 'allow') return []
-  let ends: End[]
-  try {
-    ends = await readEnds({ pce, signal }, lookups, scopes, rule)
-  } catch (error) {
-    if (!(error instanceof PceError) || signal.aborted) throw error
-    return [`Whether the workloads at its ends enforce the rule is not known: ${error.message}`]
+  const denies = [...rules.entries()].filter(([, { type }]) => type !== 'allow')
+  const readEnds = createEndReader({ pce, signal }, lookups, scopes)
+  const warnings: string[] = []
+  let kubernetes: string[] | undefined
+  for (const [index, rule] of denies.slice(0, MOST_DENIES)) {
+    const said: string[] = []
+    try {
+      const ends = await readEnds(rule)
+      if (ends.some(({ isSelected }) => isSelected)) kubernetes ??= await tellKubernetes({ pce, signal })
+      const hasPods = (kubernetes ?? []).length > 0
+      for (const end of ends) {
+        const others = ends.length === 1 ? ends : ends.filter((other) => other !== end)
+        const mayStop = others.some((other) => mayEnforce(other, rule.type) || (other.isSelected && hasPods))
+        said.push(...warnOfModes(end, rule.type, mayStop))
+        if (rule.type === 'override_deny') said.push(...warnOfOldVens(end))
+        said.push(...tellUnlooked(end))
+      }
+    } catch (error) {
+      if (!(error instanceof PceError || error instanceof ToolError) || signal.aborted) throw error
+      said.push(`Whether the workloads at its ends enforce the rule is not known: ${error.message}`)
+    }
+    warnings.push(...said.map((text) => (isNumbered ? `Rule ${index}: ${text}` : text)))
   }
-  return ends.flatMap(({ noun, managed, isCut }) => {
-    const read = isCut ? ' (the first ones, more were not looked at)' : ''
-    const of = `Of ${countOf(managed.length, noun)} with a VEN${read}`
-    return [...warnOfModes(managed, of), ...(rule.type === 'override_deny' ? warnOfOldVens(managed, of) : [])]
-  })
+  warnings.push(...(kubernetes ?? []))
+  if (denies.length > MOST_DENIES)
+    warnings.push(
+      `Whether workloads enforce them was looked at for the first ${MOST_DENIES} deny rules, not for ${denies.length - MOST_DENIES} more.`,
+    )
+  return warnings
 }
 
-function warnOfModes(managed: readonly Workload[], of: string): string[] {
-  const inMode = (...modes: string[]) => managed.filter((one) => modes.includes(modeOf(one)))
-  const [idle, unknown] = [inMode('idle', 'visibility_only'), inMode('unknown')]
-  if (idle.length + unknown.length === 0) return []
-  const are = idle.length === 1 ? 'is' : 'are'
-  const parts = [
-    ...(idle.length > 0
-      ? [`${idle.length} ${are} idle or in visibility_only, and nothing is enforced there: ${nameSome(idle)}`]
-      : []),
-    ...(unknown.length > 0 ? [`of ${unknown.length} it is not known what they enforce: ${nameSome(unknown)}`] : []),
-  ]
-  return [`${of}, ${parts.join('; ')}.`]
+type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
+
+/** Returns what a workload at an end itself does with connections that a deny rule of this type is about. */
+function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
+  const mode = modeOf(workload)
+  if (mode === 'unknown' || mode === 'none') return 'unknown'
+  const answers = directions.map((direction) => (onlyReports(mode, direction) ? 'no' : stops(mode, direction, type)))
+  if (answers.every((answer) => answer === 'no')) return 'nothing'
+  return answers.every((answer) => answer === 'yes') ? 'drops' : 'unsettled'
 }
 
-function warnOfOldVens(managed: readonly Workload[], of: string): string[] {
-  const versions = managed.map((one) => ({ one, version: versionOf(one) }))
-  const old = versions.filter(({ version }) => version !== null && compareReleases(version, OVERRIDE_SINCE) < 0)
-  const unknown = versions.filter(({ version }) => version === null)
-  if (old.length + unknown.length === 0) return []
-  const parts = [
-    ...(old.length > 0
+/** Returns true unless it is certain that nothing at this end drops anything because of the rule. */
+const mayEnforce = (end: DenyEnd, type: RuleType): boolean =>
+  tellUnlooked(end).length > 0 || end.managed.some((one) => effectOf(one, end, type) !== 'nothing')
+
+function warnOfModes(end: DenyEnd, type: RuleType, mayStop: boolean): string[] {
+  const where = (effect: Effect) => end.managed.filter((one) => effectOf(one, end, type) === effect)
+  const [idle, unsettled, unknown] = [where('nothing'), where('unsettled'), where('unknown')]
+  const [is, drops] = idle.length === 1 ? ['is', 'drops'] : ['are', 'drop']
+  const so = mayStop
+    ? ` and ${drops} nothing, so only the other end of a connection can enforce the rule`
+    : ', and nothing is enforced there'
+  return [
+    ...(idle.length > 0 ? [`${share(idle, end)} ${is} idle or in visibility_only${so}: ${nameSome(idle)}.`] : []),
+    ...(unsettled.length > 0
       ? [
-          `${old.length} ${old.length === 1 ? 'has' : 'have'} a VEN before ${OVERRIDE_SINCE}, which ignores override denies: ${nameSome(old.map(({ one }) => one))}`,
+          `Whether a source in selective mode itself enforces a deny is not settled: ${share(unsettled, end)} ${unsettled.length === 1 ? 'is' : 'are'} in it: ${nameSome(unsettled)}.`,
         ]
       : []),
-    ...(unknown.length > 0 ? [`of ${unknown.length} the release of the VEN is not known`] : []),
+    ...(unknown.length > 0 ? [`The mode of ${share(unknown, end)} is unknown: ${nameSome(unknown)}.`] : []),
   ]
-  return [`${of}, ${parts.join('; ')}.`]
+}
+
+function warnOfOldVens(end: DenyEnd): string[] {
+  const versions = end.managed.map((one) => ({ one, version: versionOf(one) }))
+  const where = (fits: (version: string | null) => boolean) =>
+    versions.filter(({ version }) => fits(version)).map(({ one }) => one)
+  const old = where((version) => version !== null && compareReleases(version, OVERRIDE_SINCE) < 0)
+  const unknown = where((version) => version === null)
+  const has = old.length === 1 ? 'has a release' : 'have releases'
+  return [
+    ...(old.length > 0
+      ? [
+          `${share(old, end)} ${has} before ${OVERRIDE_SINCE}, which ignore${old.length === 1 ? 's' : ''} override denies: ${nameSome(old)}.`,
+        ]
+      : []),
+    ...(unknown.length > 0 ? [`The VEN release of ${share(unknown, end)} is unknown: ${nameSome(unknown)}.`] : []),
+  ]
+}
+
+/** Says in sentences what of an end was not looked at. */
+function tellUnlooked({ noun, unread, isCut, unnamed, missing, hasOthers }: DenyEnd): string[] {
+  return [
+    ...(unread === null ? [] : [`Modes and VENs of its ${noun}s were not looked at, because ${unread}.`]),
+    ...(isCut ? [`Of the ${noun}s that its labels select, only the first ones were looked at.`] : []),
+    ...(unnamed > 0
+      ? [`${countOf(unnamed, noun)} that it names one by one ${unnamed === 1 ? 'was' : 'were'} not looked at.`]
+      : []),
+    ...(missing.length > 0
+      ? [
+          `${countOf(missing.length, noun)} that it names could not be read, so the mode there is unknown: ${missing[0]}`,
+        ]
+      : []),
+    ...(hasOthers ? [`It names ${noun}s of a kind that was not looked at.`] : []),
+  ]
+}
+
+/** Says that Kubernetes workloads are not looked at, if this PCE has or may have any. */
+async function tellKubernetes(source: Source): Promise<string[]> {
+  try {
+    const { left, unread } = await countKubernetesWorkloads(source, {})
+    if (left === 0) return tellUnread(unread)
+    return [
+      `Kubernetes workloads were not looked at: this PCE has ${left}, and whether they enforce what is denied here is not known.`,
+    ]
+  } catch (error) {
+    if (!(error instanceof PceError) || source.signal.aborted) throw error
+    return tellUnread(error.message)
+  }
 }
 
 /** Returns the release of a workload's VEN; null if the PCE gives none. */
@@ -140,39 +206,13 @@ function versionOf({ ven, agent }: Workload): string | null {
   return given.find((one): one is string => typeof one === 'string' && isRelease(one)) ?? null
 }
 
+const share = (some: readonly Workload[], { managed, noun }: DenyEnd): string =>
+  `${some.length} of ${countOf(managed.length, noun)} with a VEN`
+
 function nameSome(workloads: readonly Workload[]): string {
-  const names = workloads.slice(0, MOST_NAMED).map(({ name, hostname, href }) => name ?? hostname ?? href)
+  const names = workloads
+    .slice(0, MOST_NAMED)
+    .map(({ name, hostname, href }) => quote(clipText(name ?? hostname ?? href, LONGEST_NAME)))
   const more = workloads.length - names.length
   return `${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
-}
-
-async function readEnds(
-  { pce, signal }: { pce: PceClient; signal: AbortSignal },
-  lookups: PolicyLookups,
-  scopes: readonly (readonly ScopeEntry[])[],
-  { providers, consumers, unscoped }: WrittenRule,
-): Promise<End[]> {
-  const read = new Map<string, readonly Workload[]>()
-  const readEnd = async (noun: string, actors: readonly Actor[], isBound: boolean): Promise<End> => {
-    const selected = await selectWorkloads(lookups, scopes, { actors, isBound })
-    const hrefs = selected.workloads.slice(0, MOST_SINGLE)
-    const found = new Map<string, Workload>()
-    let isCut = hrefs.length < selected.workloads.length
-    if (selected.labelGroups.length > 0) {
-      const labels = selected.labelGroups.some((group) => group.length === 0) ? undefined : selected.labelGroups
-      const id = JSON.stringify(labels ?? null)
-      const items =
-        read.get(id) ??
-        (await fetchUpTo({ api: pce.workloads, params: { managed: true, labels }, signal }, MOST_READ)).items
-      read.set(id, items)
-      isCut ||= items.length >= MOST_READ
-      for (const one of items)
-        if (!(one.labels ?? []).some(({ href }) => selected.excluded.has(href))) found.set(one.href, one)
-    }
-    for (const href of hrefs) found.set(href, await pce.workloads.getByReference(href, { signal }))
-    return { noun, managed: [...found.values()].filter((one) => modeOf(one) !== 'none'), isCut }
-  }
-  const [to, from] = [await readEnd('destination', providers, true), await readEnd('source', consumers, !unscoped)]
-  const hrefsOf = ({ managed }: End) => JSON.stringify(managed.map(({ href }) => href).sort())
-  return hrefsOf(to) === hrefsOf(from) ? [{ ...to, noun: 'workload' }] : [to, from]
 }

@@ -1,48 +1,102 @@
+import { PceError } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
-import type { Actor } from '../../schemas/pce/rule-set.js'
+import type { Actor, DenyRule, IngressService, Rule } from '../../schemas/pce/rule-set.js'
+import type { Service } from '../../schemas/pce/service.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
-import { quote } from '../text/escape-text.js'
+import { readableEnds } from '../inventory/require-rule-shape.js'
+import { clipText, quote } from '../text/escape-text.js'
+import { mapBounded } from '../text/pace-work.js'
+import type { PlannedChange } from './plan-rules.js'
 import type { ResolvedService } from './resolve-services.js'
 import { type Entry, entriesOf, measureLists, measurePorts } from './warn-of-wide-list.js'
 
-/** The parts of a rule that are about to be written. An end that does not change is absent. */
+/** A rule as it will be after the write. */
 interface WrittenRule {
-  providers?: readonly Actor[] | undefined
-  consumers?: readonly Actor[] | undefined
-  /** The services that the rule then has; absent if they are not known here. */
-  services?: readonly ResolvedService[] | undefined
+  providers: readonly Actor[]
+  consumers: readonly Actor[]
+  services: readonly (ResolvedService | IngressService)[]
   deny: boolean
 }
 
-/** Maximum number of IP lists that are named in a warning. */
+/** Maximum number of IP lists that are named in a warning, and of characters of each name. */
 const MOST_NAMED = 5
+const LONGEST_NAME = 60
+/** Maximum number of requests for lists and services in flight at the same time. */
+const IN_FLIGHT = 4
 
 /**
  * Warns of an end of a rule that is any address in effect through its IP lists together, or that has thousands of
  * public ones: by the measure and in the words of writes of IP lists. Each list that the call has not looked up yet
- * takes a request.
+ * takes a request, as does each service of a rule with such an end. What cannot be read is said.
  */
-export async function warnOfWideEnds(lookups: PolicyLookups, rule: WrittenRule): Promise<string[]> {
+export async function warnOfWideEnds(
+  lookups: PolicyLookups,
+  rule: WrittenRule,
+  signal: AbortSignal,
+): Promise<string[]> {
   const warnings: string[] = []
   for (const side of ['providers', 'consumers'] as const) {
-    const hrefs = (rule[side] ?? []).flatMap(({ ip_list: list }) => list?.href ?? [])
-    const lists: IpList[] = []
-    for (const href of new Set(hrefs)) lists.push((await lookups.byHref('ip_lists', href)) as IpList)
-    const width = measureLists(lists)
-    if (width === undefined) continue
-    const names = lists.slice(0, MOST_NAMED).map(({ name }) => quote(name))
-    const named = `${names.join(', ')}${lists.length > MOST_NAMED ? ` and ${lists.length - MOST_NAMED} more` : ''}`
-    const whom = width.size === 'any' ? 'nearly everybody' : 'whoever has one of them'
-    warnings.push(
-      `The ${side} are ${width.size === 'any' ? 'any address in effect' : 'thousands of addresses beyond private ranges'}: ${named} has ${width.shares}. The rule ${rule.deny ? 'denies' : 'allows'} ${whom}${describePorts(rule.services)}.`,
-    )
+    try {
+      warnings.push(...(await warnOfSide(lookups, rule, side)))
+    } catch (error) {
+      if (!(error instanceof PceError || error instanceof ToolError) || signal.aborted) throw error
+      warnings.push(`Whether the ${side} are any address in effect is not known: ${error.message}`)
+    }
   }
   return warnings
 }
 
-function describePorts(services: readonly ResolvedService[] = []): string {
-  const width = measurePorts(
-    services.flatMap((one): Entry[] => ('service' in one ? entriesOf(one.service) : [{ ...one.ports }])),
+/**
+ * Warns of a changed rule, as `warnOfWideEnds` does of a new one, if the change writes an end or services, or enables
+ * the rule. What the change leaves out counts as it is stored.
+ */
+export async function warnOfWideChange(
+  lookups: PolicyLookups,
+  current: Rule | DenyRule,
+  change: PlannedChange,
+  { deny, signal }: { deny: boolean; signal: AbortSignal },
+): Promise<string[]> {
+  const { providers, consumers, services, body } = change
+  if (body.enabled !== true && [providers, consumers, services].every((part) => part === undefined)) return []
+  const stored = readableEnds(current)
+  const rule = {
+    providers: providers ?? stored.providers,
+    consumers: consumers ?? stored.consumers,
+    services: services ?? stored.ingress_services,
+    deny,
+  }
+  return warnOfWideEnds(lookups, rule, signal)
+}
+
+async function warnOfSide(
+  lookups: PolicyLookups,
+  rule: WrittenRule,
+  side: 'providers' | 'consumers',
+): Promise<string[]> {
+  const hrefs = new Set(rule[side].flatMap(({ ip_list: list }) => list?.href ?? []))
+  const lists = await mapBounded(
+    [...hrefs],
+    IN_FLIGHT,
+    async (href) => (await lookups.byHref('ip_lists', href)) as IpList,
   )
+  const width = measureLists(lists)
+  if (width === undefined) return []
+  const names = lists.slice(0, MOST_NAMED).map(({ name }) => quote(clipText(name, LONGEST_NAME)))
+  const named = `${names.join(', ')}${lists.length > MOST_NAMED ? ` and ${lists.length - MOST_NAMED} more` : ''}`
+  const what = width.size === 'any' ? 'any address in effect' : 'thousands of addresses beyond private ranges'
+  const whom = width.size === 'any' ? 'nearly everybody' : 'whoever has one of them'
+  return [
+    `The ${side} are ${what}: ${named} ${lists.length === 1 ? 'has' : 'together cover'} ${width.shares}. The rule ${rule.deny ? 'denies' : 'allows'} ${whom}${await describePorts(lookups, rule.services)}.`,
+  ]
+}
+
+async function describePorts(lookups: PolicyLookups, services: WrittenRule['services']): Promise<string> {
+  const entries = await mapBounded(services, IN_FLIGHT, async (one): Promise<Entry[]> => {
+    if ('service' in one) return entriesOf(one.service)
+    if ('ports' in one) return [{ ...one.ports }]
+    return 'href' in one ? entriesOf((await lookups.byHref('services', one.href)) as Service) : [{ ...one }]
+  })
+  const width = measurePorts(entries.flat())
   return width === undefined ? '' : `, on every port in effect (${width.shares})`
 }

@@ -82,7 +82,7 @@ t.test('a deny: whom it cuts, where its mode leaves it open for now, and whom ru
     'Of the traffic seen in the last 30 days, 3 connections of 1 pair would be cut once provisioned, another 7 connections of 1 pair would be cut once their workloads enforce policy. Largest: "192.0.2.8 (Any (0.0.0.0/0 and ::/0))" → "lax (prod)" 22/tcp (3); "192.0.2.8 (Any (0.0.0.0/0 and ::/0))" → "crm (prod)" 443/tcp (7).',
     'The scope is empty: the rule set covers all workloads.',
     'Rule 0: The consumers are any address in effect: "Any (0.0.0.0/0 and ::/0)" has 100 % of IPv4 and 100 % of IPv6. The rule denies nearly everybody.',
-    'Rule 0: Of 5 destinations with a VEN, 2 are idle or in visibility_only, and nothing is enforced there: job, crm.',
+    'Rule 0: 2 of 5 destinations with a VEN are idle or in visibility_only, and nothing is enforced there: "job", "crm".',
   ])
   const [deny] = queries(bench).map(({ body }) => body as Record<string, object>)
   t.same(deny?.['services'], {

@@ -16,6 +16,7 @@ import { createPolicyLookups, describeObject, findObject } from '../../domain/in
 import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import { readableScopes } from '../../domain/inventory/require-rule-shape.js'
 import { planRule, showResolved } from '../../domain/drafts/plan-rules.js'
 import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
@@ -78,6 +79,7 @@ export default defineTool({
     const names = { hrefArgument: 'ruleset_href', nameArgument: 'ruleset_name' }
     const ruleSet = await findObject(pce, 'rule_sets', { href, name }, signal, names)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const scopes = readableScopes(ruleSet.scopes)
     const planned = await planRule(lookups, { ...asked, rule_type: override ? 'override_deny' : 'deny' })
     const parent = toDraftHref(ruleSet.href)
     const shown = {
@@ -87,15 +89,15 @@ export default defineTool({
     const pending = warnOfEnd(ruleSet)
     const siblings = await readRulesOfKind(pce, ruleSet, planned.collection, signal)
     const repetition = warnOfRepetition(ruleSet, siblings, planned)
-    const coming = { scopes: ruleSet.scopes, rules: [planned] }
+    const coming = { scopes, rules: [planned] }
     const before = [
       ...pending,
-      ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
+      ...warnOfNobody(lookups.labels, scopes, planned),
       ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),
-      ...(await warnOfWideEnds(lookups, { ...planned, deny: true })),
+      ...(await warnOfWideEnds(lookups, { ...planned, deny: true }, signal)),
       ...(await warnOfOthers(ctx, ruleSet)),
       ...(await refuseByRelease(pce, [planned], signal)),
-      ...(await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, planned)),
+      ...(await warnOfDenyLimits(ctx, lookups, scopes, [planned])),
     ]
     if (dryRun === true) {
       const request = { method: 'POST', path: `${parent}/deny_rules`, body: planned.body }

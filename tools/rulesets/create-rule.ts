@@ -18,6 +18,7 @@ import { warnOfWidening } from '../../domain/drafts/warn-of-widening.js'
 import { createPolicyLookups, describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import { readableScopes } from '../../domain/inventory/require-rule-shape.js'
 import { readRulesOfKind, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { findDifferences, listDifferences } from '../../domain/policy/compare-stored.js'
 import { OVERRIDE_WARNING } from '../answers/policy-words.js'
@@ -49,7 +50,7 @@ export default defineTool({
   isHeavy: ({ dry_run: dryRun, rule_type: type = 'allow' }) => dryRun === true && type !== 'allow',
   pceRequests: {
     atMost: 26,
-    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule two for what its workloads enforce and up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
+    and: 'up to three for each object that the rule names, those for the consumers of a rule about Windows programs, for a deny rule up to four for what its workloads enforce and one for each label group of its ends and scopes and inside these, with up to 20 where the release lists deny rules apart, and in a dry run that denies, up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
@@ -76,8 +77,9 @@ export default defineTool({
     const names = { hrefArgument: 'ruleset_href', nameArgument: 'ruleset_name' }
     const ruleSet = await findObject(pce, 'rule_sets', { href, name }, signal, names)
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
+    const scopes = readableScopes(ruleSet.scopes)
     const planned = await planRule(lookups, asked)
-    const widening = await warnOfWidening(pce, lookups, ruleSet.scopes, planned, signal)
+    const widening = await warnOfWidening(pce, lookups, scopes, planned, signal)
     const shown = {
       ingress_services_resolved: showResolved(planned.services),
       ...(planned.egress.length > 0 && { egress_services_resolved: planned.egress.map(showNamed) }),
@@ -87,15 +89,15 @@ export default defineTool({
     const pending = warnOfEnd(ruleSet)
     const siblings = await readRulesOfKind(pce, ruleSet, planned.collection, signal)
     const repetition = warnOfRepetition(ruleSet, siblings, planned)
-    const coming = { scopes: ruleSet.scopes, rules: [planned] }
+    const coming = { scopes, rules: [planned] }
     const before = [
       ...pending,
-      ...warnOfNobody(lookups.labels, ruleSet.scopes, planned),
+      ...warnOfNobody(lookups.labels, scopes, planned),
       ...(repetition.length > 0 ? repetition : tellCovered(await warnOfCovered(ctx, lookups.labels, coming))),
-      ...(await warnOfWideEnds(lookups, { ...planned, deny: planned.type !== 'allow' })),
+      ...(await warnOfWideEnds(lookups, { ...planned, deny: planned.type !== 'allow' }, signal)),
       ...(await warnOfOthers(ctx, ruleSet)),
       ...(await refuseByRelease(pce, [planned], signal)),
-      ...(await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, planned)),
+      ...(await warnOfDenyLimits(ctx, lookups, scopes, [planned])),
     ]
     const parent = toDraftHref(ruleSet.href)
     const what = `the ${planned.type.replace('_', ' ')} rule`

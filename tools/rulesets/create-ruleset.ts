@@ -24,9 +24,6 @@ import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 
-/** Maximum number of deny rules for which the modes and VENs of workloads are read. */
-const MOST_DENIES = 10
-
 /** Answer of create-ruleset: the new rule set, or the plan of a dry run. */
 const RuleSetCreated = Type.Object({
   message: Type.String({ description: 'What happened' }),
@@ -110,19 +107,14 @@ export default defineTool({
       ? ['The scope is empty: the rule set covers all workloads.']
       : []
     warnings.push(...warnOfRepeated(rules), ...(await refuseByRelease(pce, rules, signal)))
-    const unlooked = rules.filter(({ type }) => type !== 'allow').slice(MOST_DENIES)
     for (const [index, rule] of rules.entries()) {
       const said = [
         ...warnOfNobody(lookups.labels, scopes, rule),
-        ...(await warnOfWideEnds(lookups, { ...rule, deny: rule.type !== 'allow' })),
-        ...(unlooked.includes(rule) ? [] : await warnOfDenyLimits(ctx, lookups, scopes, rule)),
+        ...(await warnOfWideEnds(lookups, { ...rule, deny: rule.type !== 'allow' }, signal)),
       ]
       warnings.push(...said.map((warning) => `Rule ${index}: ${warning}`))
     }
-    if (unlooked.length > 0)
-      warnings.push(
-        `Whether workloads enforce them was looked at for the first ${MOST_DENIES} deny rules, not for ${unlooked.length} more.`,
-      )
+    warnings.push(...(await warnOfDenyLimits(ctx, lookups, scopes, rules, { isNumbered: true })))
     const coming = { scopes: body.scopes, rules }
     warnings.push(...tellCovered(await warnOfCovered(ctx, lookups.labels, coming), true))
     if (dryRun === true) {

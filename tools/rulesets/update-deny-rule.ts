@@ -6,13 +6,14 @@ import { UpdateOutput } from '../../schemas/update-output.js'
 import { defineTool } from '../define.js'
 import { findRule, warnOfEnd } from '../../domain/inventory/read-rules.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
+import { readableEnds, readableScopes } from '../../domain/inventory/require-rule-shape.js'
 import { planRuleChange, showResolved } from '../../domain/drafts/plan-rules.js'
 import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { denyType } from '../../domain/policy/rule-type.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
-import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
+import { warnOfWideChange } from '../../domain/drafts/warn-of-wide-ends.js'
 import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of-deny.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { warnOfBecomingCovered } from '../../domain/hygiene/warn-of-covered.js'
@@ -53,10 +54,11 @@ export default defineTool({
     const lookups = createPolicyLookups(pce, await loadLabels(pce, ctx, 'fresh'), 'draft', signal)
     const planned = await planRuleChange(lookups, change, { deny: true })
     const ruleSet = await pce.ruleSets.getByReference(ruleSetHref, { signal })
+    const stored = readableEnds(current)
     const rule = {
       type: denyType(current),
-      providers: planned.providers ?? current.providers,
-      consumers: planned.consumers ?? current.consumers,
+      providers: planned.providers ?? stored.providers,
+      consumers: planned.consumers ?? stored.consumers,
       unscoped: (planned.body.unscoped_consumers as boolean | undefined) ?? current.unscoped_consumers === true,
     }
     // Other fields leave it as it was where the rule is enforced.
@@ -74,8 +76,8 @@ export default defineTool({
       warnings: [
         ...warnOfEnd(ruleSet),
         ...(await refuseByRelease(pce, [{ type: rule.type, providers: [], consumers: [], ...planned }], signal)),
-        ...(isMoved ? await warnOfDenyLimits(ctx, lookups, ruleSet.scopes, rule) : []),
-        ...(await warnOfWideEnds(lookups, { ...planned, deny: true })),
+        ...(isMoved ? await warnOfDenyLimits(ctx, lookups, readableScopes(ruleSet.scopes), [rule]) : []),
+        ...(await warnOfWideChange(lookups, current, planned, { deny: true, signal })),
         ...(becoming.length > 0 ? becoming : await warnOfBecomingCovered(ctx, lookups.labels, ruleSet, changed)),
       ],
       ends: ruleSet.update_type === 'delete',

@@ -18,7 +18,7 @@ import { createPolicyLookups } from '../../domain/inventory/find-object.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showStoredRule } from '../answers/show-rules.js'
-import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
+import { warnOfWideChange } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfBecoming } from '../../domain/drafts/warn-of-repetition.js'
 import { warnOfBecomingCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
@@ -72,7 +72,7 @@ export default defineTool({
       read: (changed: string) => pce.rules.getByReference(changed),
       warnings: [
         ...warnOfEnd(ruleSet),
-        ...(await warnOfWideEnds(lookups, { ...planned, deny: false })),
+        ...(await warnOfWideChange(lookups, current, planned, { deny: false, signal })),
         ...(becoming.length > 0 ? becoming : await warnOfBecomingCovered(ctx, lookups.labels, ruleSet, changed)),
       ],
       ends: ruleSet.update_type === 'delete',

@@ -1,0 +1,99 @@
+import type { Page, PceClient } from '../../pce-client/index.js'
+import { ToolError } from '../../schemas/errors.js'
+import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { fetchUpTo } from '../inventory/fetch-every.js'
+import type { PolicyLookups } from '../inventory/find-object.js'
+import { modeOf } from '../inventory/workloads.js'
+import type { Direction } from '../policy/mode-effects.js'
+import { mapBounded } from '../text/pace-work.js'
+import { selectWorkloads } from './select-workloads.js'
+
+/** The ends of a rule as it will be after the write. */
+export interface EndsOfRule {
+  providers: readonly Actor[]
+  consumers: readonly Actor[]
+  unscoped: boolean
+}
+
+/** The workloads at one end of a deny rule, or at both if these are the same. */
+export interface DenyEnd {
+  noun: 'destination' | 'source' | 'workload'
+  directions: readonly Direction[]
+  /** Those with a VEN, except for Kubernetes workloads. */
+  managed: readonly Workload[]
+  /** True if labels or "all workloads" select them, so that Kubernetes workloads may be among them. */
+  isSelected: boolean
+  /** The reason why those that are selected were not read; null if they were. */
+  unread: string | null
+  /** True if more are selected than were read. */
+  isCut: boolean
+  /** Number of those named one by one that were not read. */
+  unnamed: number
+  /** For each one that is named but could not be looked up, the reason. */
+  missing: readonly string[]
+  /** True if the end also names something that is neither of these nor an IP list. */
+  hasOthers: boolean
+}
+
+/** Maximum number of workloads that are read for one end of a rule, and of workloads that it names one by one. */
+const MOST_READ = 1_000
+const MOST_SINGLE = 50
+/** Maximum number of requests for single workloads in flight at the same time. */
+const IN_FLIGHT = 4
+
+/** Creates a reader of the ends of several rules with these scopes. It reads each workload and each selection once. */
+export function createEndReader(
+  { pce, signal }: { pce: PceClient; signal: AbortSignal },
+  lookups: PolicyLookups,
+  scopes: readonly (readonly ScopeEntry[])[],
+): (rule: EndsOfRule) => Promise<DenyEnd[]> {
+  const selections = new Map<string, Promise<Page<Workload>>>()
+  const readSelection = (labelGroups: readonly string[][]) => {
+    const labels = labelGroups.some((group) => group.length === 0) ? undefined : labelGroups
+    const id = JSON.stringify(labels ?? null)
+    const known =
+      selections.get(id) ?? fetchUpTo({ api: pce.workloads, params: { managed: true, labels }, signal }, MOST_READ)
+    selections.set(id, known)
+    return known
+  }
+  const readEnd = async (actors: readonly Actor[], isBound: boolean) => {
+    const { labelGroups, workloads, excluded, unread } = await selectWorkloads(lookups, scopes, { actors, isBound })
+    const found = new Map<string, Workload>()
+    const selected = labelGroups.length > 0 ? await readSelection(labelGroups) : { items: [], totalCount: 0 }
+    for (const one of selected.items)
+      if (!(one.labels ?? []).some(({ href }) => excluded.has(href))) found.set(one.href, one)
+    const reasons = await mapBounded(workloads.slice(0, MOST_SINGLE), IN_FLIGHT, async (href) => {
+      try {
+        const one = (await lookups.byHref('workloads', href)) as Workload
+        found.set(one.href, one)
+        return []
+      } catch (error) {
+        if (!(error instanceof ToolError)) throw error
+        return [error.message]
+      }
+    })
+    return {
+      managed: [...found.values()].filter((one) => modeOf(one) !== 'none'),
+      isSelected: labelGroups.length > 0 || unread !== null,
+      unread,
+      isCut: selected.items.length >= MOST_READ && selected.totalCount !== selected.items.length,
+      unnamed: Math.max(0, workloads.length - MOST_SINGLE),
+      missing: reasons.flat(),
+      hasOthers: !actors.every(isLookedAt),
+    }
+  }
+  return async ({ providers, consumers, unscoped }) => {
+    const [to, from] = [await readEnd(providers, true), await readEnd(consumers, !unscoped)]
+    const idOf = ({ managed, ...rest }: typeof to) => JSON.stringify([managed.map(({ href }) => href).sort(), rest])
+    if (idOf(to) === idOf(from)) return [{ ...to, noun: 'workload', directions: ['inbound', 'outbound'] }]
+    return [
+      { ...to, noun: 'destination', directions: ['inbound'] },
+      { ...from, noun: 'source', directions: ['outbound'] },
+    ]
+  }
+}
+
+/** Returns true for what is read here, and for IP lists, which have no VEN. */
+const isLookedAt = ({ actors, label, label_group: group, workload, ip_list: list }: Actor): boolean =>
+  actors === 'ams' || [label, group, workload, list].some((target) => target !== undefined)
