@@ -104,6 +104,7 @@ t.test('a changed rule counts as it will be', async (t) => {
     ['update-deny-rule', 'denies'],
   ] as const) {
     const href = `${PAY}/${tool === 'update-sec-rule' ? 'sec_rules/1' : 'deny_rules/2'}`
+    await bench.ok(tool, { href, ingress_services: ALL })
     t.same(await about(tool, { consumers }), wide(does), 'with the services that it has')
     t.same(await about(tool, { consumers, ingress_services: WEB }), wide(does, ''))
     await bench.ok(tool, { href, consumers, ingress_services: WEB, enabled: false })
