@@ -7,7 +7,13 @@ import { fetchUpTo, type ListQuery } from '../inventory/fetch-every.js'
 import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
-import { readEnds, readRuleSets, requireServiceShapes } from '../inventory/require-rule-shape.js'
+import {
+  readableEnds,
+  readableScopes,
+  readEnds,
+  readRuleSets,
+  requireServiceShapes,
+} from '../inventory/require-rule-shape.js'
 import { saysTheSame } from '../drafts/warn-of-repetition.js'
 import type { PolicyContents } from '../policy/load-contents.js'
 import { catalogOf, isInForce } from '../policy/load-snapshot.js'
@@ -107,7 +113,8 @@ export async function warnOfBecomingCovered(
   if (body.enabled === false || ruleSet.update_type === 'delete') return []
   if (saysTheSame(rule, body) && !isSwitchedOn) return []
   const type = rule.href.includes('/deny_rules/') ? denyType(rule as DenyRule) : 'allow'
-  const coming = { scopes: ruleSet.scopes, rules: [{ type, body }], own: toDraftHref(rule.href) }
+  const planned = { type, body: { ...body, ...readableEnds(body) } }
+  const coming = { scopes: readableScopes(ruleSet.scopes), rules: [planned], own: toDraftHref(rule.href) }
   return tellCovered(await warnOfCovered(source, labels, coming))
 }
 
