@@ -41,7 +41,7 @@ t.test('a workload whose name, host name or address another one has', async (t) 
   const change = { href: `${WORKLOAD}2`, new_name: 'newer', ip_addresses: ['10.1.0.2', '10.1.0.1'] }
   t.same(
     (await warned(bench, 'update-workload', change)).map((text) => text.replace(/ is already .*/u, '')),
-    ['The PCE allows it, but the name newer', 'The address 10.1.0.1'],
+    ['The PCE allows it, but the name "newer"', 'The address 10.1.0.1'],
     'what it has itself is no clash',
   )
 })

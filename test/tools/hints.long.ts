@@ -560,6 +560,7 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['${REFUSED}', 'what the PCE refused'],
   ['Look at what it is now, and repeat the call.', 'somebody else writes meanwhile: test/tools/at-once'],
   ['Discard that deletion first with discard-draft-changes', 'test/tools/restore-object'],
+  ['Put single rules back by hand', 'is done by hand: test/tools/restore-object'],
   ['Create what is missing again and write the rules by hand', 'is done by hand: test/tools/restore-object'],
   ['Name the labels that the rule is about instead.', 'hangs on the release of the PCE: test/tools/wide-rules'],
   ['Give hrefs to provision those alone', 'somebody else has changed something: test/tools/provision'],
