@@ -1,4 +1,5 @@
 import { mapDecisions, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
+import type { DecidedWord } from '../policy/decide-rows.js'
 import { countOf, percentOf } from '../text/describe-numbers.js'
 import {
   describeDoubt,
@@ -59,17 +60,22 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
   const certain = (word: PolicyDecision) => counted((cell) => !isOpen(cell) && cell.decision === word)
   const { allowed, potentially_blocked: reported, blocked, unknown: unjudged } = mapDecisions(certain)
   const undecided = counted(isOpen)
+  // Beside each other, the counts by word are those of get-policy-coverage-report.
+  const named = (word: DecidedWord) => counted((cell) => cell.decision === word)
+  const [uncertain, unallowed] = [named('undecided'), named('potentially_blocked')]
+  const maybeBlocked = unallowed.rows - reported.rows
   const isUncovered: CellTest = (cell) => cell.decision === 'potentially_blocked' || cell.decision === 'undecided'
   const uncovered = traffic.busiest((cell) => wanted(cell) && isUncovered(cell), MOST_EVIDENCE)
   const evidence = {
     counts: {
       allowed: allowed.rows,
-      potentially_blocked: reported.rows,
+      potentially_blocked: unallowed.rows,
       blocked: blocked.rows,
       not_judged: unjudged.rows,
-      ...(undecided.rows > 0 && { undecided: undecided.rows }),
+      ...(maybeBlocked > 0 && { maybe_blocked: maybeBlocked }),
+      ...(uncertain.rows > 0 && { undecided: uncertain.rows }),
       allowed_connections: allowed.connections,
-      potentially_blocked_connections: reported.connections,
+      potentially_blocked_connections: unallowed.connections,
       inside_one_application: traffic.inside,
     },
     ...(uncovered.length > 0 && { flows: uncovered }),

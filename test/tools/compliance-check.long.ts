@@ -940,7 +940,7 @@ t.test('a row in both answers counts once, even without labels', async (t) => {
   const once = { rows: 2, pce_flows: 2, unparseable: 0 }
   const checked = await bench.ok('compliance-check', { framework: 'nist', ...PAYMENTS })
   partial(t, checked.analysed, once)
-  partial(t, byId(checked)['SC-7'].evidence.counts, { allowed: 0, undecided: 2 })
+  partial(t, byId(checked)['SC-7'].evidence.counts, { allowed: 0, potentially_blocked: 2 })
   const readiness = await bench.ok('enforcement-readiness', PAYMENTS)
   partial(t, readiness, { analysed: once, traffic_analysis: { total_flows: 2 } })
   partial(t, await bench.ok('get-policy-coverage-report', PAYMENTS), {
