@@ -84,7 +84,7 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
     })
   const name = String(stored.name)
   const own = await readObject(ctx, kind, toDraftHref(href))
-  const draft = own ?? (await readNamesake(ctx, now, kind, name))
+  const draft = own ?? (await readNamesake(ctx, now, kind, name, args.version))
   if (own?.update_type === 'delete') {
     const text = `The deletion of ${what} is pending, and a change does not undo it. Nothing was written.`
     const hint = 'Discard that deletion first with discard-draft-changes, then call again.'
@@ -108,9 +108,18 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
  * Reads the draft object that has the name of one that was deleted since: it was created again in its place, maybe by
  * a call that failed half-way.
  */
-async function readNamesake(ctx: Context, lookups: PolicyLookups, kind: RestorableKind, name: string) {
+async function readNamesake(
+  ctx: Context,
+  lookups: PolicyLookups,
+  kind: RestorableKind,
+  name: string,
+  version: number,
+): Promise<PceObject | null> {
   const href = await hrefOf(lookups, kind, name)
-  return typeof href === 'string' ? await readObject(ctx, kind, href) : null
+  if (typeof href !== 'string') return null
+  // What the version had under another name is another object.
+  const isOther = (await readObject(ctx, kind, toVersionHref(href, version))) !== null
+  return isOther ? null : readObject(ctx, kind, href)
 }
 
 /** Returns the draft href of the object with exactly this name, or the error not_found. */

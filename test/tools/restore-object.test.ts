@@ -260,3 +260,15 @@ t.test('refuses more references than it can look up', async (t) => {
   bench.simulator.faults.add({ method: 'GET', path, kind: 'status', status: 200, times: 2, body: stored })
   partial(t, await bench.fails(TOOL, { version, href: set }, 'invalid_argument'), { references: 201, most: 200 })
 })
+
+t.test('does not take for a deleted object what the version had under another name', async (t) => {
+  const bench = await startBench(t)
+  const { pce } = bench
+  const { set } = await setUp(bench)
+  const hall = await pce.ruleSets.create({ name: 'Hall', scopes: [[]] })
+  const { version } = await provision(bench)
+  await pce.delete(set, { includeOrg: false })
+  await provision(bench)
+  await pce.ruleSets.update(hall.href, { name: 'Floor' })
+  await bench.fails(TOOL, { version, href: set }, 'already_exists')
+})
