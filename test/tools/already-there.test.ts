@@ -76,7 +76,9 @@ t.test('in a large estate the look is bounded, and says what it did not look at'
   t.equal(workload.warnings.length, 3 + 13, 'and those that were read')
   t.equal(workload.requests, 1 + 2 + 12)
   const few = await asked('create-workload', { name: 'host', ip_addresses: ['10.99.0.1'] })
-  t.same(few.warnings, ['Too many names contain "host" to read them all: whether another workload has it is not known.'])
+  t.same(few.warnings, [
+    'Too many names contain "host" to read them all: whether another workload has it is not known.',
+  ])
   const list = await asked('create-iplist', {
     name: 'New',
     ip_ranges: [{ from_ip: '192.0.2.0', to_ip: '192.0.2.255' }],
