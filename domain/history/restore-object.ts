@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
@@ -405,7 +404,7 @@ async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
     if (is === undefined || (method === 'DELETE' && diffFields(is, was).length > 0)) throw changed()
     if (body !== null) refuseOverwriting(what, { before: was, now: is, body })
   }
-  if (!isDeepStrictEqual(planSteps(kind, now, wanted, '').steps, steps)) throw changed()
+  if (JSON.stringify(planSteps(kind, now, wanted, '').steps) !== JSON.stringify(steps)) throw changed()
 }
 
 /** Returns an object and its rules, by href. */
