@@ -160,7 +160,13 @@ t.test('an added tool', async (t) => {
     }
     queries()
     const asked = await service.call(olga!, 'delete-ruleset', args)
-    t.same(Object.keys(asked.observed.connections), ['cut', 'cut_once_enforced', 'undecided', 'not_affected'])
+    t.same(Object.keys(asked.observed.connections), [
+      'cut',
+      'cut_once_enforced',
+      'undecided',
+      'not_affected',
+      'cut_if_alone',
+    ])
     t.equal(queries(), 1)
     const done = await service.call(olga!, 'delete-ruleset', args, { confirm_token: await confirm(olga!, asked) })
     t.match(done.message, /^Deleted the rule set /)

@@ -46,8 +46,9 @@ get_product_version get_node_available get_supercluster_leader
 
 const GENERIC =
   'get_by_reference get_by_name get get_all get_async create update delete bulk_create bulk_update bulk_delete'
+/** And `is_user_name`, which is beside the specification. */
 const TRANSPORT =
-  'set_credentials set_proxies set_timeout set_tls_settings get delete post put get_collection must_connect check_connection'
+  'is_user_name set_credentials set_proxies set_timeout set_tls_settings get delete post put get_collection must_connect check_connection'
 
 /** What stands in the column, without its code marks; rows of several tables one after the other. */
 function columnOf(markdown: string, at: number): string[] {

@@ -264,8 +264,10 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
     const first = requests.findIndex(isWrite)
     const writes = requests.filter(isWrite)
     const isRead = ({ method }: RecordedRequest) => method === 'GET'
-    const seen = requests.slice(0, first).filter(isRead).length
-    const looks = requests.slice(first).some(isRead)
+    // update-workload reads the workload again between a new label and its own write, and takes the label back if that fails.
+    const told = name === 'update-workload' ? requests.findLastIndex(isWrite) : first
+    const seen = requests.slice(0, told).filter(isRead).length
+    const looks = requests.slice(told).some(isRead)
 
     for (const fault of looks ? BLINDNESS : []) {
       await t.test(`what it reads after the write: ${fault.kind} ${fault.status ?? ''}`, async (t) => {

@@ -295,7 +295,12 @@ function viewOf({ simulator }: World, version: number | 'draft'): PolicyView {
 async function compareAll(world: World, args: object): Promise<Json[]> {
   const changes: Json[] = []
   for (let cursor: string | undefined; ;) {
-    const page = await world.ok('compare-policy-versions', { ...args, max_results: 3, ...(cursor && { cursor }) })
+    const page = await world.ok('compare-policy-versions', {
+      ...args,
+      detail_level: 'full',
+      max_results: 3,
+      ...(cursor && { cursor }),
+    })
     changes.push(...page.changes)
     if (!page.truncated) {
       if (changes.length !== page.total_changes) throw new Error(`${changes.length} of ${page.total_changes}`)
