@@ -29,7 +29,7 @@ export const isForUnknownNetwork = ({ network_type: network }: { network_type?: 
   isSaid(network) && !NETWORKS.includes(network as string)
 
 /** The fields that are conditions. */
-const CONDITIONS = [
+export const CONDITIONS: readonly string[] = [
   'consuming_security_principals',
   'network_type',
   'machine_auth',

@@ -1,6 +1,7 @@
 import type { FieldChange, JudgedChange, RuleChangeShown } from '../../schemas/policy-changes.js'
 import { isDefault } from '../../domain/policy/default-fields.js'
 import { isWholeInLine } from '../../domain/policy/name-rule.js'
+import { CONDITIONS } from '../../domain/policy/rule-conditions.js'
 import { jsonBytes } from './byte-budget.js'
 
 /** What `briefChange` leaves out, for answers. */
@@ -60,16 +61,9 @@ function isInLine({ field, draft, active }: FieldChange): boolean {
 /**
  * Conditions that the line says in full. User groups are not among them, because the line names only the first ones.
  */
-const SAID_BY_LINE: ReadonlySet<string> = new Set([
-  'network_type',
-  'machine_auth',
-  'sec_connect',
-  'stateless',
-  'use_workload_subnets',
-  'all_ips_except_for_in_consumers',
-  'all_ips_except_for_in_providers',
-  'resolve_labels_as',
-])
+const SAID_BY_LINE: ReadonlySet<string> = new Set(
+  CONDITIONS.filter((field) => field !== 'consuming_security_principals'),
+)
 
 /** Copies a value with each `{label: {key, value, href}}` as `key=value`, which names one label. */
 function writeLabels(value: unknown): unknown {
