@@ -29,7 +29,7 @@ export const DecidedOut = {
         because: Type.Optional(Text('Why they are undecided')),
         note: Type.String(),
       },
-      { description: 'By whose rules rows are decided, in the modes that the rows report' },
+      { description: 'By whose rules rows are decided, in the modes of today' },
     ),
   ),
   ...RecordedOut,

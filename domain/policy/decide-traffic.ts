@@ -8,8 +8,8 @@ import type { FlowRequest } from '../traffic/read-flows.js'
 import { collectAssumedFacts } from './assumed-facts.js'
 import { noDisagreement } from './compare-record.js'
 import { createRowDecider } from './decide-rows.js'
-import { endModeOf } from './judge-connection.js'
 import { pendingHolders } from './load-snapshot.js'
+import { readPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
 import { undecidedBecause, type Answer } from './three-valued.js'
 
@@ -28,6 +28,8 @@ export interface DecidedTraffic {
   recorded: RecordedOtherwise
   /** The facts about the PCE that no source settles and on which the decisions depend. */
   assumes: readonly string[]
+  /** Sentences about ends whose mode of today is not known. */
+  modes: readonly string[]
 }
 
 /** Decides the rows of one query. */
@@ -41,9 +43,9 @@ export interface TrafficDecider {
 }
 
 /**
- * Prepares the decisions on the rows of one query. By `active` or `draft`, the policy is read, and each row gets the
- * decision of its rules in the modes that rows report; what the rules leave open is `unknown`. The filter `decisions` is
- * about the decision that is shown, so by rules it is applied here.
+ * Prepares the decisions on the rows of one query. By `active` or `draft`, the policy and the present modes of workloads
+ * are read, and each row gets the decision of its rules in these modes; what the rules leave open is `unknown`. The filter
+ * `decisions` is about the decision that is shown, so by rules it is applied here.
  */
 export async function createTrafficDecider(
   source: { pce: PceClient; signal: AbortSignal },
@@ -52,8 +54,8 @@ export async function createTrafficDecider(
   decisions: readonly PolicyDecision[] | undefined,
 ): Promise<TrafficDecider> {
   if (by === 'recorded') return { request: { decisions }, result: () => null, mark: () => '' }
-  const policy = await readWholePolicy(source, by, labels)
-  const decide = createRowDecider(encoder, policy, endModeOf)
+  const [policy, present] = await Promise.all([readWholePolicy(source, by, labels), readPresentModes(source)])
+  const decide = createRowDecider(encoder, policy, present.modeOf)
   const unknownCode = encoder.dictionaries.decision.code('unknown')
   const wanted = decisions === undefined || decisions.length === 0 ? null : new Set(decisions)
   const undecided = { rows: 0, connections: 0 }
@@ -92,6 +94,7 @@ export async function createTrafficDecider(
       because: undecidedBecause(doubts),
       recorded,
       assumes: assumed.list(),
+      modes: present.notes(),
     }),
     mark: () => JSON.stringify(Object.entries(connectionsBy).sort()),
   }

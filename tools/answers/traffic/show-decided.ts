@@ -22,10 +22,11 @@ export function showDecided(decided: DecidedTraffic | null): Static<TObject<type
   }
 }
 
-function describe({ by, isSame, recorded }: DecidedTraffic): string {
+function describe({ by, isSame, recorded, modes }: DecidedTraffic): string {
   const whose = by === 'active' ? 'The policy in force' : 'The draft, as if all of it were provisioned,'
   return [
-    `${whose} decides, in the modes that the rows report: allowed is what rules permit at both ends.`,
+    `${whose} decides, in the modes of today: allowed is what rules permit at both ends.`,
+    ...modes,
     isSame === true ? 'Nothing is pending, so the draft is the policy in force.' : '',
     explainRecorded(recorded),
     by === 'draft' && isSame === false && explainRecorded(recorded) !== ''
