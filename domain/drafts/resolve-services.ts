@@ -41,8 +41,8 @@ export interface RuleContext {
 
 /**
  * Resolves the ingress services of a rule. Throws invalid_ingress_services {rule_index, message} for anything
- * malformed, unknown or ambiguous, and egress_service_in_ingress or process_qualified_deny_unsupported for Windows
- * services that cannot be used there.
+ * malformed or unknown, ambiguous_name, and egress_service_in_ingress or process_qualified_deny_unsupported for
+ * Windows services that cannot be used there.
  */
 export async function resolveIngressServices(
   lookups: PolicyLookups,
@@ -60,7 +60,7 @@ export async function resolveIngressServices(
 
 /**
  * Resolves the egress services of a rule, which name the Windows process that opens the connection. Throws
- * invalid_egress_services, and process_qualified_deny_unsupported in a deny rule.
+ * invalid_egress_services, ambiguous_name, and process_qualified_deny_unsupported in a deny rule.
  */
 export async function resolveEgressServices(
   lookups: PolicyLookups,
@@ -82,7 +82,8 @@ export async function resolveEgressServices(
 }
 
 /**
- * Resolves a service to search for. Throws invalid_argument {argument} for anything malformed, unknown or ambiguous.
+ * Resolves a service to search for. Throws invalid_argument {argument} for anything malformed or unknown, and
+ * ambiguous_name {argument}.
  */
 export function resolveService(
   lookups: PolicyLookups,
@@ -149,7 +150,10 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
     const advice = error.code === 'not_found' ? adviseOnPort(entry.service ?? '') : ''
-    throw fail(`${error.message}${advice}`, { ...error.details, reason: error.code })
+    if (error.code !== 'ambiguous_name')
+      throw fail(`${error.message}${advice}`, { ...error.details, reason: error.code })
+    const { message, details } = fail(error.message, error.details)
+    throw new ToolError(error.code, message, details, { cause: error, hint: error.hint })
   }
   const range = checkPortRange(entry)
   if (typeof range === 'string') throw fail(range)

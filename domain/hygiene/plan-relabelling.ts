@@ -176,7 +176,10 @@ async function planCsv(csv: string, args: Arguments, ctx: Ctx, index: LabelIndex
     const wish = wishes[at]
     if (wish !== undefined) relabellings.push(relabel(lookup, wish.wish, index))
   }
-  refuseProblems(problems.sort((a, b) => a.line - b.line))
+  refuseProblems(
+    problems.sort((a, b) => a.line - b.line),
+    lookups.flatMap((lookup) => (isFound(lookup) ? [] : (lookup.candidates ?? []))),
+  )
   return { relabellings, labels: joinLabels(wishes), leftOut: NONE_LEFT_OUT }
 }
 

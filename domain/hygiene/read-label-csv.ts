@@ -71,15 +71,19 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
   return lines
 }
 
-/** Throws invalid_argument with the first of the problems by line and column, if there are any. */
-export function refuseProblems(problems: readonly CsvProblem[]): void {
+/**
+ * Throws invalid_argument with the first of the problems by line and column, if there are any. `candidates` are what
+ * ambiguous names may mean.
+ */
+export function refuseProblems(problems: readonly CsvProblem[], candidates: readonly object[] = []): void {
   if (problems.length === 0) return
   const named = problems.slice(0, MOST_NAMED)
   const said = named.map(({ line, column, problem }) => {
     return `line ${line}${column === undefined ? '' : `, column ${column}`}: ${problem}`
   })
   const more = problems.length > named.length ? `; and ${problems.length - named.length} more` : ''
-  const details = { argument: 'csv', problems_total: problems.length }
+  const shown = candidates.length > 0 && { candidates: candidates.slice(0, MOST_NAMED) }
+  const details = { argument: 'csv', problems_total: problems.length, ...shown }
   const text = `csv, ${said.join('; ')}${more}`
   throw new ToolError('invalid_argument', `${text}${text.endsWith('?') ? '' : '.'} Nothing was written.`, details)
 }

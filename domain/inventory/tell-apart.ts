@@ -26,9 +26,10 @@ export function ambiguousName(
   text: string,
   found: readonly Namesake[],
   details: Readonly<Record<string, unknown>>,
+  hint = 'Give its href.',
 ): ToolError {
   const shown = found.slice(0, MOST_CANDIDATES)
-  return new ToolError('ambiguous_name', text, { ...details, candidates: tellApart(shown) }, { hint: 'Give its href.' })
+  return new ToolError('ambiguous_name', text, { ...details, candidates: tellApart(shown) }, { hint })
 }
 
 /** Describes objects of the same name so that a reader can choose one. */

@@ -7,6 +7,7 @@ import { fetchEvery } from '../inventory/fetch-every.js'
 import type { Version } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
+import { ambiguousName } from '../inventory/tell-apart.js'
 import type { Families } from '../policy/addresses.js'
 import { isInForce, type PolicyCatalog } from '../policy/load-snapshot.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
@@ -20,6 +21,8 @@ export interface RingfenceFound {
    * The rule set with exactly this name and the scope `[[app, env]]`, even if it is disabled; null if there is none.
    */
   ruleSet: RuleSet | null
+  /** Further rule sets with this name and scope. */
+  others: RuleSet[]
   /** Rule sets of exactly this name that are not the ringfence. They prevent creating one under this name. */
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
@@ -45,12 +48,13 @@ export async function findRingfence(
   name = ringfenceName(application),
 ): Promise<RingfenceFound> {
   const { items } = await fetchEvery({ api: pce.ruleSets, policyVersion: version, params: { name }, signal })
-  const found: RingfenceFound = { name, ruleSet: null, conflicts: [] }
+  const found: RingfenceFound = { name, ruleSet: null, others: [], conflicts: [] }
   // The PCE matches substrings, so the exact comparison happens here.
   for (const ruleSet of items.filter((item) => item.name === name)) {
     if (!hasExactScope(ruleSet, application)) found.conflicts.push({ ruleSet, why: 'other_scope' })
     else if (ruleSet.update_type === 'delete') found.conflicts.push({ ruleSet, why: 'pending_deletion' })
-    else found.ruleSet ??= ruleSet
+    else if (found.ruleSet === null) found.ruleSet = ruleSet
+    else found.others.push(ruleSet)
   }
   return found
 }
@@ -66,15 +70,21 @@ export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: reado
 /**
  * Finds the application's ringfence of this name, with its deny rules; null if there is none. Throws already_exists
  * {existing_ruleset, reason} if the name belongs to another rule set, or if the ringfence is disabled or pending
- * deletion, because rules written into it would then have no effect.
+ * deletion, because rules written into it would then have no effect; and ambiguous_name if several rule sets of this
+ * name have the scope, because rules must not be written into one of them at random.
  */
 export async function findOwnRuleSet(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   application: readonly Label[],
   name: string,
 ): Promise<RuleSet | null> {
-  const { ruleSet, conflicts } = await findRingfence(pce, application, 'draft', signal, name)
+  const { ruleSet, others, conflicts } = await findRingfence(pce, application, 'draft', signal, name)
   const [conflict] = conflicts
+  if (ruleSet !== null && others.length > 0) {
+    const text = `${others.length + 1} rule sets are named "${name}" and have exactly this scope. Nothing was written.`
+    const hint = 'Rename or delete all but one, or choose another ruleset_name.'
+    throw ambiguousName(text, [ruleSet, ...others], { kind: 'rule_sets', name }, hint)
+  }
   if (ruleSet === null) {
     if (conflict !== undefined) throw inTheWay(conflict.ruleSet, conflict.why, CONFLICTS[conflict.why])
     return null

@@ -187,18 +187,18 @@ async function readWorkloads(ctx: Context, application: readonly Label[]) {
 
 /**
  * Resolves the services of the deny rule into the form that the PCE accepts. Throws invalid_deny_service with a
- * `reason` if any of them is invalid.
+ * `reason` if any of them is invalid, and ambiguous_name.
  */
 async function resolveDenyServices(lookups: PolicyLookups, asked: ServiceReferences): Promise<IngressService[]> {
   try {
     return toWireServices(await resolveIngressServices(lookups, asked, { deny: true }))
   } catch (error) {
     if (!(error instanceof ToolError)) throw error
-    const text = error.message.replace(/^ingress_services: /u, '')
-    throw new ToolError('invalid_deny_service', `deny_service: ${text} Nothing was written.`, {
-      ...error.details,
-      ...(error.code !== 'invalid_ingress_services' && { reason: error.code }),
-    })
+    const { code, details, hint } = error
+    const text = `deny_service: ${error.message.replace(/^ingress_services: /u, '')} Nothing was written.`
+    if (code === 'ambiguous_name') throw new ToolError(code, text, details, { cause: error, hint })
+    const reason = code !== 'invalid_ingress_services' && { reason: code }
+    throw new ToolError('invalid_deny_service', text, { ...details, ...reason })
   }
 }
 

@@ -24,8 +24,8 @@ interface RuleQuestion {
  * because the PCE's own search (`rule_search`) misses port ranges that contain the port, and it is not documented how
  * it compares. Services are those of the version that `lookups` uses.
  *
- * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument for the
- * service.
+ * Throws invalid_actor, label_not_found, not_found or ambiguous_name for the actor, and invalid_argument or
+ * ambiguous_name for the service.
  */
 export async function createRuleTest(
   pce: PceClient,

@@ -33,6 +33,8 @@ export interface Bench {
   advance(ms: number): void
   /** The answer of a call that must succeed. */
   ok: (name: string, args?: object) => Promise<Json>
+  /** What a call answers, which is an error body if it fails. */
+  answer: (name: string, args?: object) => Promise<Json>
   /** The error body of a call that must fail with this code. */
   fails: (name: string, args: object, code: string) => Promise<Json>
   /** The error body of a call that is cancelled as soon as a report of its progress is the one waited for. */
@@ -146,6 +148,10 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       const result = await call(name, args)
       if (!result.ok) throw new Error(`${name} failed: ${JSON.stringify(renderError(result.error, 'r1'))}`)
       return result.value
+    },
+    async answer(name, args = {}) {
+      const result = await call(name, args)
+      return result.ok ? result.value : renderError(result.error, 'r1')
     },
     async fails(name, args, code) {
       const result = await call(name, args)

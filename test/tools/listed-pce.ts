@@ -9,6 +9,8 @@ export interface ListedPce {
   lists: Readonly<Record<string, readonly Json[]>>
   /** Rows of every traffic query. */
   rows?: readonly Json[]
+  /** What the PCE answers at a path below the organisation that is no list. */
+  objects?: Readonly<Record<string, Json>>
   /** Statuses with which the PCE refuses a list. */
   refused?: Readonly<Record<string, number>>
 }
@@ -20,6 +22,8 @@ export interface ListedBench extends Bench {
   reads: () => string[]
   /** Paths below the organisation of what was put, such as traffic queries for whose rows draft decisions were asked. */
   updates: () => string[]
+  /** Every request with its body, as `METHOD path body`. */
+  sent: () => string[]
 }
 
 /** Every tool against such a PCE. Lists filter by `name`, by `labels` and by nothing else. */
@@ -31,6 +35,7 @@ export async function startListed(t: Test, pce: ListedPce): Promise<ListedBench>
     queries: () => jobs,
     reads: () => server.requests().flatMap((request) => /^GET \/orgs\/1\/(.*)$/.exec(request)?.[1] ?? []),
     updates: () => server.requests().flatMap((request) => /^PUT \/orgs\/1\/(.*)$/.exec(request)?.[1] ?? []),
+    sent: () => server.seen.map(({ method, path, body }) => `${method} ${path} ${body}`),
   }
 }
 
@@ -52,16 +57,17 @@ export async function startFaulty(t: Test, pce: ListedPce): Promise<FaultyBench>
 
 async function serveLists(
   t: Test,
-  { lists, rows = [], refused = {} }: ListedPce,
+  { lists, objects = {}, rows = [], refused = {} }: ListedPce,
 ): Promise<{ server: TestServer; jobs: Json[] }> {
   const jobs: Json[] = []
   const QUERIES = '/orgs/1/traffic_flows/async_queries'
 
   const listed = (path: string, query: URLSearchParams): Reply => {
-    const version = /\/sec_policy\/(draft|active)\//.exec(path)?.[1]
-    const key = path.replace('/orgs/1/', '').replace(/^sec_policy\/(?:draft|active)\//, 'sec_policy/')
+    const version = /\/sec_policy\/(draft|active|\d+)\//.exec(path)?.[1]
+    const key = path.replace('/orgs/1/', '').replace(/^sec_policy\/(?:draft|active|\d+)\//, 'sec_policy/')
     if (refused[key] !== undefined)
       return { status: refused[key], body: [{ token: 'refused', message: `no ${key} here` }] }
+    if (objects[path.replace('/orgs/1/', '')] !== undefined) return { body: objects[path.replace('/orgs/1/', '')] }
     const spell = (value: unknown) =>
       JSON.parse(JSON.stringify(value).replaceAll('/sec_policy/draft/', `/sec_policy/${version}/`)) as Json
     const one = Object.values(lists)

@@ -550,9 +550,9 @@ t.test('create-ruleset', async (t) => {
       const error = await bench.fails(
         'create-ruleset',
         { name: 'twins', scopes: [[]], rules: [rule({ ingress_services: 'Twin' })] },
-        'invalid_ingress_services',
+        'ambiguous_name',
       )
-      partial(t, error, { reason: 'ambiguous_name', candidates: [{ href: one.href }, { href: two.href }] })
+      partial(t, error, { rule_index: 0, candidates: [{ href: one.href }, { href: two.href }] })
       const group = await bench.pce.labelGroups.create({
         name: 'Internal',
         key: 'env',
