@@ -74,13 +74,14 @@ export function choosePending(
   })
 }
 
-/** Maximum number of changes of each author that are listed in an error. */
+/** Maximum numbers of changes of each other author, and of the caller's own changes, that are listed in an error. */
 const MOST_OF_EACH = 5
+const MOST_OWN = 20
 
 /**
  * Checks that everything that is pending, rules included, was last changed by the user of this key.
- * @throws {ToolError} pending_changes with `others`, who made how many of the other changes, and `others_total`. A
- * change whose author is not known counts as one of them.
+ * @throws {ToolError} pending_changes with `others`, who made how many of the other changes, `others_total`, and
+ * `yours`, the changes that are the caller's alone. A change whose author is not known counts as one of the others.
  */
 export async function refuseOthers(
   pce: PceClient,
@@ -90,6 +91,8 @@ export async function refuseOthers(
   const others = await findOthers(pce, await readAuthors(pce, pending, signal), signal)
   if (others.list.length === 0) return
   const text = `${describeOthers(countOf(pending.length, 'pending change'), others)} Nothing was provisioned.`
+  const theirs = new Set(others.list.flatMap(({ changes }) => changes))
+  const yours = pending.filter((change) => !theirs.has(change))
   const details = {
     argument: 'all_pending',
     others: others.list.slice(0, MOST_LISTED).map(({ author, changes, doubt }) => ({
@@ -99,9 +102,11 @@ export async function refuseOthers(
       changes: changes.slice(0, MOST_OF_EACH).map(showPending),
     })),
     others_total: others.total,
+    ...(yours.length > 0 && { yours: yours.slice(0, MOST_OWN).map(showPending), yours_total: yours.length }),
     pending_total: pending.length,
   }
-  const hint = 'Give hrefs to provision those alone, or all_pending: true for everything, whoever made it.'
+  const which = yours.length > 0 ? 'hrefs, such as those of yours,' : 'hrefs'
+  const hint = `Give ${which} to provision those alone, or all_pending: true for everything, whoever made it.`
   throw new ToolError('pending_changes', text, details, { hint })
 }
 

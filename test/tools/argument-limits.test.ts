@@ -133,6 +133,17 @@ t.test('every bound of an argument that a text states is the one that holds', as
   }
 })
 
+t.test('a description that the instructions quote is one that arguments have', (t) => {
+  const quoted = INSTRUCTIONS.flatMap((line) => [...line.matchAll(/described as "([^"]*)"/gu)].map(([, word]) => word))
+  t.same(quoted, ['Contains'])
+  const described = new Set(tools.flatMap(({ input }) => textsOf(input)))
+  t.same(
+    quoted.filter((word) => !described.has(word as string)),
+    [],
+  )
+  t.end()
+})
+
 /** Every description in schemas. */
 function textsOf(value: unknown): string[] {
   if (typeof value !== 'object' || value === null) return []

@@ -107,7 +107,8 @@ t.test('whose change it is where nobody, nobody else, or an author who cannot be
 t.test('provision-policy without hrefs', async (t) => {
   const { bench, anna } = await startShared(t)
   const TOOL = 'provision-policy'
-  await bench.ok('create-iplist', { name: 'Ours', ip_ranges: [{ from_ip: '192.0.2.1' }] })
+  const { href } = await bench.ok('create-iplist', { name: 'Ours', ip_ranges: [{ from_ip: '192.0.2.1' }] })
+  const ours = { href, type: 'ip_lists', name: 'Ours', update_type: 'create' }
   bench.writes()
   for (const args of [{}, { dry_run: true }, { all_pending: false }]) {
     const error = await bench.fails(TOOL, args, 'pending_changes')
@@ -127,6 +128,7 @@ t.test('provision-policy without hrefs', async (t) => {
       },
     ])
     t.same([error.argument, error.others_total, error.pending_total], ['all_pending', 3, 4])
+    t.same([error.yours, error.yours_total], [[ours], 1], 'what may be given without asking anybody')
   }
   t.same(bench.writes(), [])
   await bench.fails(TOOL, { hrefs: [LIST], all_pending: true }, 'conflicting_identifiers')
