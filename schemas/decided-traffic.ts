@@ -27,6 +27,20 @@ export const DecidedOut = {
         undecided_connections: Count('Of these rows'),
         maybe_blocked_connections: Count('Of rows shown as potentially_blocked that may be blocked already'),
         because: Type.Optional(Text('Why they are undecided')),
+        otherwise: Type.Optional(
+          Type.Array(
+            Type.Object({
+              source: Text('Application, or host'),
+              destination: Text('Application, or host'),
+              recorded: Text('The decision that the PCE recorded'),
+              decided: Text('The decision of the rules'),
+              connections: Type.Integer(),
+              ports: Type.Array(Type.String(), { description: 'Busiest 5' }),
+            }),
+            { description: 'What recorded_otherwise counts, by pairs, busiest first' },
+          ),
+        ),
+        otherwise_total: Type.Optional(Count('Such pairs')),
         note: Type.String(),
       },
       { description: 'By whose rules rows are decided, in the modes of today' },

@@ -13,10 +13,10 @@ import { undecidedBecause, type Answer } from '../policy/three-valued.js'
 import { trafficOfRules } from '../policy/traffic-of-rules.js'
 import { compareTexts } from '../text/compare-texts.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
-import { nameEnd } from '../traffic/applications.js'
+import { nameEnds } from '../traffic/applications.js'
 import { portColumn, protocolColumn, wholeEndColumn } from '../traffic/columns.js'
 import { createFlowEncoder } from '../traffic/encode-flow.js'
-import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
+import type { FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import { lookbackWindow } from '../traffic/traffic-window.js'
@@ -196,12 +196,6 @@ function* judgeGroups(
     undecided: undecidedBecause(answers),
     assumes: assumed.list(),
   }
-}
-
-/** Names both ends by their applications, or by their hosts if they belong to the same application. */
-function nameEnds({ source, destination }: Group): [source: string, destination: string] {
-  const names: [string, string] = [nameEnd(source), nameEnd(destination)]
-  return names[0] === names[1] ? [endpointLabel(source), endpointLabel(destination)] : names
 }
 
 const withPorts = ({ byPort, ...pair }: ObservedPair & { byPort: ReadonlyMap<string, number> }): ObservedPair => ({

@@ -90,6 +90,6 @@ export function createRowDecider(
     const slot = table.slot(tuple)
     const { code, verdicts, ...decided } = (known[slot] ??= decideOne(row))
     const disagreement = compareRecord(recorded.value(recorded.code(row)), verdicts)
-    return { ...decided, row: Object.assign(copy, row, { decision: code }), disagreement }
+    return { ...decided, row: Object.assign(copy, row, { decision: code, recorded: row.decision }), disagreement }
   }
 }

@@ -8,6 +8,7 @@ import type { FlowRequest } from '../traffic/read-flows.js'
 import { collectAssumedFacts } from './assumed-facts.js'
 import { noDisagreement } from './compare-record.js'
 import { createRowDecider } from './decide-rows.js'
+import { collectOtherwise, type Otherwise } from './list-otherwise.js'
 import { pendingHolders } from './load-snapshot.js'
 import { readPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
@@ -26,6 +27,8 @@ export interface DecidedTraffic {
   because: string
   /** Connections of the answer that the PCE recorded otherwise. */
   recorded: RecordedOtherwise
+  /** The pairs that these connections are between, the busiest first. */
+  otherwise: readonly Otherwise[]
   /** The facts about the PCE that no source settles and on which the decisions depend. */
   assumes: readonly string[]
   /** Sentences about ends whose mode of today is not known. */
@@ -62,6 +65,7 @@ export async function createTrafficDecider(
   const doubts = new Set<Answer>()
   const assumed = collectAssumedFacts()
   const recorded = noDisagreement()
+  const otherwise = collectOtherwise(encoder)
   const connectionsBy: Partial<Record<PolicyDecision | 'undecided', number>> = {}
   let maybeBlocked = 0
   return {
@@ -80,7 +84,9 @@ export async function createTrafficDecider(
           } else if (mayBeBlocked) maybeBlocked += connections
           if (word === 'undecided' || mayBeBlocked) doubts.add(doubt)
           if (wanted !== null && !wanted.has(word === 'undecided' ? 'unknown' : word)) return null
-          if (disagreement !== null) recorded[disagreement] += connections
+          if (disagreement === null) return row
+          recorded[disagreement] += connections
+          otherwise.add(row)
           return row
         },
       },
@@ -93,6 +99,7 @@ export async function createTrafficDecider(
       maybeBlocked,
       because: undecidedBecause(doubts),
       recorded,
+      otherwise: otherwise.list(),
       assumes: assumed.list(),
       modes: present.notes(),
     }),

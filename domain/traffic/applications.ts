@@ -26,6 +26,12 @@ export function nameEnd(end: FlowEnd): string {
   return application === null ? endpointLabel(end) : applicationName(application)
 }
 
+/** Names both ends by their applications, or by their hosts if they belong to the same application. */
+export function nameEnds(ends: { source: FlowEnd; destination: FlowEnd }): [source: string, destination: string] {
+  const names: [string, string] = [nameEnd(ends.source), nameEnd(ends.destination)]
+  return names[0] === names[1] ? [endpointLabel(ends.source), endpointLabel(ends.destination)] : names
+}
+
 /** Writes an application as sentences do, and fields that may hold a host instead: `app (env)`. */
 export const applicationName = ({ app, env }: Application): string => `${app} (${env})`
 

@@ -16,6 +16,12 @@ export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName):
   return { code: (row) => row[name], value }
 }
 
+/** The decision that the PCE recorded, also in rows that have the decision of rules. */
+export const recordedColumn = ({ dictionaries }: FlowEncoder): Column<string | null> => ({
+  code: (row) => row.recorded ?? row.decision,
+  value: dictionaries.decision.value,
+})
+
 /** The destination port; null if missing. For protocols without ports the PCE sends 0. */
 export const portColumn: Column<number | null> = {
   code: (row) => row.port,

@@ -1,7 +1,15 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
-import { endColumn, labelColumn, portColumn, protocolNameColumn, textColumn, type Column } from './columns.js'
+import {
+  endColumn,
+  labelColumn,
+  portColumn,
+  protocolNameColumn,
+  recordedColumn,
+  textColumn,
+  type Column,
+} from './columns.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { joinedLists, type FlowEnd } from './flow-ends.js'
 
@@ -32,6 +40,7 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
   draft_policy_decision: (encoder) => textColumn(encoder, 'draftDecision'),
   network: (encoder) => textColumn(encoder, 'network'),
   client_type: (encoder) => textColumn(encoder, 'clientType'),
+  recorded_decision: recordedColumn,
 }
 
 /**
@@ -98,7 +107,13 @@ export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntrie
   ofEnd('dst_ip_lists', 'IP lists that contain the destination'),
   own('port', 'Port of the destination; 0 for protocols without ports', 'dst_port', 'dest_port', 'destination_port'),
   own('proto', 'tcp, udp, icmp …, otherwise the IANA number', 'protocol'),
-  own('policy_decision', 'What the active policy decides', 'policy', 'policy_decisions', 'decision'),
+  own(
+    'policy_decision',
+    'What the active policy decides, or as decide_by says',
+    'policy',
+    'policy_decisions',
+    'decision',
+  ),
   own('process_name', 'Program at the end that reported the flow, with its path', 'process'),
   own('windows_service_name', 'Windows service of that program', 'service_name', 'windows_service'),
   own('user_name', 'User of that program', 'user', 'username'),
@@ -108,6 +123,7 @@ export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntrie
   own('network', 'Network of the end that reported the flow; External: it is off the corporate network'),
   own('client_type', 'What reported the flow: server, endpoint, flowlink or scanner'),
   own('draft_policy_decision', 'What the draft policy decides, where the PCE says', 'draft_decision'),
+  own('recorded_decision', 'What the PCE recorded, whatever decide_by is'),
 ])
 
 /** The names that the specification lists for available_dimensions. Each is a dimension or a synonym of one. */

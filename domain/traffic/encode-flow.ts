@@ -16,6 +16,8 @@ export interface FlowRow {
   windowsService: number
   user: number
   decision: number
+  /** The decision that the PCE recorded, where `decision` is what rules decide; otherwise absent. */
+  recorded?: number
   direction: number
   state: number
   rules: number

@@ -65,8 +65,47 @@ t.test('rows are decided by the rules of today', async (t) => {
     because: 'undecided because of protocols that VENs keep open, deny rules at sources in selective mode',
   })
   t.same(answer.recorded_otherwise, { allowed_without_rule: 9, stopped_despite_rule: 5 })
+  t.same(answer.decided.otherwise, [
+    {
+      source: 'crm (prod)',
+      destination: 'pay (prod)',
+      recorded: 'allowed',
+      decided: 'blocked',
+      connections: 7,
+      ports: ['443/tcp'],
+    },
+    {
+      source: 'web (prod)',
+      destination: 'pay (prod)',
+      recorded: 'blocked',
+      decided: 'allowed',
+      connections: 5,
+      ports: ['443/tcp'],
+    },
+    {
+      source: 'db (prod)',
+      destination: 'log (prod)',
+      recorded: 'allowed',
+      decided: 'potentially_blocked',
+      connections: 2,
+      ports: ['514/tcp'],
+    },
+  ])
+  t.equal(answer.decided.otherwise_total, 3)
   t.same(answer.assumes, ['P51'])
   partial(t, answer, { total_pce_flows: 6, rows_analysed: 6 })
+})
+
+t.test('grouped by what was recorded, each row has both decisions', async (t) => {
+  const bench = await start(t)
+  const both = async (args: object) => {
+    const group_by = ['source_app', 'port', 'policy_decision', 'recorded_decision']
+    const { columns, data } = await asked(bench, { ...args, group_by })
+    const names = ['src_app', 'port', 'policy_decision', 'recorded_decision']
+    return data.slice(0, 2).map((row: Json[]) => names.map((name) => row[columns.indexOf(name)]).join(' '))
+  }
+  t.same(await both({ decide_by: 'active' }), ['crm 443 blocked allowed', 'web 443 allowed blocked'])
+  t.same(await both({}), ['crm 443 allowed allowed', 'web 443 blocked blocked'], 'as recorded, both are the record')
 })
 
 t.test('and the filter by decisions is about the decision that is shown', async (t) => {

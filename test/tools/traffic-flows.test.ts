@@ -200,7 +200,7 @@ t.test('refuses unknown dimensions before any request', async (t) => {
     body.valid.join(' '),
     'source destination source_app dest_app ip_list service labels src_ip src_name src_hostname src_fqdn src_ip_lists dst_ip ' +
       'dst_name dst_hostname dst_fqdn dst_ip_lists port proto policy_decision process_name windows_service_name user_name flow_direction state ' +
-      'matched_rules network client_type draft_policy_decision src_app src_env src_role dst_app dst_env dst_role',
+      'matched_rules network client_type draft_policy_decision recorded_decision src_app src_env src_role dst_app dst_env dst_role',
     'each dimension once, by one name',
   )
   t.notOk(bench.simulator.requests.slice(before).some(({ method }) => method === 'POST'))

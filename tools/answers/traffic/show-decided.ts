@@ -4,10 +4,14 @@ import { showAssumed } from '../../../schemas/assumes.js'
 import type { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 
+/** Maximum numbers of pairs that are listed as recorded otherwise, and of ports of each. */
+const MOST_PAIRS = 10
+const MOST_PORTS = 5
+
 /** Returns the properties about decisions by the rules; none if the decisions are those that the PCE recorded. */
 export function showDecided(decided: DecidedTraffic | null): Static<TObject<typeof DecidedOut>> {
   if (decided === null) return {}
-  const { by, undecided, maybeBlocked, because, recorded, assumes } = decided
+  const { by, undecided, maybeBlocked, because, recorded, otherwise, assumes } = decided
   return {
     decided: {
       by,
@@ -15,6 +19,12 @@ export function showDecided(decided: DecidedTraffic | null): Static<TObject<type
       undecided_connections: undecided.connections,
       maybe_blocked_connections: maybeBlocked,
       ...(because !== '' && { because }),
+      ...(otherwise.length > 0 && {
+        otherwise: otherwise
+          .slice(0, MOST_PAIRS)
+          .map(({ ports, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
+        otherwise_total: otherwise.length,
+      }),
       note: describe(decided),
     },
     ...showRecorded(recorded),
@@ -22,13 +32,16 @@ export function showDecided(decided: DecidedTraffic | null): Static<TObject<type
   }
 }
 
-function describe({ by, isSame, recorded, modes }: DecidedTraffic): string {
+function describe({ by, isSame, recorded, otherwise, modes }: DecidedTraffic): string {
   const whose = by === 'active' ? 'The policy in force' : 'The draft, as if all of it were provisioned,'
   return [
     `${whose} decides, in the modes of today: allowed is what rules permit at both ends.`,
     ...modes,
     isSame === true ? 'Nothing is pending, so the draft is the policy in force.' : '',
     explainRecorded(recorded),
+    otherwise.length > MOST_PAIRS
+      ? 'otherwise has the busiest pairs of these; grouped by recorded_decision, get-traffic-flows shows every row with what was recorded.'
+      : '',
     by === 'draft' && isSame === false && explainRecorded(recorded) !== ''
       ? 'Or the pending changes make the difference.'
       : '',
