@@ -105,8 +105,7 @@ export async function refuseOthers(
     ...(yours.length > 0 && { yours: yours.slice(0, MOST_OWN).map(showPending), yours_total: yours.length }),
     pending_total: pending.length,
   }
-  const which = yours.length > 0 ? 'hrefs, such as those of yours,' : 'hrefs'
-  const hint = `Give ${which} to provision those alone, or all_pending: true for everything, whoever made it.`
+  const hint = 'Give hrefs to provision those alone, or all_pending: true for everything, whoever made it.'
   throw new ToolError('pending_changes', text, details, { hint })
 }
 

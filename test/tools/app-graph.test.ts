@@ -375,6 +375,27 @@ t.test('infrastructure: more than is shown', async (t) => {
   t.equal(full.results.find(({ app }: Json) => app === 'hub').consumed_by.length, 25)
 })
 
+t.test('infrastructure: all that is asked for is there, in brief where whole rows have no room', async (t) => {
+  const apps = estateOf(seq(80).map((at) => `a${at}/prod > a${(at * 7 + 1) % 80}/prod 9 443`))
+  const budget = 12_000
+  const [whole, bench] = [await start(t, apps, { budget: 200_000 }), await start(t, apps, { budget })]
+  const { results: all } = await whole.ok(INFRA, { top_n: 200 })
+  const answer = await bench.ok(INFRA, { top_n: 200 })
+  t.ok(Buffer.byteLength(JSON.stringify(answer)) <= budget)
+  const { columns, data } = answer.in_brief
+  t.same(columns, ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'])
+  t.ok(answer.results.length >= 10 && answer.results.every((row: Json) => row.consumes.length > 0), 'with neighbours')
+  t.same(
+    [...answer.results.map((row: Json) => columns.map((name: string) => row[name])), ...data],
+    all.map((row: Json) => columns.map((name: string) => row[name])),
+  )
+  t.equal(answer.truncated, false)
+  t.notOk('truncated_sections' in answer)
+  const some = await bench.ok(INFRA, { top_n: 60 })
+  t.equal(some.results.length + some.in_brief.data.length, 60)
+  partial(t, some, { truncated: true, truncated_sections: ['results'], truncation_note: /raise top_n to see others/ })
+})
+
 t.test('lateral movement: high-risk ports', async (t) => {
   const PORTS = [22, 23, 135, 139, 445, 3389, 5985, 5986]
   const rule = { from: 'app=a env=P', to: 'app=mixed env=P', extra: true }

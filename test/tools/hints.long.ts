@@ -17,7 +17,7 @@ interface Cut {
   /** What is called with it. */
   then: object
   /** Whether the same lists get longer, nothing is cut any more, or all paths are shown. */
-  shows: 'more' | 'all' | 'paths'
+  shows: 'more' | 'all' | 'paths' | 'whole rows'
 }
 
 const SHOP = { app_name: 'ordering', env_name: 'prod' }
@@ -83,10 +83,18 @@ const CUTS: Cut[] = [
   {
     tool: 'identify-infrastructure-services',
     args: { top_n: 200 },
-    budget: 9000,
+    budget: 4000,
     advice: 'a higher min_connections leaves some out.',
     then: { min_connections: 200_000 },
     shows: 'all',
+  },
+  {
+    tool: 'identify-infrastructure-services',
+    args: { top_n: 200 },
+    budget: 9000,
+    advice: 'A smaller top_n leaves them room.',
+    then: { top_n: 11 },
+    shows: 'whole rows',
   },
   {
     tool: 'detect-lateral-movement-paths',
@@ -223,6 +231,7 @@ t.test('lists that are cut', async (whole) => {
       const call = Object.entries({ ...args, ...then }).filter(([, value]) => value !== undefined)
       const after = await bench.ok(tool, Object.fromEntries(call))
       if (shows === 'all') return t.equal(after.truncated_sections, undefined, after.truncation_note)
+      if (shows === 'whole rows') return t.ok(after.results.length > before.results.length)
       if (shows === 'paths') {
         const shown = (answer: Json) => [answer.paths.length, answer.paths_total]
         const [few, all] = shown(before)

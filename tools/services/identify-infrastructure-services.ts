@@ -11,6 +11,7 @@ import { collectAppGraph, collectConsumption } from '../../domain/dependency-map
 import { PRODUCTION_ENVS, rankInfrastructure } from '../../domain/dependency-map/rank-infrastructure.js'
 import {
   DEFAULT_TOP,
+  InBrief,
   InfrastructureResult,
   showInfrastructure,
   Tiers,
@@ -37,6 +38,7 @@ const output = Type.Object({
     { description: 'Of the whole estate, shown or not' },
   ),
   results: Type.Array(InfrastructureResult, { description: 'Highest score first' }),
+  in_brief: InBrief,
   results_total: Total,
   truncated: Flag('Results are not shown, or flows_truncated'),
   message: Type.Optional(Type.String()),

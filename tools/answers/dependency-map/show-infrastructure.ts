@@ -4,7 +4,7 @@ import type { Limits } from '../../../schemas/config.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { applicationName, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
-import { showSections } from '../byte-budget.js'
+import { answerBudget, jsonBytes, showSections } from '../byte-budget.js'
 import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-app-graph.js'
 import type { InfrastructureRow } from '../../../domain/dependency-map/rank-infrastructure.js'
 
@@ -41,10 +41,28 @@ export const InfrastructureResult = Type.Object({
   consumes: Type.Array(Type.String(), { description: 'app|env; out_degree has the total' }),
 })
 
+/** The figures of an application in one row of `in_brief`, in this order. */
+const BRIEF_COLUMNS = ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'] as const
+
+/** The applications asked for that do not fit as whole rows. */
+export const InBrief = Type.Optional(
+  Type.Object(
+    {
+      columns: Type.Array(Type.String(), { description: 'Of data' }),
+      data: Type.Array(Type.Array(Type.Union([Type.String(), Type.Number()])), { description: 'By columns' }),
+    },
+    { description: 'What comes after the last of results, for which whole rows leave no room' },
+  ),
+)
+
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
-/** Smaller numbers of named neighbours, which are tried if the names leave too little room for rows. */
-const FEWER_NEIGHBOURS = [5, 0]
+/** A smaller number of named neighbours, for when the names leave too little room for rows. */
+const FEWER_NEIGHBOURS = 5
+/** Minimum number of whole rows beside rows in brief. */
+const LEAST_WHOLE = 10
+/** Number of bytes that are left free for what is said about rows in brief. */
+const SPARE_BYTES = 500
 /** Number of rows that are shown if the caller does not give one. */
 export const DEFAULT_TOP = 20
 
@@ -102,11 +120,62 @@ export function showInfrastructure(
           `results_total and tier_counts count all applications; ${isFull ? 'a higher min_connections leaves some out.' : 'raise top_n to see others.'}`,
       },
     )
-  let answer = showWith(detail === 'full' ? Infinity : NEIGHBOURS_SHOWN)
+  const isWhole = (one: { results: readonly unknown[] }) => one.results.length === shown.length
+  const tried = showWith(detail === 'full' ? Infinity : NEIGHBOURS_SHOWN)
   // The caller asked for rows, and for the names of neighbours only with detail `full`; otherwise rows take precedence.
-  for (const fewer of detail === 'full' ? [] : FEWER_NEIGHBOURS)
-    if (answer.results.length < shown.length) answer = showWith(fewer)
-  return { ...answer, truncated: reading.flows_truncated || answer.results.length < rows.length }
+  const answer = isWhole(tried) || detail === 'full' ? tried : showWith(FEWER_NEIGHBOURS)
+  if (isWhole(answer)) return { ...answer, truncated: reading.flows_truncated || shown.length < rows.length }
+  const most = detail === 'full' ? Infinity : FEWER_NEIGHBOURS
+  const whole = shown.map((row, at) => showRow(row, consumed[at] as Consumed, most))
+  return showInBrief(envelope, whole, rows.length, {
+    isFull: detail === 'full',
+    truncated: reading.flows_truncated,
+    limits,
+  })
+}
+
+/** Shows the first applications as whole rows and the others asked for in brief, so that as many as possible are there. */
+function showInBrief<E extends object>(
+  envelope: E,
+  rows: readonly ReturnType<typeof showRow>[],
+  total: number,
+  { isFull, truncated, limits }: { isFull: boolean; truncated: boolean; limits: Limits },
+) {
+  const brief = rows.map((row) => BRIEF_COLUMNS.map((column) => row[column]))
+  const briefBytes = brief.map((row) => jsonBytes(row) + 1)
+  const room = answerBudget(limits) - jsonBytes({ ...envelope, columns: BRIEF_COLUMNS }) - SPARE_BYTES
+  let rest = briefBytes.reduce((sum, bytes) => sum + bytes, 0)
+  let used = 0
+  let whole = 0
+  for (const [at, row] of rows.entries()) {
+    const bytes = jsonBytes(row) + 1
+    rest -= briefBytes[at] as number
+    if (used + bytes + (whole < LEAST_WHOLE ? 0 : rest) > room) break
+    used += bytes
+    whole += 1
+  }
+  let end = whole
+  for (; end < rows.length; end++) {
+    used += briefBytes[end] as number
+    if (used > room) break
+  }
+  const data = brief.slice(whole, end)
+  const isCut = end < total
+  const others = end < rows.length ? 'a higher min_connections leaves some out.' : 'raise top_n to see others.'
+  const less = isFull ? 'detail_level standard, or a smaller top_n,' : 'A smaller top_n'
+  return {
+    ...envelope,
+    results: rows.slice(0, whole),
+    in_brief: { columns: [...BRIEF_COLUMNS], data },
+    truncated: truncated || isCut,
+    ...(isCut && { truncated_sections: ['results'] }),
+    truncation_note: [
+      `results has the first ${whole} in full, in_brief the next ${data.length}. ${less} leaves them room.`,
+      isCut ? `results_total and tier_counts count all applications; ${others}` : '',
+    ]
+      .filter(Boolean)
+      .join(' '),
+  }
 }
 
 function showRow(
