@@ -29,52 +29,74 @@ export interface Movement {
   decisions: EdgeDecisions
   /** Number of edges on which every flow is blocked. Paths never use them. */
   blockedEdges: number
+  /** The edges on which no flow is certain to pass, but some may. Paths use them as if they were open. */
+  undecidedEdges: ReadonlySet<number>
   /** Reach of every node of the graph, largest first. */
   reach: ReachRow[]
   /**
    * Null if neither a start nor a target was given. If only one of them was given, `starts` or `targets` is null for
    * the other.
    */
-  paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
+  paths: (SearchedPaths & { starts: number[] | null; targets: number[] | null }) | null
   /**
    * For each node, the number of hops to the nearest target: 0 for a target itself, `FAR` if none is reachable. Null
    * without a target.
    */
   hopsToTarget: Int32Array | null
+  /** The same over edges that are certain to be open. */
+  certainHops: Int32Array | null
+}
+
+/** The edges by whether traffic passes on them: some flow of an open edge does, and some flow of another one may. */
+export interface EdgePassage {
+  open: ReadonlySet<number>
+  perhaps: ReadonlySet<number>
 }
 
 /** Marks a node from which the destination cannot be reached. */
 export const FAR = -1
 
-/** Finds what can be reached over edges that are not blocked. Rejects with the signal's reason when cancelled. */
+/**
+ * Finds what can be reached over edges that are not certain to be blocked. Rejects with the signal's reason when
+ * cancelled.
+ */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
+  { open, perhaps }: EdgePassage,
   { start, target, maxHops }: MovementQuestion,
   signal: AbortSignal,
 ): Promise<Movement> {
-  const isOpen = new Uint8Array(edges.from.length)
-  const blocked = decisions.names.indexOf('blocked')
-  for (const [at, edge] of decisions.edge.entries()) if (decisions.decision[at] !== blocked) isOpen[edge] = 1
-  const usable = filterEdges(edges, (edge) => isOpen[edge] === 1)
+  const undecidedEdges = new Set([...perhaps].filter((edge) => !open.has(edge)))
+  const usable = filterEdges(edges, (edge) => open.has(edge) || undecidedEdges.has(edge))
   const layout = layOutGraph({ nodes, edges: usable })
+  const certain =
+    undecidedEdges.size === 0 ? layout : layOutGraph({ nodes, edges: filterEdges(edges, (edge) => open.has(edge)) })
   const reach = await workInTurns(rankReach(layout), signal)
   const placesOf = (filter: AppFilter) =>
     isAsked(filter) ? nodes.flatMap((node, at) => (matchesFilter(node, filter) ? [at] : [])) : null
   const [starts, targets] = [placesOf(start), placesOf(target)]
-  const steps =
-    targets === null
-      ? starts && findPaths(layout, starts, maxHops)
-      : starts === null
-        ? findPathsTo(layout, targets, maxHops)
-        : findPathsBetween(layout, starts, targets, maxHops)
+  const search = async (graph: GraphLayout): Promise<FoundPaths | null> => {
+    const steps =
+      targets === null
+        ? starts && findPaths(graph, starts, maxHops)
+        : starts === null
+          ? findPathsTo(graph, targets, maxHops)
+          : findPathsBetween(graph, starts, targets, maxHops)
+    return steps && workInTurns(steps, signal)
+  }
+  const found = await search(layout)
+  const known = certain === layout ? found : await search(certain)
+  const isKnown = found?.isCounted === true && known?.isCounted === true
   return {
     nodes,
     edges,
     decisions,
     blockedEdges: edges.from.length - usable.from.length,
+    undecidedEdges,
     reach,
-    paths: steps && { starts, targets, ...(await workInTurns(steps, signal)) },
+    paths: found && { starts, targets, ...found, undecided: isKnown ? found.total - known.total : null },
     hopsToTarget: targets && countHopsTo(layout, targets),
+    certainHops: targets && countHopsTo(certain, targets),
   }
 }
 
@@ -132,19 +154,24 @@ export function riskiestEdges(
   return { total, edges: top.map((at) => risky[at]![0]) }
 }
 
-/** Returns the numbers of the edges on the paths that were found, each once, in order of appearance. */
-export function edgesOfPaths({ nodes, edges, paths }: Movement): number[] {
+/**
+ * Finds the edges on the paths that were found. `numbers` has the number of each edge once, in order of appearance, and
+ * `between` returns the edge from one place to another one.
+ */
+export function edgesOfPaths({ nodes, edges, paths }: Movement): {
+  numbers: number[]
+  between: (from: number, to: number) => number | undefined
+} {
   const idOf = (from: number, to: number) => from * nodes.length + to
   /** Number of each wanted edge; -1 until it is known. */
   const wanted = new Map<number, number>()
   for (const { path } of paths?.paths ?? [])
     for (let hop = 1; hop < path.length; hop++) wanted.set(idOf(path[hop - 1]!, path[hop]!), -1)
-  if (wanted.size === 0) return []
   for (const [number, from] of edges.from.entries()) {
     const id = idOf(from, edges.to[number]!)
     if (wanted.has(id)) wanted.set(id, number)
   }
-  return [...wanted.values()]
+  return { numbers: [...wanted.values()], between: (from, to) => wanted.get(idOf(from, to)) }
 }
 
 /** Maximum number of paths in an answer (T18). */
@@ -154,6 +181,11 @@ interface FoundPath {
   /** The path from start to end, as indices in the caller's list of nodes. */
   path: number[]
   hops: number
+}
+
+/** The paths with how many of them exist only if undecided edges are open; null if that could not be counted. */
+interface SearchedPaths extends FoundPaths {
+  undecided: number | null
 }
 
 interface FoundPaths {

@@ -16,7 +16,7 @@ export interface PathEdge {
   from: number
   to: number
   connections: number
-  /** The most open decision on the edge's traffic, which is the reason why the edge is open. */
+  /** The most open decision on the edge's traffic, which is why the edge is open; `unknown` if it may be blocked. */
   decision: Decision
   decisions: Readonly<Record<string, number>>
   ports: readonly string[]
@@ -65,7 +65,7 @@ export function readPaths(answer: MovementAnswer): PathsFacts {
     to: placeOf(edge.to),
     connections: edge.connections,
     decisions: edge.policy_decisions,
-    decision: openBy(edge.policy_decisions),
+    decision: edge.undecided === true ? 'unknown' : openBy(edge.policy_decisions),
     ports: edge.ports,
     portsTotal: edge.ports_total,
     riskyPorts: edge.high_risk_ports,

@@ -11,7 +11,7 @@ import { startBench, type Bench, type Json } from './harness.js'
 const INFRA = 'identify-infrastructure-services'
 const LATERAL = 'detect-lateral-movement-paths'
 const NOTHING_REACHED =
-  'No flow leads from the start to another labelled application except those recorded as blocked; hosts without app or env label are not followed.'
+  'No flow leads from the start to another labelled application except what is blocked; hosts without app or env label are not followed.'
 
 /** Hosts called `app/env`, one each, and flows between them as `a/env > b/env connections [port] [blocked]`. */
 function estateOf(lines: string[], more: Partial<HandMadeEstate> = {}): HandMadeEstate {
@@ -171,7 +171,7 @@ t.test('infrastructure: ends that are not an application', async (t) => {
     total_apps: 0,
     total_edges: 0,
     paths: undefined,
-    message: 'No flows with a policy decision in the window; flows with decision unknown are not queried.',
+    message: 'No flows in the window.',
   })
   const bare = await start(t, {
     hosts: { x: { ip: '10.0.0.1' }, y: { ip: '10.0.0.2' } },
@@ -431,7 +431,7 @@ t.test('lateral movement: high-risk ports', async (t) => {
   t.equal(of('b|P').ports_total, 14)
   partial(t, of('mixed|P'), { ports: ['443/tcp'], ports_total: 1, high_risk_ports: [] }, 'blocked rows open no port')
   t.same(of('mixed|P').policy_decisions, { potentially_blocked: 1, blocked: 1 })
-  t.same(decisionsAsked(bench), ['allowed', 'potentially_blocked', 'blocked'])
+  t.same(decisionsAsked(bench), [], 'what nobody judged passed, too')
 })
 
 t.test('lateral movement: an env alone narrows the lists', async (t) => {
@@ -491,6 +491,70 @@ t.test('lateral movement: blocked and unknown traffic', async (t) => {
   )
   const { message } = await alone.ok(LATERAL, { app_name: 'a' })
   t.equal(message, NOTHING_REACHED)
+})
+
+t.test('lateral movement: policy in force decides, whatever was recorded', async (t) => {
+  const flow = (from: string, to: string, recorded: HandMadeFlow['recorded'], port = 443) => ({
+    from: `${from}/P`,
+    to: `${to}/P`,
+    port,
+    ...(recorded && { recorded }),
+  })
+  const host = (app: string, at: number, mode?: HandMadeHost['mode']): [string, HandMadeHost] => [
+    `${app}/P`,
+    { ip: `10.9.0.${at}`, labels: `app=${app} env=P`, ...(mode && { mode }) },
+  ]
+  const bench = await start(t, {
+    hosts: Object.fromEntries([
+      host('a', 1),
+      host('b', 2, 'full'),
+      host('c', 3, 'selective'),
+      host('d', 4, 'idle'),
+      host('e', 5, 'idle'),
+    ]),
+    flows: [
+      flow('a', 'b', 'allowed'),
+      flow('a', 'c', 'blocked', 22),
+      flow('c', 'd', 'allowed', 22),
+      flow('d', 'e', 'unknown'),
+      flow('a', 'e', 'blocked'),
+    ],
+    ruleSets: [{ name: 'r', scope: '', deny: [{ from: 'app=c', to: 'app=d', extra: true }] }],
+  })
+  const answer = await bench.ok(LATERAL, { app_name: 'a', env_name: 'P' })
+  partial(t, answer, { total_apps: 5, total_edges: 4, blocked_edges: 1, undecided_edges: 1 })
+  t.same(answer.paths, [
+    { path: ['a|P', 'c|P', 'd|P'], hops: 2, undecided: true },
+    { path: ['a|P', 'c|P'], hops: 1 },
+    { path: ['a|P', 'e|P'], hops: 1 },
+  ])
+  t.same([answer.paths_total, answer.paths_undecided], [3, 1])
+  t.same(
+    answer.path_edges.map((edge: Json) => [edge.to, edge.policy_decisions, edge.undecided]),
+    [
+      ['c|P', { potentially_blocked: 1 }, undefined],
+      ['d|P', { potentially_blocked: 1 }, true],
+      ['e|P', { potentially_blocked: 1 }, undefined],
+    ],
+  )
+  t.same(answer.recorded_otherwise, { allowed_without_rule: 2, stopped_despite_rule: 0 })
+  t.same(answer.assumes, ['P51'])
+  t.match(
+    answer.message,
+    /^1 edge is followed as open but may be blocked: undecided because of deny rules at sources in selective mode\. recorded_otherwise: /,
+  )
+  const to = await bench.ok(LATERAL, { target: 'd|P' })
+  t.same([pathsOf(to), to.paths_total, to.paths_undecided], [['cd', 'acd'], 2, 2])
+  t.match(
+    to.recommendation,
+    /2 labelled applications can reach it within 4 hops, 1 directly, 2 of them only over edges that may be blocked\./,
+  )
+  const between = await bench.ok(LATERAL, { app_name: 'a', env_name: 'P', target: 'e|P' })
+  t.same([pathsOf(between), between.paths_undecided], [['ae', 'acde'], 1])
+  bench.simulator.faults.add({ kind: 'status', path: /active\/services$/, status: 403, times: 9, body: [] })
+  const unread = await bench.ok(LATERAL, { app_name: 'a', env_name: 'P' })
+  partial(t, unread, { total_edges: 5, blocked_edges: 0, undecided_edges: 3 })
+  t.match(unread.message, /undecided because of .*a policy that could not be read/)
 })
 
 t.test('lateral movement: twenty rows, ten bridges', async (t) => {
@@ -555,7 +619,7 @@ t.test('lateral movement: who reaches a target', async (t) => {
   t.same(short.paths, [])
   t.equal(
     short.message,
-    'No flow leads from the start to the target in 4 hops except those recorded as blocked; hosts without app or env label are not followed.',
+    'No flow leads from the start to the target in 4 hops except what is blocked; hosts without app or env label are not followed.',
   )
   const none = await bench.ok(LATERAL, { target: 'half' })
   t.equal(none.message, 'The target has no flow to or from another labelled application in the window.')
@@ -570,6 +634,7 @@ t.test('lateral movement: who reaches a target', async (t) => {
 t.test('lateral movement: unread rows may contain what was not seen', async (t) => {
   const found = await searchMovement(
     collectAppGraph(createFlowEncoder(null)).finish(),
+    { open: new Set(), perhaps: new Set() },
     { start: {}, target: {}, maxHops: 4 },
     new AbortController().signal,
   )
@@ -583,6 +648,7 @@ t.test('lateral movement: unread rows may contain what was not seen', async (t) 
         question: { start: {}, target: {}, maxHops: 4 },
         ports: collectEdgePorts(),
         reading: { window: { start: '', end: '' }, flows_truncated: truncated, analysed },
+        doubts: { because: '', recorded: { allowed_without_rule: 0, stopped_despite_rule: 0 }, assumes: [], modes: [] },
       },
       {
         detail: 'standard',

@@ -1,13 +1,15 @@
 import { applicationName } from '../../domain/traffic/applications.js'
 import { Type, type Static } from '@sinclair/typebox'
+import { AssumesOut } from '../../schemas/assumes.js'
 import { DetailLevel, Count, Text } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import { ApplicationReference } from '../../schemas/label-reference.js'
 import type { Label } from '../../schemas/pce/label.js'
+import { RecordedOut } from '../../schemas/recorded-otherwise.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
-import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
 import { describeReading, Reading, createConversationReader } from '../../domain/traffic/read-flows.js'
+import { createPassageJudge } from '../../domain/policy/judge-passage.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import {
@@ -35,12 +37,15 @@ const output = Type.Object({
   lookback_days: Type.Integer(),
   total_apps: Count('With traffic to or from another application, even if blocked'),
   app_to_app_flows: Count('Rows between two applications'),
-  total_edges: Count('Not recorded as blocked'),
-  blocked_edges: Count('Every flow recorded as blocked: not used'),
+  total_edges: Count('Not certain to be blocked by policy in force and modes of today'),
+  blocked_edges: Count('Every flow is blocked: not used'),
+  undecided_edges: Type.Optional(Count('Of total_edges: nothing is certain to pass, but used as if open')),
   articulation_points: Count('Applications that link otherwise separate parts'),
   ...MovementLists,
   recommendation: Text('What to do first'),
   message: Type.Optional(Type.String()),
+  ...RecordedOut,
+  ...AssumesOut,
   ...Reading,
   ...Truncation,
 })
@@ -82,23 +87,27 @@ export default defineTool({
     })
     let question = await resolve()
     refuseSelf(question)
-    const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
+    const labels = await loadLabels(ctx.pce, ctx)
+    const encoder = createFlowEncoder(labels)
     const graph = collectAppGraph(encoder)
     const ports = collectEdgePorts()
     const unlabelled = askedTarget === undefined ? null : collectUnlabelledSources(encoder)
+    const passage = { open: new Set<number>(), perhaps: new Set<number>() }
     let between = 0
-    const blocked = encoder.dictionaries.decision.code('blocked')
+    const { judge, doubts } = await createPassageJudge(ctx, { encoder, labels })
     const read = await createConversationReader(
       ctx,
       encoder,
       args.complete,
-    )({ name: 'mcp-lateral-movement', window, decisions: JUDGED_DECISIONS }, (row) => {
-      const isOpen = row.decision !== blocked
-      if (isOpen) unlabelled?.add(row)
+    )({ name: 'mcp-lateral-movement', window }, (given) => {
+      const { row, passes } = judge(given)
+      if (passes !== 'no') unlabelled?.add(row)
       const edge = graph.add(row)
       if (edge === null) return
       between += row.count
-      if (isOpen) ports.add(edge, row)
+      if (passes === 'no') return
+      ports.add(edge, row)
+      passage[passes === 'yes' ? 'open' : 'perhaps'].add(edge)
     })
     const edges = graph.finish()
     const isUnseen = (end: AppFilter) => isAsked(end) && !edges.nodes.some((node) => matchesFilter(node, end))
@@ -107,7 +116,7 @@ export default defineTool({
       await loadLabels(ctx.pce, ctx, 'fresh')
       question = await resolve()
     }
-    const found = await searchMovement(edges, question, ctx.signal)
+    const found = await searchMovement(edges, passage, question, ctx.signal)
     return showMovement(
       {
         days,
@@ -117,6 +126,7 @@ export default defineTool({
         ports,
         unlabelledSources: unlabelled?.count((application) => matchesFilter(application, question.target)),
         reading: describeReading(read),
+        doubts: doubts(),
       },
       { detail: args.detail_level ?? 'standard', limits: ctx.limits },
     )

@@ -13,14 +13,17 @@ import {
   type Movement,
   type MovementQuestion,
 } from '../../../domain/dependency-map/search-movement.js'
+import type { PassageDoubts } from '../../../domain/policy/judge-passage.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
-import { applicationKey, applicationName, NO_DECIDED_FLOWS } from '../../../domain/traffic/applications.js'
+import { applicationKey, applicationName } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Total } from '../../../schemas/common.js'
+import { showAssumed } from '../../../schemas/assumes.js'
 import type { Limits } from '../../../schemas/config.js'
+import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 import { adviseOnRows, showSections } from '../byte-budget.js'
 
-const Reachable = Count('Other applications it reaches over any number of hops')
+const Reachable = Count('Other applications it reaches over any number of hops, undecided edges included')
 
 const Edges = (description: string) =>
   Type.Array(
@@ -31,7 +34,8 @@ const Edges = (description: string) =>
       ports: Type.Array(Type.String(), { description: 'Busiest 10, blocked flows left out' }),
       ports_total: Total,
       high_risk_ports: Type.Array(Type.Integer(), { description: `In use, of ${HIGH_RISK_PORTS.join(', ')}` }),
-      policy_decisions: Counts('Connections by decision'),
+      policy_decisions: Counts('Connections by what policy in force decides'),
+      undecided: Type.Optional(Flag('Nothing on it is certain to pass')),
     }),
     { description },
   )
@@ -69,7 +73,11 @@ export const MovementLists = {
   max_hops: Type.Optional(Count('Most hops of a path')),
   paths: Type.Optional(
     Type.Array(
-      Type.Object({ path: Type.Array(Type.String(), { description: 'app|env' }), hops: Count('Edges of the path') }),
+      Type.Object({
+        path: Type.Array(Type.String(), { description: 'app|env' }),
+        hops: Count('Edges of the path'),
+        undecided: Type.Optional(Flag('An edge of it is undecided')),
+      }),
       {
         description:
           'From the start: a shortest one to each node, longest first. To the target: one from each node; between both: all; shortest first. At most 50',
@@ -77,6 +85,7 @@ export const MovementLists = {
     ),
   ),
   paths_total: Type.Optional(Total),
+  paths_undecided: Type.Optional(Count('Of these, those that are none if undecided edges are blocked')),
   paths_uncounted: Type.Optional(Flag('There may be more than paths_total')),
   truncated: Type.Optional(Flag('Paths are not shown, or flows_truncated')),
   path_edges: Type.Optional(Edges('Edges of these paths')),
@@ -101,6 +110,7 @@ interface MovementFacts {
   /** Number of addresses without an application that reach a target. They appear in no path. */
   unlabelledSources?: number | undefined
   reading: Reading
+  doubts: PassageDoubts
 }
 
 /**
@@ -108,7 +118,7 @@ interface MovementFacts {
  * cover only those that the question is about (D118).
  */
 export function showMovement(
-  { days, between, found, question, ports, unlabelledSources, reading }: MovementFacts,
+  { days, between, found, question, ports, unlabelledSources, reading, doubts }: MovementFacts,
   { detail, limits }: { detail: 'standard' | 'full'; limits: Limits },
 ) {
   const { nodes, edges, paths } = found
@@ -120,7 +130,7 @@ export function showMovement(
   const bridges = ranked.filter((row) => row.is_articulation_point)
   const risky = riskiestEdges(found, view, ports.risky(), most.riskyEdges)
   const hops = edgesOfPaths(found)
-  const shownEdges = new Set([...risky.edges, ...hops])
+  const shownEdges = new Set([...risky.edges, ...hops.numbers])
   const portsOf = ports.of(shownEdges, PORTS_SHOWN)
   const decided = decisionsOf(found.decisions, shownEdges)
   const showEdge = (number: number) => ({
@@ -129,26 +139,38 @@ export function showMovement(
     connections: edges.connections[number]!,
     ...portsOf.get(number)!,
     policy_decisions: decided.get(number)!,
+    ...isUndecided(number),
   })
-  const message = explain(found, question, reading)
+  const isUndecided = (number: number | undefined) => found.undecidedEdges.has(number ?? -1) && { undecided: true }
+  const showPath = ({ path, hops: length }: { path: number[]; hops: number }) => ({
+    path: path.map((at) => keys[at]!),
+    hops: length,
+    ...(path.some((at, hop) => hop > 0 && isUndecided(hops.between(path[hop - 1]!, at))) && { undecided: true }),
+  })
+  const message = [explain(found, question, reading), ...tellDoubts(found, doubts)].filter(Boolean).join(' ')
+  const undecided = paths?.undecided ?? paths?.paths.filter((one) => 'undecided' in showPath(one)).length ?? 0
   const keysOf = (places: readonly number[]) => places.map((at) => keys[at]!).sort()
   const envelope = {
     lookback_days: days,
     total_apps: nodes.length,
     total_edges: edges.from.length - found.blockedEdges,
     blocked_edges: found.blockedEdges,
+    ...(found.undecidedEdges.size > 0 && { undecided_edges: found.undecidedEdges.size }),
     app_to_app_flows: between,
     articulation_points: found.reach.filter((row) => row.is_articulation_point).length,
     high_risk_edges_total: risky.total,
     ...(paths !== null && {
       max_hops: question.maxHops,
       paths_total: paths.total,
+      ...(undecided > 0 && { paths_undecided: undecided }),
       ...(!paths.isCounted && { paths_uncounted: true }),
     }),
     ...(paths?.starts === null && { sources_by_hops: countByHops(found) }),
     ...(unlabelledSources !== undefined && { unlabelled_sources: unlabelledSources }),
     recommendation: recommend(found, question, { bridges: bridges.length, risky: risky.total, reading }),
-    ...(message !== null && { message }),
+    ...(message !== '' && { message }),
+    ...showRecorded(doubts.recorded),
+    ...showAssumed(doubts.assumes),
     ...reading,
   }
   const sections = {
@@ -172,10 +194,10 @@ export function showMovement(
       ...(paths.starts !== null && { paths_from: all(keysOf(paths.starts)) }),
       ...(paths.targets !== null && { paths_to: all(keysOf(paths.targets)) }),
       paths: {
-        rows: paths.paths.map(({ path, ...rest }) => ({ path: path.map((at) => keys[at]!), ...rest })),
+        rows: paths.paths.map(showPath),
         total: paths.total,
       },
-      path_edges: all(hops.map(showEdge)),
+      path_edges: all(hops.numbers.map(showEdge)),
     }),
   }
   const answer = showSections(envelope, sections, {
@@ -201,7 +223,7 @@ function countByHops({ hopsToTarget }: Movement): Record<string, number> {
 }
 
 function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, reading: Reading): string | null {
-  if (reading.analysed.rows === 0) return NO_DECIDED_FLOWS
+  if (reading.analysed.rows === 0) return 'No flows in the window.'
   if (nodes.length === 0) return 'No flow has app and env labels on both ends, so there is nothing to follow.'
   if (paths === null) return null
   const { starts, targets, total } = paths
@@ -215,7 +237,17 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
     starts === null ? 'another labelled application' : 'the start',
     targets === null ? 'another labelled application' : `the target in ${countOf(maxHops, 'hop')}`,
   ]
-  return `No flow leads from ${from} to ${to} except those recorded as blocked; hosts without app or env label are not followed.`
+  return `No flow leads from ${from} to ${to} except what is blocked; hosts without app or env label are not followed.`
+}
+
+/** Says in sentences what is followed although it may be blocked, and how far the judgements can be relied on. */
+function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: PassageDoubts): string[] {
+  const count = undecidedEdges.size
+  const what =
+    count > 0
+      ? `${countOf(count, 'edge')} ${count === 1 ? 'is' : 'are'} followed as open but may be blocked`
+      : 'Some flows that count as open may be blocked'
+  return [...(because === '' ? [] : [`${what}: ${because}.`]), ...modes, explainRecorded(recorded)]
 }
 
 /**
@@ -223,19 +255,22 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
  * applications, one env, or the applications that lead to a target.
  */
 function recommend(
-  { nodes, paths, hopsToTarget }: Movement,
+  { nodes, paths, hopsToTarget, certainHops }: Movement,
   { start, target, maxHops }: MovementQuestion,
   { bridges, risky, reading }: { bridges: number; risky: number; reading: Reading },
 ): string {
   const isPartial = reading.flows_truncated
   const missing = isPartial ? ' in the rows read; the missing rows may have some' : ''
   if (hopsToTarget !== null) {
-    const near = hopsToTarget.filter((hops) => hops > 0 && hops <= maxHops).length
+    const within = (hops: number) => hops > 0 && hops <= maxHops
+    const near = hopsToTarget.filter(within).length
     const direct = hopsToTarget.filter((hops) => hops === 1).length
+    const undecided = near - (certainHops?.filter(within).length ?? 0)
+    const perhaps = undecided === 0 ? '' : `, ${undecided} of them only over edges that may be blocked`
     const name = nameOf(target)
     return [
       near > 0
-        ? `Ringfence ${name} first: ${countOf(near, 'labelled application')} can reach it within ${countOf(maxHops, 'hop')}, ${direct} directly.`
+        ? `Ringfence ${name} first: ${countOf(near, 'labelled application')} can reach it within ${countOf(maxHops, 'hop')}, ${direct} directly${perhaps}.`
         : `No labelled application can reach ${name} within ${countOf(maxHops, 'hop')}${missing}.`,
       ...passedByAll(nodes, paths),
       ...(risky > 0
