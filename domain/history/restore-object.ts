@@ -12,7 +12,7 @@ import { inTurns, orderOf } from '../drafts/order-of.js'
 import { explainPending } from '../drafts/pending-deletion.js'
 import { refuseOtherKind } from '../drafts/plan-service.js'
 import { warnOfOthers } from '../drafts/warn-of-others.js'
-import { createPolicyLookups, isNamedKind, nounOf, type PolicyLookups } from '../inventory/find-object.js'
+import { apiOf, createPolicyLookups, isNamedKind, nounOf, type PolicyLookups } from '../inventory/find-object.js'
 import { loadLabels } from '../inventory/labels.js'
 import { parseHref, toDraftHref, toVersionHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
@@ -361,7 +361,7 @@ export function restoreObject(
         if (method === 'DELETE') await pce.delete(target, { includeOrg: false })
         else if (method === 'PUT') await pce.put(target, { includeOrg: false, json: body })
         else {
-          const created = (await pce.post(target, { includeOrg: false, json: body })).json<PceObject>()
+          const created = await create(pce, plan.kind, target, body ?? {})
           if (of === undefined) href = toDraftHref(created.href)
           else newHrefs.set(of, toDraftHref(created.href))
           written.push({ method, href: toDraftHref(created.href) })
@@ -375,6 +375,13 @@ export function restoreObject(
     const left = await readLeft(ctx, plan, href, newHrefs)
     return { href, newHrefs, ...left }
   })
+}
+
+/** Creates an object or, at a path inside a rule set, a rule. */
+function create(pce: PceClient, kind: RestorableKind, path: string, body: object): Promise<PceObject> {
+  const [, ruleSet, rules] = /^(.*)\/(sec_rules|deny_rules)$/.exec(path) ?? []
+  if (ruleSet === undefined) return apiOf(pce, kind).create(body)
+  return rules === 'deny_rules' ? pce.denyRules.create(body, ruleSet) : pce.rules.create(body, ruleSet)
 }
 
 /** Names the turns of all writers of what is written: of the names of the object, and of the hrefs of its rules. */

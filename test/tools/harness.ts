@@ -41,6 +41,8 @@ export interface Bench {
   cancelled(name: string, args: object, when: (update: ProgressUpdate) => boolean): Promise<Json>
   /** Aborts what is running, as a server that stops does. */
   stop(): void
+  /** Aborts the last call, as its client does that leaves. */
+  leave(): void
   /** Writes the PCE has seen since the last call of this function. */
   writes: () => RecordedRequest[]
 }
@@ -116,15 +118,17 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       now: () => now,
     })
   let dispatcher = start()
+  let controller = new AbortController()
   const call = (name: string, args: object, cancel: (update: ProgressUpdate) => boolean = () => false) => {
     progress.length = 0
-    const controller = new AbortController()
+    const own = new AbortController()
+    controller = own
     const report = (update: ProgressUpdate) => {
       progress.push(update)
-      if (cancel(update)) controller.abort()
+      if (cancel(update)) own.abort()
     }
     return dispatcher.dispatch(
-      { name, arguments: args as Json, requestId: 'r1', sender: controller, progress: report },
+      { name, arguments: args as Json, requestId: 'r1', sender: own, progress: report },
       {
         caller: { mode: 'insecure', role: 'admin', iss: null, sub: null },
         transport: 'http',
@@ -144,6 +148,7 @@ export function benchOf(t: Owner, simulator: PceSimulator, url: string, options:
       dispatcher = start()
       stopped.abortAll()
     },
+    leave: () => controller.abort(),
     async ok(name, args = {}) {
       const result = await call(name, args)
       if (!result.ok) throw new Error(`${name} failed: ${JSON.stringify(renderError(result.error, 'r1'))}`)
