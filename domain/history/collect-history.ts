@@ -79,6 +79,17 @@ export const mentions = (target: Target, event: PceEvent): boolean =>
 /** Returns true if the request of an event failed, so that the event changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
+/** Fields in which the PCE keeps what an entry says with its time, its author and its kind of change. */
+const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([
+  'created_at',
+  'created_by',
+  'updated_at',
+  'updated_by',
+  'deleted_at',
+  'deleted_by',
+  'update_type',
+])
+
 /** Extracts the parts of an event that concern the target. */
 export function readEvent(target: Target, event: PceEvent): HistoryEntry {
   const parts = changedParties(event).flatMap(({ party, change }): HistoryPart[] => {
@@ -90,7 +101,7 @@ export function readEvent(target: Target, event: PceEvent): HistoryEntry {
         type: party.kind,
         ...(name !== undefined && { name }),
         change: change.change_type ?? 'unknown',
-        fields: stepsOf(change.changes),
+        fields: stepsOf(change.changes).filter(({ field }) => !TOLD_BY_ENTRY.has(field)),
       },
     ]
   })

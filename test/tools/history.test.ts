@@ -759,17 +759,27 @@ t.test('who-changed', async (t) => {
         {
           resource: { sec_rule: { href: RULE } },
           change_type: 'update',
-          changes: { ingress_services: { created: [TCP(9090)] } },
+          changes: {
+            ingress_services: { created: [TCP(9090)] },
+            updated_at: { before: at(1), after: at(2) },
+            updated_by: { before: null, after: { href: '/users/1' } },
+            update_type: { before: null, after: 'update' },
+          },
         },
       ],
     }
     const fields = [{ field: 'ingress_services', before: [TCP(443)], after: [TCP(443), TCP(8080)] }]
     for (const body of [[], [event]]) {
       simulator.faults.add({ kind: 'status', path: /\/events$/, status: 200, times: 1, body })
-      const { parts } = (await ok(TOOL, { href: RULE })).changes[0]
+      const [version, ...edits] = (await ok(TOOL, { href: RULE })).changes
       t.same(
-        parts.map((part: Json) => [part.fields, part.note]),
+        version.parts.map((part: Json) => [part.fields, part.note]),
         [[fields, undefined]],
+      )
+      t.same(
+        edits.map(({ by, parts: [part] }: Json) => [by, part.fields]),
+        body.map(() => [ADA, [{ field: 'ingress_services', added: [TCP(9090)] }]]),
+        'who and when is said once, by the entry',
       )
     }
   })
