@@ -41,6 +41,17 @@ export interface ShownObject {
   note?: string
 }
 
+/** An object that a request names by href, as it was when the call was asked about. */
+export interface ShownReference {
+  /** The kind in words: `service`, `label`. */
+  kind: string
+  name?: string
+  href: string
+  /** Absent if it could not be read or is too large; `note` says which. */
+  content?: Record<string, unknown>
+  note?: string
+}
+
 /**
  * The view of a call that a person sees before deciding. Hidden characters in its texts have already been replaced by
  * visible escapes (D27). The texts must never be interpreted as markup, because anyone who may create objects in the
@@ -64,6 +75,13 @@ export interface ShownCall {
   workloads_affected?: number | null
   /** True if the number is only an estimate by the PCE. */
   is_rough?: boolean
+  /**
+   * The objects behind the hrefs of the requests, for tools that are shown as the requests that they would send. The
+   * digest of the call covers them all.
+   */
+  referred?: ShownReference[]
+  /** How many more of them were not read. */
+  referred_unread?: number
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
   /** Other pending changes that this call leaves pending; only the first ones are listed. */

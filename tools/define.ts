@@ -84,7 +84,7 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
    * Describes to the person who confirms the call what it would do. It only reads, and throws what the handler may
-   * throw. If there is no such function, the dry run is shown instead (D77).
+   * throw. If there is no such function, `tools/index.ts` makes one from the dry run (D77).
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**

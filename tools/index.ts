@@ -1,3 +1,4 @@
+import { withPreview } from './answers/approval/preview-dry-run.js'
 import type { AnyTool } from './define.js'
 import getContainerClusters from './containers/get-container-clusters.js'
 import getContainerWorkloadProfiles from './containers/get-container-workload-profiles.js'
@@ -72,8 +73,7 @@ import getWorkloadEnforcementStatus from './workloads/get-workload-enforcement-s
 import getWorkloads from './workloads/get-workloads.js'
 import updateWorkload from './workloads/update-workload.js'
 
-/** All tools of the server, sorted by name. */
-export const tools: readonly AnyTool[] = [
+const listed: readonly AnyTool[] = [
   checkPceConnection,
   checkPceCredentialsStatus,
   compareDraftActive,
@@ -147,3 +147,6 @@ export const tools: readonly AnyTool[] = [
   venHealthReport,
   whoChanged,
 ]
+
+/** All tools of the server, sorted by name. Each that changes something in the PCE can show what it would do. */
+export const tools: readonly AnyTool[] = listed.map(withPreview)

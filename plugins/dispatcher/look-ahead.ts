@@ -2,7 +2,6 @@ import type { Preview } from '../../domain/call.js'
 import type { Outlook } from '../../schemas/confirmations.js'
 import { convert } from '../errors/convert.js'
 import type { ValidSubject } from './admit-call.js'
-import { previewDryRun, takesDryRun } from './preview-call.js'
 
 /**
  * Computes the digest of what the call would do now, which a consent is bound to. For a tool without `boundTo`, this
@@ -13,14 +12,9 @@ export const findBinding = async ({ tool, args, context }: ValidSubject): Promis
     ? (await preview({ tool, args, context: { ...context, isBindingOnly: true } })).boundTo
     : tool.boundTo(args as never, context as never)
 
-/** Makes the tool's own preview, or a preview from its dry run if it has none (D77). */
 async function preview({ tool, args, context }: Pick<ValidSubject, 'tool' | 'args' | 'context'>): Promise<Preview> {
-  if (tool.preview !== undefined) return tool.preview(args as never, context as never)
-  // Without a dry run the handler would execute the call. Every tool that can require confirmation has a preview or a
-  // dry run.
-  if (!takesDryRun(tool)) throw new Error(`${tool.name} cannot show what it would do`)
-  const answer = await tool.handler({ ...args, dry_run: true } as never, context as never)
-  return previewDryRun(answer as Record<string, unknown>, args['dry_run'] === true)
+  if (tool.preview === undefined) throw new Error(`${tool.name} cannot show what it would do`)
+  return tool.preview(args as never, context as never)
 }
 
 /**

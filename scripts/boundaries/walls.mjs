@@ -92,9 +92,9 @@ const ROOMS = [
   {
     name: 'tools/index.ts',
     files: '^tools/index\\.ts$',
-    may: [TOOL, '^tools/(?!answers/)[^/]+/[^/]+\\.ts$'],
+    may: [TOOL, '^tools/(?!answers/)[^/]+/[^/]+\\.ts$', '^tools/answers/approval/preview-dry-run\\.ts$'],
     node: [],
-    why: 'The list of tools and nothing else.',
+    why: 'The list of tools, and the preview of those that have none of their own.',
   },
   {
     name: 'tools/answers',

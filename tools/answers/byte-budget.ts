@@ -14,8 +14,12 @@ const MIN_ROW_BYTES = 100
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
 
-/** Returns the maximum size of an answer in bytes of JSON text. */
+/**
+ * Returns the maximum size of an answer in bytes of JSON text; Infinity if the answer is not sent, but made for a
+ * confirmation, which is bound to all of it.
+ */
 export function answerBudget(limits: Limits): number {
+  if (limits.responseBudgetBytes === Infinity) return Infinity
   return Math.min(limits.responseBudgetBytes, MAX_RESPONSE_BYTES)
 }
 

@@ -10,9 +10,17 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
   secure_connect_gateways: ['secure connect gateway', 'secure connect gateways'],
   virtual_servers: ['virtual server', 'virtual servers'],
   enforcement_boundaries: ['enforcement boundary', 'enforcement boundaries'],
+  sec_rules: ['allow rule', 'allow rules'],
+  deny_rules: ['deny rule', 'deny rules'],
+  labels: ['label', 'labels'],
+  workloads: ['workload', 'workloads'],
+  container_clusters: ['container cluster', 'container clusters'],
+  container_workload_profiles: ['container workload profile', 'container workload profiles'],
+  security_principals: ['user group', 'user groups'],
+  networks: ['network', 'networks'],
 }
 
-/** Returns the noun for a type of pending change, in singular or plural: `rule set`, `rule sets`. */
+/** Returns the noun for a type of object, in singular or plural: `rule set`, `rule sets`. */
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
 
 /**

@@ -270,11 +270,10 @@ async function showDryRun(
     ...facts,
     ...(effect !== undefined && { effect: showEffect(effect) }),
   }
+  // A confirmation is bound to the requests, so it needs them however many they are.
+  const isShort = changes.length <= MOST_REQUESTED || answerBudget(ctx.limits) === Infinity
   const requests =
-    changes.length === 0
-      ? []
-      : [...labelRequests(ctx.pce.orgId, created), requestOf(ctx, changes.slice(0, MOST_REQUESTED))]
-  const isShort = changes.length <= MOST_REQUESTED
+    changes.length === 0 || !isShort ? [] : [...labelRequests(ctx.pce.orgId, created), requestOf(ctx, changes)]
   const shown = table(PLAN_COLUMNS, planRows(changes), [envelope, isShort && requests], ctx)
   const answer = { ...envelope, ...shown, ...(isShort && { requests }) }
   const unchanged = unchangedRows(relabellings.filter((one) => !isChanged(one)))

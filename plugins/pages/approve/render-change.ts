@@ -1,5 +1,5 @@
 import { html } from 'ghtml'
-import type { ShownCall, ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
+import type { ShownCall, ShownEffect, ShownField, ShownObject, ShownReference } from '../../../schemas/approvals.js'
 import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
 import { fit, isCut, leftOutMark, type Room } from './fit.js'
 import { renderValue, showStored } from './render-value.js'
@@ -66,7 +66,7 @@ export function renderChange(shown: ShownCall): string {
     <h2 id="change">What would change</h2>
     !${renderWarnings(shown.warnings)} !${renderTotals(shown)}
     !${renderCut(shown, { count, left, isCutInside: isCut(groups.join('')) })} !${groups.join('')}
-    !${renderDependencies(shown)} !${renderNotIncluded(shown)} !${renderFacts(shown)}
+    !${renderReferred(shown)} !${renderDependencies(shown)} !${renderNotIncluded(shown)} !${renderFacts(shown)}
   </section>`
 }
 
@@ -299,6 +299,36 @@ const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
     <span class="sign" aria-hidden="true">${mark === 'goes' ? '−' : '+'}</span
     ><span class="unseen">${mark === 'goes' ? 'before: ' : 'after: '}</span>!${renderValue(value)}
   </dd>`
+
+/** Renders what stands behind the hrefs of the requests, each object with its content. */
+function renderReferred({ referred = [], referred_unread: unread = 0 }: ShownCall): string {
+  if (referred.length === 0 && unread === 0) return ''
+  const { html: items, omitted } = fit(referred, { left: BYTES.fields }, renderReference)
+  return html`<h3>What the hrefs stand for <span class="count">${referred.length + unread}</span></h3>
+    <p class="hint">
+      If one of these changes after the decision, the call does not run and is asked about again.
+      ${unread === 0 ? '' : 'That does not hold for those that were not read.'}
+    </p>
+    <ul>
+      !${items}
+    </ul>
+    !${leftOut(omitted + unread, 'more')}`
+}
+
+function renderReference({ kind, name, href, content = {}, note }: ShownReference): string {
+  const { html: fields, omitted } = fit(
+    Object.entries(content),
+    { left: BYTES.field },
+    ([field, value]) =>
+      html`<dt>${showStored(field, LONGEST_NAME)}</dt>
+        <dd>!${renderValueList(value)}</dd>`,
+  )
+  return html`<li>
+    ${showStored(kind, LONGEST_NAME)} !${renderName(name, href)}
+    !${note === undefined ? '' : html`<p class="hint">${showStored(note, LONGEST_SENTENCE)}</p>`}
+    !${fields === '' ? '' : html`<dl class="facts">!${fields}</dl>`} !${leftOut(omitted, 'more fields')}
+  </li>`
+}
 
 function renderDependencies({ dependencies = [] }: ShownCall): string {
   if (dependencies.length === 0) return ''

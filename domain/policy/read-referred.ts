@@ -1,0 +1,205 @@
+import { type PceClient, PceError } from '../../pce-client/index.js'
+import type { PlannedRequest } from '../../schemas/dry-run.js'
+import type { PceObject } from '../../schemas/pce/reference.js'
+import type { RuleSet } from '../../schemas/pce/rule-set.js'
+import type { Workload } from '../../schemas/pce/workload.js'
+import { parseHref } from '../inventory/parse-href.js'
+import { loadDenyRules } from '../inventory/read-rules.js'
+import { isManaged } from '../inventory/workloads.js'
+import { mapBounded } from '../text/pace-work.js'
+import { NO_CONTENT } from './diff-fields.js'
+import { digestContents } from './digest-content.js'
+
+/** An object that the requests of a call name by href, as it was read. */
+export interface ReferredObject {
+  href: string
+  /** The path segment that names its type. */
+  kind: string
+  /** What it says; null if it could not be read. */
+  content: Record<string, unknown> | null
+  /**
+   * `target` if the call writes or deletes this object, or something in it; `named` if a request names it; `inside` if
+   * only another of these objects names it.
+   */
+  as: 'target' | 'named' | 'inside'
+}
+
+/** Everything that stands behind the hrefs of a call's requests. */
+export interface ReferredObjects {
+  /** In the order of the requests; what objects refer to themselves comes after them. */
+  objects: readonly ReferredObject[]
+  /** How many more were not read, because of the bounds. */
+  unread: number
+  /** A digest of everything that was read, and of what could not be read (D232). */
+  digest: string
+}
+
+/** The planned requests of a dry run, and the values that they replace. */
+export interface PlannedCall {
+  requests: readonly PlannedRequest[]
+  previous?: unknown
+}
+
+/** Upper bounds: how many objects are read for one call, and the size of all answers in characters. */
+const MOST_READ = 100
+const MOST_CHARACTERS = 8 * 1024 * 1024
+const IN_FLIGHT = 4
+
+/** All that the PCE says of an object, apart from its records of authors and times. */
+const WHOLE = null
+/**
+ * The fields that make an object what it is, by kind. Policy is taken whole, with fields that are not known (D222). Of
+ * what reports change by themselves, only what people choose counts. Objects of other kinds are not read, because they
+ * may hold secrets.
+ */
+const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
+  rule_sets: WHOLE,
+  sec_rules: WHOLE,
+  deny_rules: WHOLE,
+  ip_lists: WHOLE,
+  services: WHOLE,
+  label_groups: WHOLE,
+  virtual_services: WHOLE,
+  virtual_servers: WHOLE,
+  enforcement_boundaries: WHOLE,
+  labels: ['key', 'value', 'deleted'],
+  workloads: ['name', 'hostname', 'description', 'managed', 'labels', 'enforcement_mode', 'deleted'],
+  container_clusters: ['name', 'description'],
+  container_workload_profiles: [
+    'name',
+    'namespace',
+    'description',
+    'managed',
+    'labels',
+    'assign_labels',
+    'enforcement_mode',
+  ],
+  security_principals: ['name', 'sid', 'deleted'],
+  networks: ['name'],
+}
+
+interface Reader {
+  pce: PceClient
+  signal: AbortSignal
+}
+
+/** An object that is named somewhere. `isDeleted` if the call deletes it with everything in it. */
+interface Named extends Pick<ReferredObject, 'href' | 'as'> {
+  isDeleted?: true
+}
+
+/**
+ * Reads the objects behind the hrefs of a call's requests, and the objects that these refer to, with the caller's own
+ * credentials. What cannot be read is listed without content. Rejects if the call is cancelled.
+ */
+export async function readReferred(reader: Reader, call: PlannedCall): Promise<ReferredObjects> {
+  const found = new Map<string, ReferredObject>()
+  const left = new Set<string>()
+  let characters = 0
+  for (let wave = namedBy(call); wave.length > 0;) {
+    const next: Named[] = []
+    for (let at = 0; at < wave.length; at += IN_FLIGHT) {
+      const together = wave.slice(at, at + IN_FLIGHT)
+      // The bounds are looked at between the steps, so that the same objects are read each time.
+      if (found.size + together.length > MOST_READ || characters > MOST_CHARACTERS) {
+        for (const { href } of together) left.add(href)
+        continue
+      }
+      const read = await mapBounded(together, IN_FLIGHT, (named) => readOne(reader, named))
+      for (const { object, size } of read) {
+        found.set(object.href, object)
+        characters += size
+        // The rules of a rule set are part of it.
+        const hrefs = hrefsIn(object.content).filter((href) => parseHref(href)?.parent?.href !== object.href)
+        for (const href of hrefs) next.push({ href, as: 'inside' })
+      }
+    }
+    wave = onlyOnce(next).filter(({ href }) => !found.has(href) && !left.has(href))
+  }
+  const objects = [...found.values()]
+  const bound = objects.map(({ href, content }) => [href, content] as const)
+  bound.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
+  return { objects, unread: left.size, digest: await digestContents(bound, reader.signal) }
+}
+
+/** Lists what the requests name. Workloads come last, because there may be thousands of them. */
+function namedBy({ requests, previous }: PlannedCall): Named[] {
+  const targets = requests.flatMap(({ method, path }) =>
+    targetsOf(method, path).map((href, at): Named => {
+      const isDeleted = method === 'DELETE' && at === 0
+      return { href, as: 'target', ...(isDeleted && { isDeleted }) }
+    }),
+  )
+  const inside = [...requests.map(({ body }) => body), previous].flatMap(hrefsIn)
+  const named = onlyOnce([...targets, ...inside.map((href): Named => ({ href, as: 'named' }))])
+  const isWorkload = ({ href }: Named) => parseHref(href)?.kind === 'workloads'
+  return [...named.filter((one) => !isWorkload(one)), ...named.filter(isWorkload)]
+}
+
+/** Returns the object of a request's path, and the object that contains it. */
+function targetsOf(method: string, path: string): string[] {
+  // What is created is below the path of what contains it, and has no href yet.
+  const parsed = parseHref(method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path)
+  if (parsed?.id === undefined || /^bulk_/.test(parsed.id)) return []
+  const own = method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path
+  return parsed.parent === undefined ? [own] : [own, parsed.parent.href]
+}
+
+function onlyOnce(named: readonly Named[]): Named[] {
+  const first = new Map<string, Named>()
+  for (const one of named) if (!first.has(one.href)) first.set(one.href, one)
+  return [...first.values()]
+}
+
+/** Lists the hrefs inside a value, in their order. Placeholders for what does not exist yet are no hrefs. */
+function hrefsIn(value: unknown): string[] {
+  if (Array.isArray(value)) return value.flatMap(hrefsIn)
+  if (typeof value !== 'object' || value === null) return []
+  return Object.entries(value).flatMap(([name, inner]) =>
+    name === 'href' && typeof inner === 'string' ? (parseHref(inner)?.id === undefined ? [] : [inner]) : hrefsIn(inner),
+  )
+}
+
+async function readOne(
+  { pce, signal }: Reader,
+  { href, as, isDeleted }: Named,
+): Promise<{ object: ReferredObject; size: number }> {
+  const { kind = '' } = parseHref(href) ?? {}
+  const unread = { object: { href, kind, content: null, as }, size: 0 }
+  if (!Object.hasOwn(FIELDS, kind)) return unread
+  try {
+    const answer = await pce.get(href, { includeOrg: false, signal })
+    const object = answer.json<PceObject | null>()
+    if (typeof object?.href !== 'string') return unread
+    const whole = isDeleted && kind === 'rule_sets' ? await withDenyRules(pce, object as RuleSet, signal) : object
+    if (whole === null) return unread
+    return { object: { href, kind, content: contentOf(kind, whole, isDeleted === true), as }, size: answer.text.length }
+  } catch (error) {
+    if (!(error instanceof PceError) || signal.aborted) throw error
+    return unread
+  }
+}
+
+async function withDenyRules(pce: PceClient, ruleSet: RuleSet, signal: AbortSignal): Promise<RuleSet | null> {
+  const [complete] = await loadDenyRules(pce, [ruleSet], signal)
+  const isUnread = complete?.error !== undefined && complete.hasNone !== true
+  return isUnread ? null : (complete?.ruleSet ?? null)
+}
+
+const RULES: ReadonlySet<string> = new Set(['rules', 'deny_rules'])
+
+function contentOf(kind: string, object: PceObject, isDeleted: boolean): Record<string, unknown> {
+  const chosen = FIELDS[kind] ?? WHOLE
+  const isChosen = (name: string) =>
+    chosen === WHOLE ? !NO_CONTENT.has(name) || (isDeleted && RULES.has(name)) : chosen.includes(name)
+  const content = Object.fromEntries(Object.entries(object).filter(([name, value]) => value != null && isChosen(name)))
+  // The VEN reports the addresses of its own workload, and they come and go. Those of the others are typed in.
+  const addresses =
+    kind === 'workloads' && !isManaged(object as Workload)
+      ? { public_ip: object['public_ip'] ?? null, interfaces: addressesOf(object['interfaces']) }
+      : {}
+  return { ...content, ...addresses, ...(object['update_type'] === 'delete' && { deletion_pending: true }) }
+}
+
+const addressesOf = (interfaces: unknown): unknown[] =>
+  Array.isArray(interfaces) ? interfaces.map((one: { address?: unknown } | null) => one?.address ?? null) : []

@@ -1,0 +1,216 @@
+/** What a yes is bound to for tools that are shown as requests: the objects behind the hrefs, as they were read (D232). */
+import t from 'tap'
+import { tools } from '../../tools/index.js'
+import { partial } from '../partial.js'
+import { handMade } from '../tools/hand-made.js'
+import type { Json } from '../tools/harness.js'
+import { renderChange } from '../../plugins/pages/approve/render-change.js'
+import { startApproving } from '../approval/bench.js'
+import { startConfirming } from './harness.js'
+
+const CONFIRMED = [
+  'create-rule',
+  'update-sec-rule',
+  'delete-ruleset',
+  'update-workload',
+  'label-workloads',
+  'update-iplist',
+]
+const ESTATE = handMade({
+  hosts: {
+    'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
+    'old-1': { ip: '10.0.0.9', managed: false },
+    ...Object.fromEntries(Array.from({ length: 8 }, (_, n) => [`n-${n}`, { ip: `10.0.1.${n}`, labels: 'app=pay' }])),
+  },
+  labels: ['app=shop', 'app=crm'],
+  ipLists: { Partners: ['203.0.113.0/24'] },
+  services: { Web: { service_ports: [{ port: 443, proto: 6 }] } },
+  ruleSets: [{ name: 'Payments', scope: 'env=prod', allow: [{ from: 'app=pay', to: 'ams', services: ['Web'] }] }],
+})
+
+t.test('what stands behind the hrefs of a request', async (t) => {
+  const confirmed = tools.map((tool) => (CONFIRMED.includes(tool.name) ? { ...tool, requiresConfirm: true } : tool))
+  const bench = await startConfirming(t, { estate: ESTATE, tools: confirmed })
+  const { pce } = bench
+  const labelOf = async (value: string) => (await pce.labels.get('draft', null, { params: { value } }))[0]!.href
+  const [pay, shop, crm] = [await labelOf('pay'), await labelOf('shop'), await labelOf('crm')]
+  const inner = await pce.labelGroups.create({ name: 'Inner', key: 'app', labels: [{ href: shop }] })
+  await pce.labelGroups.create({
+    name: 'Outer',
+    key: 'app',
+    labels: [{ href: crm }],
+    sub_groups: [{ href: inner.href }],
+  })
+  const virtual = await pce.virtualServices.create({ name: 'Front', service_ports: [{ port: 8080, proto: 6 }] })
+  const hrefOf = async (kind: 'ipLists' | 'services' | 'ruleSets' | 'workloads', name: string) =>
+    (await pce[kind].get('draft', null, { params: { name } }))[0]!.href
+  const [partners, web, set, old] = [
+    await hrefOf('ipLists', 'Partners'),
+    await hrefOf('services', 'Web'),
+    await hrefOf('ruleSets', 'Payments'),
+    await hrefOf('workloads', 'old-1'),
+  ]
+  const ruleHref = `${set}/sec_rules/1`
+  const rule = (provider: string) => ({
+    name: 'create-rule',
+    args: {
+      ruleset_name: 'Payments',
+      providers: [provider],
+      consumers: ['app=pay'],
+      ingress_services: [{ service: 'Web' }],
+    },
+  })
+  const put = (href: string, json: object) => pce.put(href, { json, includeOrg: false })
+
+  const CASES: Record<string, { name: string; args: object; change: () => Promise<unknown> }> = {
+    "a label's value": { ...rule(crm), change: () => put(crm, { value: 'crm-2' }) },
+    "a list's addresses": {
+      ...rule('iplist:Partners'),
+      change: () => put(partners, { ip_ranges: [{ from_ip: '0.0.0.0/0' }] }),
+    },
+    "a service's ports": {
+      ...rule('ams'),
+      change: () =>
+        put(web, {
+          service_ports: [
+            { port: 443, proto: 6 },
+            { port: 22, proto: 6 },
+          ],
+        }),
+    },
+    'a label group': {
+      ...rule('labelgroup:Outer'),
+      change: () => put(inner.href, { name: 'Inner, renamed' }),
+    },
+    'what a label group inside a label group contains': {
+      ...rule('labelgroup:Outer'),
+      change: () => put(inner.href, { labels: [{ href: shop }, { href: pay }] }),
+    },
+    'a virtual service': {
+      ...rule(virtual.href),
+      change: () => put(virtual.href, { service_ports: [{ port: 22, proto: 6 }] }),
+    },
+    'the addresses of a workload without a VEN': {
+      ...rule('workload:old-1'),
+      change: () => put(old, { interfaces: [{ name: 'eth0', address: '10.9.9.9' }] }),
+    },
+    'one more of many workloads': {
+      name: 'label-workloads',
+      args: { selection: { labels: ['app=pay'] }, set: ['app=crm-2'], max_matches: 100 },
+      change: () => put(old, { labels: [{ href: pay }] }),
+    },
+    "a rule set's scopes": { ...rule('ams'), change: () => put(set, { scopes: [[]] }) },
+    'another side of a changed rule': {
+      name: 'update-sec-rule',
+      args: { href: ruleHref, enabled: false },
+      change: () => put(ruleHref, { consumers: [{ actors: 'ams' }] }),
+    },
+    'the name of a changed workload': {
+      name: 'update-workload',
+      args: { href: old, description: 'Moved' },
+      change: () => put(old, { name: 'core-switch' }),
+    },
+    'a rule of a deleted rule set': {
+      name: 'delete-ruleset',
+      args: { href: set },
+      change: () => put(ruleHref, { providers: [{ label: { href: crm } }] }),
+    },
+  }
+  await t.test('the question names it, with its content', async (t) => {
+    const asked = await bench.call('create-rule', rule('labelgroup:Outer').args)
+    t.match(asked.summary, / It refers to label group "Outer", label "app: pay", service "Web"\.$/)
+    t.same(
+      asked.refers_to.map(({ kind, name, content = '' }: Json) => `${kind} ${name} ${content}`.trim()),
+      [
+        `rule set Payments {"ip_tables_rules":[],"enabled":true,"scopes":[[{"label":{"key":"env","value":"prod","href":"/orgs/1/labels/2"}}]]}`,
+        `label group Outer {"key":"app","labels":[{"key":"app","value":"crm","href":"${crm}"}],"sub_groups":[{"name":"Inner","href":"${inner.href}"}]}`,
+        'label app: pay',
+        'service Web {"service_ports":[{"port":443,"proto":6}]}',
+        'label env: prod',
+        'label app: crm',
+        `label group Inner {"key":"app","labels":[{"key":"app","value":"shop","href":"${shop}"}],"sub_groups":[]}`,
+        'label app: shop',
+      ],
+    )
+  })
+
+  await t.test('what could not be read is said, and is asked anew once it can be read', async (t) => {
+    const { name, args } = rule('iplist:Partners')
+    const refuse = (times: number) => {
+      bench.simulator.faults.clear()
+      bench.simulator.faults.add({
+        kind: 'status',
+        method: 'GET',
+        path: /\/ip_lists\/2$/,
+        times,
+        status: 403,
+        body: [],
+      })
+    }
+    refuse(100)
+    const asked = await bench.call(name, args)
+    partial(t, asked, {
+      warnings: [
+        '1 object that the requests refer to could not be read, so what is behind the href is not known: look at it in the PCE before you decide.',
+      ],
+    })
+    t.same(
+      asked.refers_to.filter(({ content }: Json) => content === 'could not be read').map(({ href }: Json) => href),
+      [partners],
+    )
+    const { confirm_token: token } = await bench.confirm(asked)
+    bench.simulator.faults.clear()
+    const again = await bench.call(name, args, { token })
+    partial(t, again, { reason: 'stale', warnings: undefined })
+    refuse(100)
+    const { confirm_token: readable } = await bench.confirm(again)
+    const unread = await bench.call(name, args, { token: readable })
+    partial(t, unread, { reason: 'stale' })
+    const { confirm_token: last } = await bench.confirm(unread)
+    partial(t, await bench.call(name, args, { token: last }), { ok: true })
+    bench.simulator.faults.clear()
+  })
+
+  for (const [what, { name, args, change }] of Object.entries(CASES))
+    await t.test(`${what}: changed after the yes, the call is asked anew; unchanged, it runs`, async (t) => {
+      const token = await bench.tokenFor(name, args)
+      await change()
+      bench.writes()
+      const again = await bench.call(name, args, { token })
+      partial(t, again, { error: 'confirm_required', reason: 'stale' })
+      t.same(bench.writes(), [], 'nothing ran')
+      const { confirm_token: second } = await bench.confirm(again)
+      partial(t, await bench.call(name, args, { token: second }), { ok: true })
+      t.equal(bench.writes().length, 1)
+    })
+})
+
+t.test('a person sees it on the page, and their yes is bound to it as a token is', async (t) => {
+  const bench = await startApproving(t, { confirm: { tools: ['update-sec-rule'] }, estate: { estate: ESTATE } })
+  const [ann, href] = [bench.person('ann'), '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1']
+  const call = () => bench.call('ann', 'update-sec-rule', { href, providers: ['iplist:Partners'] })
+  const asked = await call()
+  const { request } = (await bench.desk.find(asked.approval_id))!
+  t.same(
+    request.shown.referred!.map(({ kind, name, content }) => [kind, name, content?.ip_ranges]),
+    [
+      ['allow rule', undefined, undefined],
+      ['rule set', 'Payments', undefined],
+      ['IP list', 'Partners', [{ from_ip: '203.0.113.0/24' }]],
+      ['label', 'app: pay', undefined],
+      ['service', 'Web', undefined],
+      ['label', 'env: prod', undefined],
+    ],
+  )
+  const page = renderChange(request.shown)
+  for (const words of ['<bdi>Web</bdi>', '203.0.113.0/24', '<bdi>app: pay</bdi>']) t.ok(page.includes(words), words)
+
+  await bench.decide(asked.approval_id, 'approved', ann)
+  const changed = await bench.call('ann', 'update-iplist', { name: 'Partners', ip_ranges: [{ from_ip: '0.0.0.0/0' }] })
+  partial(t, changed, { updated_fields: ['ip_ranges'] })
+  const again = await call()
+  partial(t, again, { error: 'confirm_required', reason: 'stale' })
+  partial(t, await bench.desk.find(asked.approval_id), { state: 'void' })
+  await bench.decide(again.approval_id, 'approved', ann)
+  partial(t, await call(), { updated_fields: ['providers'] })
+})

@@ -1,0 +1,144 @@
+import type { Preview, ToolContext } from '../../../domain/call.js'
+import { digestContents } from '../../../domain/policy/digest-content.js'
+import { showNamesInside } from '../../../domain/policy/describe-changes.js'
+import { type PlannedCall, readReferred, type ReferredObjects } from '../../../domain/policy/read-referred.js'
+import { clipText } from '../../../domain/text/escape-text.js'
+import type { ShownObject } from '../../../schemas/approvals.js'
+import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.js'
+import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
+
+/** Upper bounds that keep a summary at a few kilobytes. */
+const MOST_LISTED = 10
+const LONGEST_TEXT = 600
+/**
+ * The fields of a dry run's answer that define what would be written, so they go into the digest. Other fields, such as
+ * counts of connections, may change on their own (D75).
+ */
+const BOUND = ['href', 'requests', 'previous', 'rules_removed'] as const
+
+/** The parts of a tool that its preview is made of. */
+interface Previewed {
+  effect: 'read' | 'write' | 'destroy'
+  input: { properties: object }
+  isHeavy?: true | ((args: never, act: 'handler' | 'preview' | 'boundTo') => boolean)
+  handler(args: never, ctx: never): Promise<unknown>
+  preview?(args: never, ctx: never): Promise<Preview>
+}
+
+/**
+ * Gives a tool that changes something, but has no preview of its own, one that is made of its dry run and of the objects
+ * that its requests name by href (D77, D232). The preview is heavy if the dry run is.
+ */
+export function withPreview<T extends Previewed>(tool: T): T {
+  const { isHeavy, effect, input } = tool
+  if (tool.preview !== undefined || effect === 'read' || !('dry_run' in input.properties)) return tool
+  return {
+    ...tool,
+    preview: (args: Arguments, context: ToolContext) => previewByDryRun(tool, args, context),
+    ...(typeof isHeavy === 'function' && {
+      isHeavy: (args: Arguments, act: 'handler' | 'preview' | 'boundTo') =>
+        act === 'preview' ? isHeavy({ ...args, dry_run: true } as never, 'handler') : isHeavy(args as never, act),
+    }),
+  }
+}
+
+type Arguments = Record<string, unknown>
+
+async function previewByDryRun(tool: Previewed, args: Arguments, context: ToolContext): Promise<Preview> {
+  // The answer is not sent. The confirmation is bound to its requests, so nothing of them may be cut.
+  const whole = { ...context, limits: { ...context.limits, responseBudgetBytes: Infinity } }
+  const answer = (await tool.handler({ ...args, dry_run: true } as never, whole as never)) as Arguments
+  const { pce, signal } = context
+  const referred = pce === null ? null : await readReferred({ pce, signal }, planOf(answer))
+  const isDryRun = args['dry_run'] === true
+  const bound = [...BOUND.map((field) => answer[field]), referred?.digest]
+  return {
+    ...previewAnswer(answer, referred, isDryRun),
+    boundTo: isDryRun ? DRY_RUN_BINDING : await digestContents(bound, signal),
+  }
+}
+
+/** Returns the requests in the answer of a dry run, with the values that they replace. */
+const planOf = ({ requests, previous }: Arguments): PlannedCall => ({
+  requests: listOf(requests) as PlannedRequest[],
+  previous,
+})
+
+/** `isDryRun` is true if the call itself only asked for a dry run. */
+function previewAnswer(
+  answer: Arguments,
+  referred: ReferredObjects | null,
+  isDryRun: boolean,
+): Omit<Preview, 'boundTo'> {
+  const { message, previous, effect, observed } = answer
+  const requests = listOf(answer['requests'])
+  const warnings = [...(referred === null ? [] : warnOfUnread(referred)), ...listOf(answer['warnings'])]
+  const behind = referred === null ? null : showReferred(referred)
+  const named = <T>(value: T): T => (referred === null ? value : showNamesInside(value, nameReferred(referred)))
+  const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
+  return {
+    summary: `${typeof message === 'string' ? clipText(message, LONGEST_TEXT) : 'The dry run does not say what the call would do.'}${referred === null ? '' : describeReferred(referred)}${dry}`,
+    details: {
+      requests_total: requests.length,
+      requests: requests.slice(0, MOST_LISTED).map(shortenFields),
+      ...(previous !== undefined && { previous: shortenFields(previous) }),
+      ...(effect !== undefined && { effect }),
+      ...(observed !== undefined && { observed }),
+      ...behind?.rows,
+      ...(warnings.length > 0 && {
+        warnings_total: warnings.length,
+        warnings: warnings.slice(0, MOST_LISTED).map(shorten),
+      }),
+    },
+    page: {
+      warnings: warnings.map((warning) => (typeof warning === 'string' ? warning : JSON.stringify(warning))),
+      objects: requests.map((request) => showRequest(named(request), requests.length === 1 ? named(previous) : null)),
+      objects_total: requests.length,
+      ...behind?.page,
+      ...((effect ?? observed) !== undefined && {
+        facts: { ...(effect !== undefined && { effect }), ...(observed !== undefined && { observed }) },
+      }),
+    },
+  }
+}
+
+const CHANGES: Record<string, ShownObject['change']> = { POST: 'create', PUT: 'update', DELETE: 'delete' }
+
+/** Shows a request of a dry run as the object that it changes. `previous` is the state that it replaces, if known. */
+function showRequest(request: unknown, previous: unknown): ShownObject {
+  const { method = '', path = '', body } = request as { method?: string; path?: string; body?: unknown }
+  const [before, after] = [fieldsOf(previous), fieldsOf(body)]
+  const isDelete = method === 'DELETE'
+  const names = [...new Set([...Object.keys(isDelete ? before : {}), ...Object.keys(after)])]
+  return {
+    kind: 'request',
+    name: `${method} ${path}`,
+    change: CHANGES[method] ?? 'unknown',
+    fields: names.map((name) => ({
+      path: name,
+      ...(before[name] != null && { before: before[name] }),
+      ...(after[name] != null && { after: after[name] }),
+    })),
+  }
+}
+
+const fieldsOf = (value: unknown): Record<string, unknown> => {
+  if (Array.isArray(value)) return { items: value }
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {}
+}
+
+const listOf = (value: unknown): unknown[] => (Array.isArray(value) ? value : [])
+
+/**
+ * Shortens a value for display: a short value stays as it is, and of a longer one only the beginning of its text is
+ * kept.
+ */
+function shorten(value: unknown): unknown {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value) ?? 'null')
+  return text.length <= LONGEST_TEXT ? value : clipText(text, LONGEST_TEXT)
+}
+
+const shortenFields = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null
+    ? Object.fromEntries(Object.entries(value).map(([field, inner]) => [field, shorten(inner)]))
+    : shorten(value)

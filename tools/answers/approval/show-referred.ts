@@ -1,0 +1,132 @@
+import type { ReferenceNames } from '../../../domain/inventory/reference-names.js'
+import { toDraftHref } from '../../../domain/inventory/parse-href.js'
+import { withoutFalseExclusions } from '../../../domain/policy/diff-fields.js'
+import { showNamesInside } from '../../../domain/policy/describe-changes.js'
+import type { ReferredObject, ReferredObjects } from '../../../domain/policy/read-referred.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
+import { clipText, quote } from '../../../domain/text/escape-text.js'
+import type { ShownReference } from '../../../schemas/approvals.js'
+import { jsonBytes } from '../byte-budget.js'
+import { kindOf } from '../policy-words.js'
+
+/** Upper bounds: the entries of a list that the page shows, and the bytes of all contents together. */
+const MOST_ENTRIES = 200
+const MOST_BYTES = 64 * 1024
+/** Upper bounds of a sentence: how many names, and their length. */
+const MOST_NAMED = 5
+const LONGEST_NAME = 100
+/** Upper bounds of an answer to a model: how many objects, and the length of one content. */
+const MOST_LISTED = 10
+const LONGEST_CONTENT = 300
+
+/**
+ * Shows the objects behind the hrefs of a call's requests, each by name and content: for the page, and shorter for the
+ * answer to a model. What is left out is said beside the object.
+ */
+export function showReferred(referred: ReferredObjects): {
+  page: { referred: ShownReference[]; referred_unread?: number }
+  rows: Record<string, unknown>
+} {
+  const { objects, unread } = referred
+  const names = nameReferred(referred)
+  let room = MOST_BYTES
+  const page = objects.map((object): ShownReference => {
+    const { href, kind, content } = object
+    const common = { kind: kindOf(kind), ...namedBy(object), href }
+    if (content === null) return { ...common, note: 'It could not be read, so what it is now is not known.' }
+    const { shown, notes } = clipLists(showNamesInside(besideName(content), names))
+    room -= jsonBytes(shown)
+    if (room < 0) return { ...common, note: 'What it contains is left out here: look at it in the PCE.' }
+    return { ...common, content: shown, ...(notes.length > 0 && { note: `Not all is shown: ${notes.join(', ')}.` }) }
+  })
+  const listed = objects.slice(0, MOST_LISTED).map((object) => ({
+    kind: kindOf(object.kind),
+    ...namedBy(object),
+    href: object.href,
+    ...showContent(object.content, names),
+  }))
+  return {
+    page: { referred: page, ...(unread > 0 && { referred_unread: unread }) },
+    rows: objects.length === 0 ? {} : { refers_to_total: objects.length + unread, refers_to: listed },
+  }
+}
+
+/** Names what the requests refer to, for people who see a sentence alone; empty if there is nothing with a name. */
+export function describeReferred({ objects }: ReferredObjects): string {
+  const named = objects.flatMap((object) => {
+    const { name } = namedBy(object)
+    return object.as !== 'named' || name === undefined
+      ? []
+      : [`${kindOf(object.kind)} ${quote(clipText(name, LONGEST_NAME))}`]
+  })
+  if (named.length === 0) return ''
+  const more = named.length > MOST_NAMED ? ` and ${named.length - MOST_NAMED} more` : ''
+  return ` It refers to ${named.slice(0, MOST_NAMED).join(', ')}${more}.`
+}
+
+/** Returns the names of the objects that were read, for the hrefs inside the requests. */
+export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
+  const known = new Map(objects.map((object) => [toDraftHref(object.href), object]))
+  return (href) => {
+    const { key, value, name, hostname } = known.get(toDraftHref(href))?.content ?? {}
+    if (typeof key === 'string' && typeof value === 'string') return { key, value }
+    const own = name ?? hostname
+    return typeof own === 'string' ? { name: own } : {}
+  }
+}
+
+/** Says which objects were not read, so that a later change of them is not noticed. */
+export function warnOfUnread({ objects, unread }: ReferredObjects): string[] {
+  const failed = objects.filter(({ content }) => content === null).length
+  return [
+    ...(failed > 0
+      ? [
+          `${countOf(failed, 'object')} that the requests refer to could not be read, so what is behind the href is not known: look at it in the PCE before you decide.`,
+        ]
+      : []),
+    ...(unread > 0
+      ? [
+          `The requests refer to ${countOf(objects.length + unread, 'object')}, of which ${objects.length} were read. A change of the others after the decision is not noticed.`,
+        ]
+      : []),
+  ]
+}
+
+function namedBy({ content }: ReferredObject): { name?: string } {
+  const { key, value, name, hostname } = content ?? {}
+  if (typeof key === 'string' && typeof value === 'string') return { name: `${key}: ${value}` }
+  const own = name ?? hostname
+  return typeof own === 'string' && own !== '' ? { name: own } : {}
+}
+
+function showContent(content: ReferredObject['content'], names: ReferenceNames): { content?: string } {
+  if (content === null) return { content: 'could not be read' }
+  const beside = besideName(content)
+  if (Object.keys(beside).length === 0) return {}
+  return { content: clipText(JSON.stringify(showNamesInside(beside, names)), LONGEST_CONTENT) }
+}
+
+/** Leaves out what the name of the object says already, and that it is not deleted. */
+const besideName = ({ key, value, name, ...rest }: Record<string, unknown>): Record<string, unknown> => {
+  const { deleted, ...content } = rest
+  const isLabel = typeof key === 'string' && typeof value === 'string'
+  const said = {
+    ...(!isLabel && key !== undefined && { key }),
+    ...(typeof name !== 'string' && name !== undefined && { name }),
+    ...content,
+    ...(deleted === true && { deleted }),
+  }
+  return withoutFalseExclusions(said) as Record<string, unknown>
+}
+
+function clipLists(content: Record<string, unknown>): { shown: Record<string, unknown>; notes: string[] } {
+  const notes: string[] = []
+  const shown = Object.fromEntries(
+    Object.entries(content).map(([field, value]) => {
+      if (!Array.isArray(value) || value.length <= MOST_ENTRIES) return [field, value]
+      notes.push(`${MOST_ENTRIES} of ${value.length} entries of ${field}`)
+      return [field, value.slice(0, MOST_ENTRIES)]
+    }),
+  )
+  return { shown, notes }
+}
