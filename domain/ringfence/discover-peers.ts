@@ -22,7 +22,7 @@ import { tellingLists, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows, type Grouping } from '../traffic/group-rows.js'
 import { createConversationReader, type FlowsRead } from '../traffic/read-flows.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
-import { anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
+import { always, anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
 import { workInTurns, type Steps } from '../text/pace-work.js'
 
 /** What becomes of a connection today, by the active policy and the present modes of both ends. */
@@ -35,12 +35,23 @@ export interface Today extends Pick<DecidedEnds, 'word' | 'undecided'> {
   disagreement: Disagreement
 }
 
-/** What becomes of a connection of the application to another end, today and in full enforcement. */
+/** What becomes of a connection of the application to another end, today and in the mode that the ringfence is for. */
 export interface TodayOutbound extends Today {
   /** Whether the source drops it today. */
   sourceDrops: Answer
-  /** Whether the source drops it in full enforcement. */
-  dropsInFull: Answer
+  /** Whether the source drops it in the mode to come, whatever else is provisioned. */
+  dropsThen: Answer
+}
+
+/** What flows are judged by. */
+export interface Judging {
+  /** The present modes of the application's workloads; those of other ends come from the rows. */
+  modes: ReadonlyMap<string, EndMode>
+  /** The judges by the active policy and by the draft; the same one if nothing is pending. */
+  active: (connection: Connection) => EndJudge
+  draft: (connection: Connection) => EndJudge
+  /** True if the ringfence is made for selective enforcement, and false if for full enforcement. */
+  selective: boolean
 }
 
 /** A group of inbound traffic that is equal in every respect that matters to a plan. */
@@ -86,17 +97,13 @@ export interface Discovery {
 /**
  * Reads the traffic to and from an application with every policy decision (T15), and judges it by the active policy.
  * Throws what the reader throws.
- *
- * @param modes the present modes of the application's workloads; those of other ends come from the rows
- * @param judge the judge by the active policy
  */
 export async function discoverFlows(
   ctx: Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>,
   labels: LabelIndex,
   application: readonly Label[],
   { window, complete }: { window: TrafficWindow; complete: boolean },
-  modes: ReadonlyMap<string, EndMode>,
-  judge: (connection: Connection) => EndJudge,
+  { modes, active: judge, draft, selective }: Judging,
 ): Promise<Discovery> {
   const encoder = createFlowEncoder(labels)
   const read = createConversationReader(ctx, encoder, complete)
@@ -141,8 +148,10 @@ export async function discoverFlows(
       judgeGroups(outbound, (keys): TodayOutbound => {
         const at = judge(keys)
         const modes = modesOf.outbound(keys)
-        const [sourceDrops, dropsInFull] = [dropsBy(at('src', modes[0])), dropsBy(at('src', 'full'))]
-        return { ...judgeToday(at, modes, keys.decision), sourceDrops, dropsInFull }
+        const then = modeThen(modes[0], selective)
+        const [sourceDrops, active] = [dropsBy(at('src', modes[0])), dropsBy(at('src', then))]
+        const dropsThen = draft === judge ? active : always(active, dropsBy(draft(keys)('src', then)))
+        return { ...judgeToday(at, modes, keys.decision), sourceDrops, dropsThen }
       }),
       ctx.signal,
     ),
@@ -165,6 +174,13 @@ export async function discoverFlows(
     })),
   }
 }
+
+/**
+ * Returns the mode that a workload of the application will have. What is in full enforcement stays there, and what is in
+ * a mode that is not known may be.
+ */
+const modeThen = (mode: EndMode, selective: boolean): EndMode =>
+  !selective ? 'full' : mode === 'full' || mode === 'unknown' || mode === 'none' ? mode : 'selective'
 
 type Ends = Pick<Connection, 'source' | 'destination'>
 

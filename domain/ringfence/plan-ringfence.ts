@@ -86,7 +86,7 @@ export interface RingfencePlan {
   /** Inbound sources, including the application itself, with the effect on each port. */
   sources: Sources
   destinations: RemoteApplication[]
-  /** Traffic that the application's workloads will drop in full enforcement. */
+  /** Traffic that the application's workloads will drop in the mode that the ringfence is for. */
   lostOutbound: LostOutbound
   /** Connections in either direction that the PCE recorded otherwise than the active policy decides now. */
   recorded: RecordedOtherwise
@@ -188,9 +188,8 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   })
   const outbound = withoutOwn(discovery.outbound, own)
   for (const flow of outbound) compare(flow)
-  const lostOutbound = findLostOutbound(outbound)
-  // Only full enforcement drops outbound traffic that no rule is about.
-  if (deny === null) assumed.add(lostOutbound.undecided)
+  const lostOutbound = findLostOutbound(outbound, asked.selective)
+  assumed.add(lostOutbound.undecided)
   return {
     newRules,
     standingRules,
@@ -275,7 +274,10 @@ export interface LostDestination {
   ports: string[]
 }
 
-/** Outbound traffic that workloads drop in full enforcement, because no rule in force allows it. */
+/**
+ * Outbound traffic that workloads drop in the mode that the ringfence is for: in full enforcement, because no rule allows
+ * it; in selective enforcement, perhaps because deny rules are about it (P51).
+ */
 export interface LostOutbound {
   /** Number of connections that certainly no rule allows, without those counted in `byDefault` and `untold`. */
   certain: number
@@ -298,17 +300,17 @@ const withoutOwn = (flows: Iterable<OutboundFlow>, own: Application): Iterable<O
 })
 
 /** Finds the outbound traffic that the application would lose, whatever the PCE recorded. */
-function findLostOutbound(outbound: Iterable<OutboundFlow>): LostOutbound {
+function findLostOutbound(outbound: Iterable<OutboundFlow>, selective: boolean): LostOutbound {
   const found = new Map<string, LostDestination & { portSet: Set<string> }>()
   const lost = { certain: 0, byDefault: 0, untold: 0, open: 0 }
   const doubts = new Set<Answer>()
   for (const flow of outbound) {
     const { application, destination, connections } = flow
-    const why = reasonOf(flow)
+    const why = reasonOf(flow, selective)
     if (why === null) continue
     lost[why] += connections
     if (why === 'open') {
-      doubts.add(flow.today.dropsInFull)
+      doubts.add(flow.today.dropsThen)
       continue
     }
     const key =
@@ -338,12 +340,17 @@ function findLostOutbound(outbound: Iterable<OutboundFlow>): LostOutbound {
 const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
-/** Returns as what a flow counts that its source drops, or may drop, in full enforcement; null if it does not. */
-function reasonOf({ sourceMode, today }: OutboundFlow): 'certain' | 'byDefault' | 'untold' | 'open' | null {
-  const { dropsInFull, sourceDrops } = today
+/** Returns as what a flow counts that its source drops, or may drop, in the mode to come; null if it does not. */
+function reasonOf(
+  { sourceMode, today }: OutboundFlow,
+  selective: boolean,
+): 'certain' | 'byDefault' | 'untold' | 'open' | null {
+  const { dropsThen, sourceDrops } = today
   // Without a VEN there is no enforcement to come.
-  if (sourceMode === 'none' || dropsInFull === 'no') return null
-  if (isUnknown(dropsInFull)) return 'open'
+  if (sourceMode === 'none' || dropsThen === 'no') return null
+  if (isUnknown(dropsThen)) return 'open'
+  // A workload that selective enforcement certainly makes drop something is in full enforcement already.
+  if (selective) return null
   if (sourceMode === 'unknown') return 'untold'
   // In selective mode, a source lets connections pass that no rule allows (P52).
   return passesByDefault(sourceMode) && sourceDrops === 'no' ? 'byDefault' : 'certain'

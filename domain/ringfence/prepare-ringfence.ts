@@ -130,8 +130,14 @@ export async function prepareRingfence(
     ruleSet,
     planned && { providers: [{ actors: 'ams' }], consumers: planned.consumers, ingress_services: planned.services },
   )
-  const judge = createConnectionJudge(await policy.inForce())
-  const discovery = await discoverFlows(ctx, labels, application, shared, modes, judge)
+  const [inForce, drafted] = [await policy.inForce(), await policy.wholeDraft()]
+  const active = createConnectionJudge(inForce)
+  const discovery = await discoverFlows(ctx, labels, application, shared, {
+    modes,
+    active,
+    draft: inForce === drafted ? active : createConnectionJudge(drafted),
+    selective: deny !== null,
+  })
   refuseRenamedSources(ctx.pce, discovery.inbound, labels)
   const complete = planRingfence({
     application,

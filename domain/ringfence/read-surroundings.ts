@@ -38,6 +38,8 @@ export interface PolicyRead {
   draft: PolicySnapshot
   /** The draft href of the service All Services. */
   allServices: string
+  /** Returns the draft with the deny rules of all rule sets, which are read on first use. */
+  readonly wholeDraft: () => Promise<PolicySnapshot>
   /** Returns the active policy, which is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
   /**
@@ -62,12 +64,14 @@ export async function readPolicy(source: Source, labels: LabelIndex): Promise<Po
     throw new ToolError('ambiguous_name', text, { kind: 'services', name: ALL_SERVICES_NAME, candidates }, { hint })
   }
   const active = onceRead(() => loadSnapshot(source, 'active', labels))
+  const wholeDraft = onceRead(() => withDenyRules(source, draft))
   return {
     draft,
+    wholeDraft,
     allServices: toDraftHref(all.href),
     active,
     inForce: onceRead(async () => {
-      const whole = await withDenyRules(source, draft)
+      const whole = await wholeDraft()
       const hasPending = pendingHolders(whole).length > 0 || whole.pendingObjects.size > 0
       return hasPending ? withDenyRules(source, await active()) : whole
     }),

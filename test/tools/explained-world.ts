@@ -40,11 +40,19 @@ export function viewOf(bench: Bench, version: 'draft' | 'active'): PolicyView {
 /**
  * The evaluator of a policy. Programs run at the destination, whose VEN reports. With `needsRules`, ends that let pass
  * what no rule allows count as ends that report it: in selective mode the PCE records it so, and idle ends are judged as
- * if they were in visibility_only.
+ * if they were in visibility_only. Hosts for which `sleeps` holds enforce nothing, so that the other end decides alone.
  */
-export function evaluatorOf(bench: Bench, view: PolicyView, { needsRules = false } = {}): Evaluate {
+export function evaluatorOf(
+  bench: Bench,
+  view: PolicyView,
+  { needsRules = false, sleeps = () => false }: { needsRules?: boolean; sleeps?: (name: string) => boolean } = {},
+): Evaluate {
   const asJudged = (one: Workload): Workload =>
-    needsRules && one.enforcement_mode === 'idle' ? { ...one, enforcement_mode: 'visibility_only' } : one
+    sleeps(one.name ?? '')
+      ? { ...one, enforcement_mode: 'idle' }
+      : needsRules && one.enforcement_mode === 'idle'
+        ? { ...one, enforcement_mode: 'visibility_only' }
+        : one
   const workloads = new Map(list<Workload>(bench, '/orgs/1/workloads').map((one) => [one.href, asJudged(one)]))
   const labels = new Map(list<Label>(bench, '/orgs/1/labels').map((one) => [one.href, one]))
   const byName = new Map([...workloads.values()].map((one) => [one.name ?? '', one]))

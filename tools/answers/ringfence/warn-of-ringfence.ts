@@ -146,7 +146,7 @@ export function warnOfPlan(
       ? 'In selective mode, or in one that is not known, traffic passes that no rule is known to allow (allowed_by_default_possible).'
       : '',
     explainRecorded(plan.recorded),
-    deny ? '' : describeOutbound(prepared),
+    describeOutbound(prepared),
     discovery.reads.inbound.draftUnavailable !== null
       ? `The PCE gave no draft decisions (${discovery.reads.inbound.draftUnavailable}), so effects are judged from the rules alone.`
       : '',
@@ -290,14 +290,14 @@ function describeLeftOut({ plan, choice }: Prepared): string {
 const MOST_DESTINATIONS = 5
 
 /**
- * Describes which outbound traffic the application's workloads lose in full enforcement with a standard ringfence;
+ * Describes which outbound traffic the application's workloads lose, or may lose, in the mode that the ringfence is for;
  * empty if none.
  */
-export function describeOutbound({ plan, ranking }: Prepared): string {
+export function describeOutbound({ plan, ranking, deny }: Prepared): string {
   const { certain, byDefault, untold, open, undecided, destinations } = plan.lostOutbound
   const unclear =
     open > 0
-      ? `Of ${countOf(open, 'outbound connection')} it is not known whether full enforcement drops them: ${undecidedBecause([undecided])}.`
+      ? `Of ${countOf(open, 'outbound connection')} it is not known whether ${deny === null ? 'full' : 'selective'} enforcement drops them: ${undecidedBecause([undecided])}.`
       : ''
   if (destinations.length === 0) return unclear
   const rest = destinations.length - MOST_DESTINATIONS
