@@ -391,6 +391,13 @@ t.test('the summary of an estate', async (t) => {
     t.ok(whole.by_process.length === whole.section_totals.by_process)
   })
 
+  await t.test('a section that was not asked for is not taken for an empty one', async (t) => {
+    const { sections_left_out: leftOut, ...one } = await bench.ok(TOOL, { ...WEEK, sections: ['app_to_app'] })
+    t.same([one.blocked, one.section_totals], [[], whole.section_totals])
+    t.same(leftOut, ['by_process', 'external_destinations', 'blocked'])
+    t.notOk('sections_left_out' in whole)
+  })
+
   await t.test('totals do not depend on detail or budget; the rows shown are the busiest', async (t) => {
     const standard = await bench.ok(TOOL, WEEK)
     for (const other of [standard, full]) {

@@ -111,6 +111,9 @@ export const TrafficSummaryOutput = Type.Object({
   window: TrafficCounts.window,
   data_span: TrafficCounts.data_span,
   ...DecidedOut,
+  sections_left_out: Type.Optional(
+    Type.Array(Type.String(), { description: 'Empty only because sections names others; section_totals counts them' }),
+  ),
   truncated_sections: Type.Optional(Type.Array(Type.String(), { description: 'Shown shorter than section_totals' })),
   truncation_note: Type.Optional(string('How to see more')),
 })
@@ -136,6 +139,7 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
   const { summary, read, decided, identityLabels, sections: asked = SECTION_NAMES } = facts
   const note = coverageNote(read)
   const span = dataSpan([read])
+  const leftOut = SECTION_NAMES.filter((name) => !asked.includes(name) && summary.sectionTotals[name] > 0)
   const { connections, bytes_in: bytesIn, bytes_out: bytesOut } = read.totals
   const envelope = {
     totals: {
@@ -153,6 +157,7 @@ export function showSummary(facts: SummaryFacts, detail: 'standard' | 'full', li
       ...(note !== '' && { coverage_note: note }),
     },
     section_totals: summary.sectionTotals,
+    ...(leftOut.length > 0 && { sections_left_out: leftOut }),
     ...(read.rows === 0 && { note: 'no flows in window' }),
     ...(summary.sectionTotals.by_process === 0 && { note_process: 'No row names a process.' }),
     identity_labels: [...identityLabels],
