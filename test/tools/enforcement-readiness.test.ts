@@ -876,7 +876,7 @@ t.test('refusals', async (t) => {
 })
 
 t.test('figures of a generated estate match an independent count', async (t) => {
-  const bench = await startBench(t)
+  const bench = await startBench(t, { flows: 2000 })
   const labels = await bench.pce.labels.getAll()
   const label = (key: string, value: string) => ({
     label: { href: labels.find((one) => one.key === key && one.value === value)!.href },

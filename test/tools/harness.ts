@@ -70,7 +70,7 @@ export async function startBench(t: Test, options: BenchOptions = {}): Promise<B
   const simulator = await createPceSimulator({
     seed: 3,
     workloads: 120,
-    flows: 2000,
+    flows: 500,
     totalCount: 'all',
     now: () => NOW,
     ...options,

@@ -393,7 +393,7 @@ t.test('contents of an IP list', async (t) => {
   })
 
   await t.test('more than an answer can show is written in full, and the answer says what it omits', async (t) => {
-    const ranges = Array.from({ length: 10_000 }, (_, at) => ({ from_ip: `10.${at >> 8}.${at & 255}.1` }))
+    const ranges = Array.from({ length: 2000 }, (_, at) => ({ from_ip: `10.${at >> 8}.${at & 255}.1` }))
     const bytes = (answer: Json) => Buffer.byteLength(JSON.stringify(answer))
     const args = { name: 'Feed', ip_ranges: ranges }
     const plan = await bench.ok('create-iplist', { ...args, dry_run: true })

@@ -77,8 +77,12 @@ t.test('an odd enforcement boundary is listed, and refused by name where a decis
   }
   t.same([await row(), await effect()], [1, 'widening'], 'as it is')
 
-  for (const field of ['providers', 'consumers', 'ingress_services'])
-    for (const odd of [null, undefined, 'brand_new', [null]]) {
+  for (const [field, oddities] of [
+    ['providers', [null, undefined, 'brand_new', [null]]],
+    ['consumers', [undefined]],
+    ['ingress_services', [null, [null]]],
+  ] as [string, unknown[]][])
+    for (const odd of oddities) {
       spoiled({ [field]: odd })
       t.equal(await row(), 1, `listed with ${field} ${JSON.stringify(odd)}`)
       const says = `${field} is missing or of a shape that is not known, so its rules cannot be judged`

@@ -14,7 +14,7 @@ const REVIEWED = ['crm-analytics', 'loyalty']
 const addressesOf = ({ ip_addresses: text }: Json): string[] => (text as string).split(', ')
 
 t.test("an operator's day", async (t) => {
-  const bench = await startBench(t)
+  const bench = await startBench(t, { flows: 2000 })
   const { simulator } = bench
 
   const workloads = async (filter: object): Promise<Json[]> => {
