@@ -10,7 +10,7 @@ import { join, relative, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { parseArgs } from 'node:util'
 import { bundlePictures } from './bundle-pictures.mjs'
-import { SUITES } from './suite/suites.mjs'
+import { FIRST, SUITES } from './suite/suites.mjs'
 
 const environment = { ...process.env }
 // If CI is set, the reporter writes the failures after the line with which a run ends.
@@ -32,10 +32,6 @@ const HELP = `npm test [-- [--timeout=SECONDS] [--jobs=N] [FILE, FOLDER or SUITE
 const GRACE_SECONDS = 5
 /** The time limit of a process with several files, however large the sum of their own limits is. */
 const LONGEST_PROCESS_SECONDS = 3600
-/**
- * A quick file that mostly waits for the traffic queries of two servers with real clocks, and therefore starts first.
- */
-const WAITING = 'test/acceptance/both-transports.test.ts'
 /** Maximum number of characters of one detail of a failure that are shown. */
 const LONGEST_DETAIL = 10_000
 
@@ -68,11 +64,11 @@ await runAll([...new Set(files)])
 /**
  * Runs all files. Each slow file runs in a process of its own. Quick files share a few processes, because loading tap,
  * the packages and the sources takes longer than most files. Each of these takes the next file when it has finished
- * one, the largest files first, so that all processes end at about the same time.
+ * one. The files of FIRST start first, then the largest, so that all processes end at about the same time.
  */
 async function runAll(names) {
   const order = names
-    .map((name) => ({ name, bytes: name === WAITING ? Infinity : statSync(join(root, name)).size }))
+    .map((name) => ({ name, bytes: FIRST.includes(name) ? Number.MAX_SAFE_INTEGER : statSync(join(root, name)).size }))
     .sort((a, b) => b.bytes - a.bytes)
   const largestFirst = order.map(({ name }) => name)
   const quick = largestFirst.filter(isQuick)
