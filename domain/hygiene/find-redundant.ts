@@ -1,5 +1,5 @@
 import { type Allowance, type Box, TooManySteps, isCovered } from '../policy/boxes.js'
-import { type RuleSpace, createRuleSpace } from '../policy/rule-boxes.js'
+import { type RuleSpace, createRuleSpaceInSteps } from '../policy/rule-boxes.js'
 import type { Reading, WrittenEnd } from '../policy/rule-boxes/readings.js'
 import type { RuleInForce } from '../policy/rule-in-force.js'
 import { DECIDING_ORDER, type RuleType } from '../policy/rule-type.js'
@@ -40,6 +40,8 @@ export interface DatedRule extends RuleInForce {
 }
 
 const ENDS = ['dst', 'src'] as const
+/** The dimensions of domain names. */
+const NAMES = ['dst.fqdn', 'src.fqdn']
 /**
  * Lists the types of rules that take precedence over a type, and the type itself. A rule whose connections are all
  * decided by such rules has no effect.
@@ -47,7 +49,7 @@ const ENDS = ['dst', 'src'] as const
 const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.indexOf(type) + 1)
 /**
  * Maximum number of steps for one rule, which take about a twentieth of a second, and for all rules together, so that
- * the search also ends in an estate in which everything overlaps.
+ * the search also ends in an estate in which everything overlaps. Where masks are long, a step counts several times.
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
@@ -63,7 +65,7 @@ const MOST_IN_PROOF = 40
  * precedence. Where no source defines how the PCE behaves, this must hold for every possible behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
-  const space = createRuleSpace(rules)
+  const space = yield* createRuleSpaceInSteps(rules)
   const found = yield* searchRules(space, rules, [...rules.keys()], MOST_STEPS_IN_ALL)
   const anyToAny: number[] = []
   for (const [at, rule] of rules.entries()) {
@@ -81,7 +83,7 @@ export function* findRedundantAmong(
   rules: readonly DatedRule[],
   examined: readonly number[],
 ): Steps<Omit<RedundantRules, 'anyToAny'>> {
-  return yield* searchRules(createRuleSpace(rules), rules, examined, MOST_STEPS_AMONG)
+  return yield* searchRules(yield* createRuleSpaceInSteps(rules), rules, examined, MOST_STEPS_AMONG)
 }
 
 function* searchRules(
@@ -95,7 +97,7 @@ function* searchRules(
   const left = new Set(rules.keys())
   const found: Omit<RedundantRules, 'anyToAny'> = { redundant: [], undecided: [] }
   const redundant: number[] = []
-  const total = { steps: mostSteps }
+  const total = { steps: mostSteps / space.stepCost }
   const newestFirst = examined.toSorted((a, b) => compareAge(rules[b] as DatedRule, rules[a] as DatedRule))
   for (const rule of newestFirst) {
     yield
@@ -145,6 +147,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   const indexOf = (end: WrittenEnd): BoxIndex =>
     indexBoxes(boxes.flatMap((own, owner) => own[end].map((box): OwnedBox => ({ box, owner }))))
   const index = { dst: indexOf('dst'), src: indexOf('src') }
+  const mostSteps = MOST_STEPS / space.stepCost
   const readings = [...subsetsOf([...space.ambiguities])].filter(({ size }) => size > 0)
   const otherwise = new Map<Reading, Map<number, EndBoxes>>(readings.map((reading) => [reading, new Map()]))
   const boxesOf = (rule: number, reading: Reading): EndBoxes => {
@@ -162,8 +165,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
       return own[end].every((box) => isCovered(box, theirs, space.dimensions, allowance))
     })
   }
-  const isEnough = (rule: number, others: readonly number[]): boolean => {
-    const allowance = { steps: MOST_STEPS }
+  const isEnough = (rule: number, others: readonly number[], allowance: Allowance): boolean => {
     try {
       return [NOTHING_OPEN, ...readings].every((reading) => areEnough(rule, others, reading, allowance))
     } catch (error) {
@@ -204,17 +206,22 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     )
   }
 
+  /** Returns false if the rule may be covered by patterns of domain names that were not compared. */
+  const isDecided = (rule: number) =>
+    space.isComplete ||
+    !ENDS.some((end) => (boxes[rule] as EndBoxes)[end].some((box) => NAMES.some((one) => box.has(one))))
+
   function isRedundant(rule: number, among: ReadonlySet<number>, total: Allowance): Verdict {
-    const allowance = { steps: MOST_STEPS }
+    const allowance = { steps: mostSteps }
     try {
-      if (!isCoveredAtAll(rule, among, allowance)) return 'no'
+      if (!isCoveredAtAll(rule, among, allowance)) return isDecided(rule) ? 'no' : 'size'
       const neighbours = neighboursOf(rule, among, typesFor(rule))
       return readings.every((reading) => areEnough(rule, neighbours, reading, allowance)) ? 'yes' : 'unclear'
     } catch (error) {
       if (!(error instanceof TooManySteps)) throw error
       return 'size'
     } finally {
-      total.steps -= MOST_STEPS - Math.max(0, allowance.steps)
+      total.steps -= mostSteps - Math.max(0, allowance.steps)
     }
   }
 
@@ -228,10 +235,12 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
-    const enough = (others: readonly number[]) => isEnough(rule, others)
+    // When the steps are used up, nothing is found to be enough, so that more rules are named than necessary.
+    const allowance = { steps: mostSteps }
+    const enough = (others: readonly number[]) => isEnough(rule, others, allowance)
     const alike = neighboursOf(rule, among, [type])
     const singles = alike.filter((one) => enough([one]))
-    const equal = singles.find((one) => isEnough(one, [rule]))
+    const equal = singles.find((one) => isEnough(one, [rule], allowance))
     const single = equal ?? singles[0]
     if (single !== undefined) return { kind: equal === undefined ? 'covered' : 'duplicate', rule, by: [single] }
     const all = neighboursOf(rule, among, typesFor(rule))

@@ -20,7 +20,7 @@ import { catalogOf, isInForce } from '../policy/load-snapshot.js'
 import type { AnyRule } from '../policy/rule-in-force.js'
 import { DECIDING_ORDER, denyType, type RuleType } from '../policy/rule-type.js'
 import { countOf } from '../text/describe-numbers.js'
-import { workInTurns } from '../text/pace-work.js'
+import { type Steps, workInTurns } from '../text/pace-work.js'
 import { findRedundantAmong, type Redundancy } from './find-redundant.js'
 import { holdRules, type HeldRule } from './judge-rules.js'
 
@@ -136,11 +136,7 @@ export async function warnOfCoveredBy(
     // Of two equal rules, the newer one is redundant, and what is planned is newer than what stands.
     return { type, rule: { ...body, href } as AnyRule, scopes, contents, since: '~', holder, isBoundary: false }
   })
-  const near = holdRules({ ruleSets, boundaries }, contents).filter(
-    (one) =>
-      (own === undefined || toDraftHref(one.rule.href) !== own) &&
-      planned.some((rule) => precedes(one.type, rule.type) && mayMeet(one, rule)),
-  )
+  const near = await workInTurns(findNear({ ruleSets, boundaries, contents }, planned, own), signal)
   const standing = near.slice(0, MOST_RULES)
   const all = [...standing, ...planned]
   const examined = planned.map((_, at) => standing.length + at)
@@ -169,17 +165,40 @@ const precedes = (standing: RuleType, planned: RuleType) =>
   DECIDING_ORDER.indexOf(standing) <= DECIDING_ORDER.indexOf(planned)
 
 const SIDES = ['providers', 'consumers'] as const
+/** Number of rules that are looked at in one step, which takes less than a millisecond. */
+const RULES_PER_STEP = 20
 
 /**
- * Returns false if two rules have no connection in common because their labels of some key differ at one end. This is
- * the cheap test that leaves most rules of an estate out of the comparison.
+ * Finds the standing rules, except `own`, that may have a connection in common with a planned one that they precede.
+ * This is the cheap test that leaves most rules of an estate out of the comparison.
  */
-function mayMeet(a: HeldRule, b: HeldRule): boolean {
-  return SIDES.every((side) => {
-    const [ours, theirs] = [endsOf(a, side), endsOf(b, side)]
-    return ours.some((one) => theirs.some((other) => mayBeSame(one, other)))
-  })
+function* findNear(
+  { ruleSets, boundaries, contents }: Omit<StandingPolicy, 'unread'>,
+  planned: readonly HeldRule[],
+  own: string | undefined,
+): Steps<HeldRule[]> {
+  const ends = planned.map((one) => demandsOf(one))
+  const near: HeldRule[] = []
+  let looked = 0
+  for (const part of [
+    ...ruleSets.map((ruleSet) => ({ ruleSets: [ruleSet], boundaries: [] })),
+    { ruleSets: [], boundaries },
+  ])
+    for (const one of holdRules(part, contents)) {
+      if (looked++ % RULES_PER_STEP === 0) yield
+      if (own !== undefined && toDraftHref(one.rule.href) === own) continue
+      const demands = demandsOf(one)
+      if (planned.some((rule, at) => precedes(one.type, rule.type) && mayMeet(demands, ends[at]!))) near.push(one)
+    }
+  return near
 }
+
+/** Returns what a rule demands of its providers and of its consumers. */
+const demandsOf = (rule: HeldRule) => SIDES.map((side) => endsOf(rule, side))
+
+/** Returns false if two rules have no connection in common because their labels of some key differ at one end. */
+const mayMeet = (a: readonly Demand[][], b: readonly Demand[][]): boolean =>
+  a.every((ours, at) => ours.some((one) => b[at]!.some((other) => mayBeSame(one, other))))
 
 /** The labels that an end must have, by key; a key with an unknown condition is absent. */
 type Demand = ReadonlyMap<string, ReadonlySet<string>>
@@ -274,7 +293,10 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
     }
   }
   const listed = (await readUpTo<RuleSet>('rule sets', { api: pce.ruleSets })).filter(isInForce)
-  const known = listed.flatMap((one) => readable(() => readRuleSets([one])))
+  const known = await workInTurns(
+    flatMapInSteps(listed, (one) => readable(() => readRuleSets([one]))),
+    signal,
+  )
   const missing = listed.length - known.length
   if (missing > 0) unread.push(`${countOf(missing, 'rule set')} could not be read and was not compared.`)
   const bounds = coming.rules.some(({ type }) => type === 'deny')
@@ -282,12 +304,15 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
     : []
   const boundaries = bounds.flatMap((one) => readable(() => readEnds([one], one.href)))
   const ruleSets = await addDenyRules(source, known, coming, labels, unread)
-  const mentioned = JSON.stringify([ruleSets, boundaries, coming])
-  const services = mentioned.includes('/services/') ? await readUpTo<Service>('services', { api: pce.services }) : []
+  const mentioned = await workInTurns(findMentioned([...ruleSets, ...boundaries, coming]), signal)
+  const services = mentioned.has('services') ? await readUpTo<Service>('services', { api: pce.services }) : []
   // A service that is left out equals itself and nothing else.
-  const compared = services.flatMap((one) => readable(() => (requireServiceShapes([one]), [one])))
-  const lists = mentioned.includes('/ip_lists/') ? await readUpTo<IpList>('IP lists', { api: pce.ipLists }) : []
-  const groups = mentioned.includes('/label_groups/')
+  const compared = await workInTurns(
+    flatMapInSteps(services, (one) => readable(() => (requireServiceShapes([one]), [one]))),
+    signal,
+  )
+  const lists = mentioned.has('ip_lists') ? await readUpTo<IpList>('IP lists', { api: pce.ipLists }) : []
+  const groups = mentioned.has('label_groups')
     ? await readUpTo<LabelGroup>('label groups', { api: pce.labelGroups })
     : []
   const workloads = new Map<string, readonly LabelRef[]>()
@@ -298,6 +323,29 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
     labelsOf: (href: string) => workloads.get(href),
   }
   return { ruleSets, boundaries, contents, unread }
+}
+
+/** Like `flatMap`, in steps. */
+function* flatMapInSteps<T, R>(items: readonly T[], work: (item: T) => R[]): Steps<R[]> {
+  const results: R[] = []
+  for (const item of items) {
+    yield
+    results.push(...work(item))
+  }
+  return results
+}
+
+/** Finds the kinds of objects, of those that rules are compared by, to which hrefs in these objects lead. */
+function* findMentioned(objects: readonly object[]): Steps<ReadonlySet<string>> {
+  const kinds = ['services', 'ip_lists', 'label_groups']
+  const mentioned = new Set<string>()
+  for (const object of objects) {
+    yield
+    const text = JSON.stringify(object)
+    for (const kind of kinds) if (text.includes(`/${kind}/`)) mentioned.add(kind)
+    if (mentioned.size === kinds.length) break
+  }
+  return mentioned
 }
 
 /** Reads an object as rules are judged by; returns nothing for one that is refused where decisions hang on it. */

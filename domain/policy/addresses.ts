@@ -1,7 +1,9 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
 import { isAddress } from '../inventory/parse-addresses.js'
+import { joinIntervals } from './classify-numbers.js'
 import { compileName } from './compile-name.js'
+import { isWithin } from './intervals.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /**
@@ -80,31 +82,48 @@ export interface Addressed {
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)
   const isReadable = !ranges.includes(null)
-  const names = (list.fqdns ?? []).map(({ fqdn }) => compileName(fqdn))
-  const beside: Answer = names.length > 0 ? unknown('domain_name') : ranges.length === 0 ? unknown('ip_list') : 'no'
+  const patterns = (list.fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase())
+  const names = new Set(patterns)
+  const wide = patterns.filter((pattern) => pattern.includes('*')).map(compileName)
+  const beside: Answer = names.size > 0 ? unknown('domain_name') : ranges.length === 0 ? unknown('ip_list') : 'no'
   const families = coverFamilies(list)
+  const of = (family: Family, exclusion: boolean) =>
+    joinIntervals(ranges.flatMap((one) => (one?.family === family && one.exclusion === exclusion ? [one] : [])))
+  const held = { ipv4: of('ipv4', false), ipv6: of('ipv6', false) }
+  const taken = { ipv4: of('ipv4', true), ipv6: of('ipv6', true) }
   return ({ ip, fqdn }) => {
-    const isNamed = fqdn !== null && names.some((matches) => matches(fqdn))
+    const isNamed = () => fqdn !== null && (names.has(fqdn.toLowerCase()) || wide.some((matches) => matches(fqdn)))
     if (!isReadable) return unknown('ip_list')
-    if (ip === null || !isAddress(ip)) {
+    const address = ip === null ? null : readAddress(ip)
+    if (address === null) {
       if (families.ipv4 === 'yes' && families.ipv6 === 'yes') return 'yes'
-      return isNamed ? 'yes' : unknown('address')
+      return isNamed() ? 'yes' : unknown('address')
     }
-    const address = ipaddr.process(ip)
-    const value = valueOf(address)
-    const holds = (exclusion: boolean) =>
-      ranges.some(
-        (range) =>
-          range !== null &&
-          range.exclusion === exclusion &&
-          range.family === address.kind() &&
-          range.from <= value &&
-          value <= range.to,
-      )
+    const { family, value } = address
     // It is not documented whether a domain name takes precedence over an exclusion.
-    if (holds(true)) return names.length > 0 ? unknown('domain_name') : 'no'
-    return holds(false) || isNamed ? 'yes' : beside
+    if (isWithin(taken[family], value)) return names.size > 0 ? unknown('domain_name') : 'no'
+    return isWithin(held[family], value) || isNamed() ? 'yes' : beside
   }
+}
+
+interface Address {
+  family: Family
+  value: bigint
+}
+
+/** Maximum number of addresses that are kept as numbers. */
+const MOST_KEPT = 10_000
+const kept = new Map<string, Address | null>()
+
+/** Reads an address as a number; returns null for anything else. The last addresses are kept, because one end is compared with many lists. */
+function readAddress(ip: string): Address | null {
+  const known = kept.get(ip)
+  if (known !== undefined) return known
+  const address = isAddress(ip) ? ipaddr.process(ip) : null
+  const read = address && { family: address.kind(), value: valueOf(address) }
+  if (kept.size >= MOST_KEPT) kept.clear()
+  kept.set(ip, read)
+  return read
 }
 
 /**

@@ -1,3 +1,6 @@
+import type { Steps } from '../text/pace-work.js'
+import { maskOfBits } from './rule-boxes/bits.js'
+
 /** The whole numbers from `from` to `to`, both included. */
 export interface Interval {
   from: bigint
@@ -12,15 +15,22 @@ export interface NumberClasses {
   sizes: readonly bigint[]
 }
 
+/** Number of intervals that are read in one step. */
+const INTERVALS_PER_STEP = 1000
+
 /** Divides the numbers of `whole` into classes according to the `sets` that contain them. */
-export function classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): NumberClasses {
+export function* classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): Steps<NumberClasses> {
   const events = new Map<bigint, number[]>([[whole.to + 1n, []]])
   const note = (where: bigint, set: number) => {
     const known = events.get(where)
     if (known === undefined) events.set(where, [set])
     else known.push(set)
   }
+  let read = 0
   for (const [set, intervals] of sets.entries()) {
+    read += intervals.length + 1
+    if (read > INTERVALS_PER_STEP) yield
+    read %= INTERVALS_PER_STEP
     for (const { from, to } of joinIntervals(intervals)) {
       note(from, set)
       note(to + 1n, set)
@@ -30,15 +40,16 @@ export function classifyNumbers(whole: Interval, sets: readonly (readonly Interv
   let signature = 0n
   const classes = new Map<bigint, number>()
   const sizes: bigint[] = []
-  const masks = sets.map(() => 0n)
+  const bits: number[][] = sets.map(() => [])
   let start = whole.from
-  for (const where of [...events.keys()].sort((a, b) => (a < b ? -1 : 1))) {
+  for (const [at, where] of [...events.keys()].sort((a, b) => (a < b ? -1 : 1)).entries()) {
+    if (at % INTERVALS_PER_STEP === 0) yield
     if (where > start) {
       const index = classes.get(signature) ?? sizes.length
       if (index === sizes.length) {
         classes.set(signature, index)
         sizes.push(0n)
-        for (const set of inside) masks[set] = (masks[set] as bigint) | (1n << BigInt(index))
+        for (const set of inside) (bits[set] as number[]).push(index)
       }
       sizes[index] = (sizes[index] as bigint) + where - start
       start = where
@@ -48,7 +59,7 @@ export function classifyNumbers(whole: Interval, sets: readonly (readonly Interv
       signature ^= 1n << BigInt(set)
     }
   }
-  return { masks, sizes }
+  return { masks: bits.map(maskOfBits), sizes }
 }
 
 /** Merges intervals that overlap or touch, and sorts them. */

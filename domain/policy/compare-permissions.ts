@@ -72,8 +72,9 @@ const MOST_BOXES = 20_000
  */
 export function compareRules(before: readonly RuleInForce[], after: readonly RuleInForce[]): Movement {
   const space = createRuleSpace([...before, ...after])
+  if (!space.isComplete) return unknownMovement('size')
   try {
-    const allowance = { steps: MOST_STEPS }
+    const allowance = { steps: MOST_STEPS / space.stepCost }
     const read = (reading: Reading) => ({ reading, movement: compareIn(space, before, after, reading, allowance) })
     const first = read(new Set())
     const others = subsetsOf([...space.ambiguities]).filter(({ size }) => size > 0)

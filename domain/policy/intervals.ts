@@ -39,3 +39,15 @@ export function subtractIntervals(a: readonly Interval[], b: readonly Interval[]
 /** Counts the numbers in intervals that do not overlap. */
 export const sizeOf = (intervals: readonly Interval[]): bigint =>
   intervals.reduce((sum, { from, to }) => sum + to - from + 1n, 0n)
+
+/** Returns whether a number is in one of the intervals, which must be sorted and must not overlap. */
+export function isWithin(sorted: readonly Interval[], value: bigint): boolean {
+  let [low, high] = [0, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if ((sorted[middle] as Interval).to < value) low = middle + 1
+    else high = middle
+  }
+  const found = sorted[low]
+  return found !== undefined && found.from <= value
+}

@@ -8,6 +8,7 @@ import { createLabels } from './rule-boxes/label-boxes.js'
 import type { Ambiguity, Reading, WrittenEnd } from './rule-boxes/readings.js'
 import { createServices } from './rule-boxes/service-boxes.js'
 import type { RuleInForce } from './rule-in-force.js'
+import { type Steps, finishAtOnce } from '../text/pace-work.js'
 
 /** The space of all connections, in which rules are boxes. */
 export interface RuleSpace {
@@ -19,19 +20,35 @@ export interface RuleSpace {
    * say.
    */
   breadthOf(rule: RuleInForce): Breadth
+  /**
+   * What a comparison of two boxes of this space costs, as a multiple of what it costs in a small space, because masks
+   * are as long as a dimension has values. The number of steps of a comparison is divided by it.
+   */
+  stepCost: number
+  /**
+   * False if determining which patterns of domain names contain which would have taken too long. Then a box that is
+   * covered is covered for certain, and a box that is not covered may be covered nevertheless.
+   */
+  isComplete: boolean
   /** The ambiguities that have occurred in the rules whose boxes were read so far. */
   ambiguities: ReadonlySet<Ambiguity>
 }
+
+/** Number of values that a mask may have before comparing it takes longer than everything around it. */
+const VALUES_PER_COST = 16_384
+
+/** Creates a space of rules without a pause; otherwise like `createRuleSpaceInSteps`. */
+export const createRuleSpace = (rules: readonly RuleInForce[]): RuleSpace => finishAtOnce(createRuleSpaceInSteps(rules))
 
 /**
  * Creates a space in which the given rules can be compared. The rules determine its values: two addresses that are on
  * the same lists of these rules are one value, and so are two ports that are in the same services.
  */
-export function createRuleSpace(rules: readonly RuleInForce[]): RuleSpace {
+export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<RuleSpace> {
   const ambiguities = new Set<Ambiguity>(rules.flatMap(ambiguitiesOfNetwork))
   const bit = createBits()
-  const addresses = createAddresses(rules, bit)
-  const services = createServices(rules, bit)
+  const addresses = yield* createAddresses(rules, bit)
+  const services = yield* createServices(rules, bit)
   const { endsOf } = createEnds(addresses, createLabels(rules, bit, ambiguities), bit, ambiguities)
 
   /** Lists the pairs of ends that a rule names, in each scope of its rule set. */
@@ -57,6 +74,8 @@ export function createRuleSpace(rules: readonly RuleInForce[]): RuleSpace {
       ['src.ip', addresses.all],
       ['dst.ip', addresses.all],
     ]),
+    stepCost: 1 + Math.floor(addresses.values / VALUES_PER_COST),
+    isComplete: addresses.isComplete,
     ambiguities,
     boxesOf: (placed, end, reading) =>
       pairsOf(placed, reading)

@@ -31,6 +31,14 @@ export async function mapBounded<T, R>(
  */
 export type Steps<T> = Generator<void, T, void>
 
+/** Runs a calculation without a pause, for small ones. */
+export function finishAtOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true) return step.value
+  }
+}
+
 /** How long, in milliseconds, a calculation may block the event loop, which all callers share. */
 const TURN_MS = 10
 

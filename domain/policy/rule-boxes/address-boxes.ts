@@ -3,17 +3,34 @@ import { ANY_IP_LIST_NAMES } from '../../../schemas/pce/words.js'
 import { LAST, readRange, type Family, type Range } from '../addresses.js'
 import type { Box } from '../boxes.js'
 import { classifyNumbers } from '../classify-numbers.js'
-import { compileName } from '../compile-name.js'
 import type { PolicyContents } from '../load-contents.js'
 import type { RuleInForce } from '../rule-in-force.js'
+import type { Steps } from '../../text/pace-work.js'
 import type { Bit } from './bits.js'
 import { textOf } from './comparable-text.js'
+import { classifyNames } from './name-classes.js'
+
+/** The dimensions of addresses and domain names in a space of rules. */
+export interface Addresses {
+  /** The mask with the bits of all addresses. */
+  all: bigint
+  /** Number of values of the dimensions. */
+  values: number
+  /** False if it was not determined which patterns contain which domain names. */
+  isComplete: boolean
+  /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
+  isMost: (mask: bigint) => boolean
+  /**
+   * Returns boxes for the ends whose address or domain name is on any of the given lists; the boxes are alternatives.
+   */
+  boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
+}
 
 /**
- * Creates the dimensions of addresses: `ip`, whose values are classes of addresses that are on exactly the same lists;
- * `fqdn` for domain names; and `list` for lists that cannot be read, each of which equals only itself.
+ * Creates the dimensions of addresses: `ip` and `fqdn`, whose values are classes of addresses and of domain names that
+ * are on exactly the same lists; and `list` for lists that cannot be read, each of which equals only itself.
  */
-export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
+export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps<Addresses> {
   const lists = new Set<IpList>()
   for (const { rule, contents } of rules) {
     for (const { ip_list: list } of [...rule.providers, ...rule.consumers]) {
@@ -23,16 +40,16 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
   }
   const readable = [...lists].filter(isReadable)
   const index = new Map(readable.map((list, at) => [list, at]))
-  const classify = (family: Family) => {
+  const classify = function* (family: Family) {
     const of = (excluded: boolean) =>
       readable.map((list) =>
         readRanges(list).flatMap((range) =>
           range !== null && range.family === family && range.exclusion === excluded ? [range] : [],
         ),
       )
-    return classifyNumbers({ from: 0n, to: LAST[family] }, [...of(false), ...of(true)])
+    return yield* classifyNumbers({ from: 0n, to: LAST[family] }, [...of(false), ...of(true)])
   }
-  const [four, six] = [classify('ipv4'), classify('ipv6')]
+  const [four, six] = [yield* classify('ipv4'), yield* classify('ipv6')]
   const shift = BigInt(four.sizes.length)
   const all = (1n << BigInt(four.sizes.length + six.sizes.length)) - 1n
   /** Returns the mask of a list, which contains its included ranges without its excluded ones. */
@@ -44,32 +61,15 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
   }
   const sizeOf = ({ sizes }: typeof four, mask: bigint) =>
     sizes.reduce((sum, size, at) => (((mask >> BigInt(at)) & 1n) === 1n ? sum + size : sum), 0n)
-  const patternsOf = ({ fqdns }: IpList) => (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase())
-  const patterns = [...new Set([...lists].flatMap(patternsOf))]
-  const namesOf = new Map<IpList, bigint>()
-  /** A pattern contains every other pattern that it matches: *.example.com contains *.eu.example.com. */
-  const readNames = (list: IpList): bigint => {
-    let names = 0n
-    for (const pattern of patternsOf(list)) {
-      const matches = compileName(pattern)
-      const contained = pattern.includes('*') ? patterns.filter(matches) : [pattern]
-      for (const other of contained) names |= bit('fqdn', other)
-    }
-    namesOf.set(list, names)
-    return names
-  }
+  const names = yield* classifyNames(readable)
   return {
-    /** The mask with the bits of all addresses. */
     all,
-    /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
-    isMost: (mask: bigint): boolean =>
-      2n * sizeOf(four, mask) > LAST.ipv4 || 8n * sizeOf(six, mask >> shift) > LAST.ipv6,
-    /**
-     * Returns boxes for the ends whose address or domain name is on any of the given lists; the boxes are alternatives.
-     */
-    boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[] {
+    values: four.sizes.length + six.sizes.length + names.count,
+    isComplete: names.isComplete,
+    isMost: (mask) => 2n * sizeOf(four, mask) > LAST.ipv4 || 8n * sizeOf(six, mask >> shift) > LAST.ipv6,
+    boxesOf(named, contents) {
       let mask = 0n
-      let names = 0n
+      let fqdns = 0n
       let unread = 0n
       for (const list of named) {
         const object = contents.listOf(list.href)
@@ -78,12 +78,13 @@ export function createAddresses(rules: readonly RuleInForce[], bit: Bit) {
           continue
         }
         mask |= maskOf(object)
-        names |= namesOf.get(object) ?? readNames(object)
+        // The lowest bit means that there is no name (NONE).
+        fqdns |= (names.masks.get(object) ?? 0n) << 1n
       }
       if (mask === all) return [new Map()]
       return [
         ...(mask === 0n ? [] : [new Map([['ip', mask]])]),
-        ...(names === 0n ? [] : [new Map([['fqdn', names]])]),
+        ...(fqdns === 0n ? [] : [new Map([['fqdn', fqdns]])]),
         ...(unread === 0n ? [] : [new Map([['list', unread]])]),
       ]
     },

@@ -4,7 +4,7 @@ import type { RuleInForce } from '../rule-in-force.js'
 import { type Bit, NONE } from './bits.js'
 import { specialOf } from './opaque-parts.js'
 import type { Ambiguity, Reading } from './readings.js'
-import type { createServices } from './service-boxes.js'
+import type { Services } from './service-boxes.js'
 
 const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
 
@@ -27,7 +27,7 @@ export interface Conditions {
  */
 export function conditionsOf(
   { rule, contents }: RuleInForce,
-  services: ReturnType<typeof createServices>,
+  services: Services,
   bit: Bit,
   reading: Reading,
 ): Conditions {

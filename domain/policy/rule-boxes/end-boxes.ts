@@ -3,7 +3,7 @@ import { toDraftHref } from '../../inventory/parse-href.js'
 import { type Box, intersectBoxes } from '../boxes.js'
 import type { PolicyContents } from '../load-contents.js'
 import type { RuleInForce } from '../rule-in-force.js'
-import type { createAddresses } from './address-boxes.js'
+import type { Addresses } from './address-boxes.js'
 import type { Bit } from './bits.js'
 import { textOf } from './comparable-text.js'
 import type { createLabels } from './label-boxes.js'
@@ -26,7 +26,7 @@ export interface NamedEnd {
 
 /** Creates the dimensions of one end of a connection: `kind`, `id`, labels and addresses. */
 export function createEnds(
-  addresses: ReturnType<typeof createAddresses>,
+  addresses: Addresses,
   labels: ReturnType<typeof createLabels>,
   bit: Bit,
   ambiguities: Set<Ambiguity>,

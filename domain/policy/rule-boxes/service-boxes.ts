@@ -1,4 +1,5 @@
 import type { IngressService } from '../../../schemas/pce/rule-set.js'
+import type { Steps } from '../../text/pace-work.js'
 import type { Box } from '../boxes.js'
 import { type Interval, classifyNumbers } from '../classify-numbers.js'
 import type { PolicyContents } from '../load-contents.js'
@@ -13,12 +14,26 @@ const UDP = 17
 /** All ports of a protocol, or all types and codes of ICMP. */
 const PORTS: Interval = { from: 0n, to: 65_535n }
 
+/** The dimensions of services in a space of rules. */
+export interface Services {
+  /**
+   * Returns boxes for the ports and programs that a rule opens or blocks at the destination; the boxes are
+   * alternatives.
+   */
+  boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[]
+  /**
+   * Returns boxes for the programs at the source to which a rule is limited; the boxes are alternatives. Rules see the
+   * names of programs on Windows only, so all other sources match too.
+   */
+  clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[]
+}
+
 /**
  * Creates the dimensions of services: `port`, whose values are classes of ports of one protocol that are in exactly the
  * same services; `src.process`, `src.service`, `dst.process` and `dst.service` for the programs at either end; `unread`
  * and `client` for services that cannot be read, each of which equals only itself.
  */
-export function createServices(rules: readonly RuleInForce[], bit: Bit) {
+export function* createServices(rules: readonly RuleInForce[], bit: Bit): Steps<Services> {
   const every = rules.flatMap(({ rule, contents }) =>
     rule.ingress_services.flatMap((service) => readEntries(service, contents) ?? []),
   )
@@ -32,7 +47,7 @@ export function createServices(rules: readonly RuleInForce[], bit: Bit) {
     for (const entry of every) {
       if (entry.proto === proto || entry.proto === null) own.set(idOf(entry), entry.ports ?? PORTS)
     }
-    const { masks, sizes } = classifyNumbers(
+    const { masks, sizes } = yield* classifyNumbers(
       PORTS,
       [...own.values()].map((ports) => [ports]),
     )
@@ -57,11 +72,7 @@ export function createServices(rules: readonly RuleInForce[], bit: Bit) {
       ...(service === null ? [] : [[`${end}.service`, bit('service', service.toLowerCase())] as const]),
     ])
   return {
-    /**
-     * Returns boxes for the ports and programs that a rule opens or blocks at the destination; the boxes are
-     * alternatives.
-     */
-    boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[] {
+    boxesOf(services, contents) {
       let open = 0n
       let unread = 0n
       const programs: Box[] = []
@@ -81,11 +92,7 @@ export function createServices(rules: readonly RuleInForce[], bit: Bit) {
         ...programs,
       ]
     },
-    /**
-     * Returns boxes for the programs at the source to which a rule is limited; the boxes are alternatives. Rules see
-     * the names of programs on Windows only, so all other sources match too.
-     */
-    clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[] {
+    clientsOf(services, contents) {
       if (services.length === 0) return [new Map()]
       const unnamed: Box = new Map([['src.process', NONE]])
       return [

@@ -1,0 +1,201 @@
+import type { IpList } from '../../../schemas/pce/ip-list.js'
+import type { Steps } from '../../text/pace-work.js'
+import { compileName } from '../compile-name.js'
+import { maskOfBits } from './bits.js'
+
+/** Domain names and patterns divided into classes. Those of one class are on exactly the same lists. */
+export interface NameClasses {
+  /** For each list, a bit mask of the classes that it contains. */
+  masks: ReadonlyMap<IpList, bigint>
+  /** Number of classes. */
+  count: number
+  /**
+   * False if patterns match so many names that it was not determined which; then a list contains another one for certain
+   * if its mask does, and perhaps if it does not.
+   */
+  isComplete: boolean
+}
+
+/** Number of names of short lists that are sorted together, which takes a few milliseconds. */
+const SHELF = 4096
+/** Number of names from which on a list is long. */
+const LONG = 500
+/** Number of names that are divided in one step. */
+const NAMES_PER_STEP = 2000
+/** Maximum number of names that are compared with patterns, which takes about a second. */
+const MOST_COMPARED = 5_000_000
+
+/**
+ * Divides the names of IP lists into classes, so that comparing lists takes time and memory for their differences and
+ * not for their length. A pattern contains every other pattern that it matches: *.example.com contains
+ * *.eu.example.com.
+ */
+export function* classifyNames(lists: readonly IpList[]): Steps<NameClasses> {
+  const last = lists[0] && lastClasses.get(lists[0])
+  if (last?.lists.length === lists.length && last.lists.every((list, at) => list === lists[at])) return last.classes
+  const classes = yield* divideNames(lists)
+  if (lists[0] !== undefined) lastClasses.set(lists[0], { lists, classes })
+  return classes
+}
+
+/** The last result for lists that begin with this one: one change is often judged for many rules that name a list. */
+const lastClasses = new WeakMap<IpList, { lists: readonly IpList[]; classes: NameClasses }>()
+
+function* divideNames(lists: readonly IpList[]): Steps<NameClasses> {
+  // Names need not be told apart within a single list.
+  const contained = lists.length < 2 ? [] : yield* findContained(lists)
+  // A class is the set of the lists that have been read and contain its names, as a chain from the last to the first.
+  const classOf = new Map<string, Class>()
+  for (const [at, list] of lists.entries()) {
+    yield
+    const members = new Set(namesIn(list))
+    for (const names of contained?.[at] ?? []) for (const name of names) members.add(name)
+    const refined = new Map<Class | undefined, Class>()
+    let read = 0
+    for (const name of members) {
+      if (read++ % NAMES_PER_STEP === 0) yield
+      const before = classOf.get(name)
+      const now = refined.get(before) ?? { list: at, before }
+      refined.set(before, now)
+      classOf.set(name, now)
+    }
+  }
+  const classes = [...new Set(classOf.values())]
+  const bits: number[][] = lists.map(() => [])
+  for (const [bit, own] of classes.entries()) {
+    if (bit % NAMES_PER_STEP === 0) yield
+    for (let one: Class | undefined = own; one !== undefined; one = one.before) bits[one.list]!.push(bit)
+  }
+  return {
+    masks: new Map(lists.map((list, at) => [list, maskOfBits(bits[at]!)])),
+    count: classes.length,
+    isComplete: contained !== undefined,
+  }
+}
+
+interface Class {
+  list: number
+  before: Class | undefined
+}
+
+const namesOfList = new WeakMap<IpList, ReadonlySet<string>>()
+
+/** Returns the names and patterns of a list in lower case. They are read once per list. */
+function namesIn(list: IpList): ReadonlySet<string> {
+  const known = namesOfList.get(list) ?? new Set((list.fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()))
+  namesOfList.set(list, known)
+  return known
+}
+
+/**
+ * Finds for each list, in parts, the names and patterns that its patterns match; undefined if that would take too long.
+ */
+function* findContained(lists: readonly IpList[]): Steps<(readonly string[])[][] | undefined> {
+  const wide = lists.map(patternsIn)
+  if (wide.every((own) => own.length === 0)) return []
+  const shelves = yield* createShelves(lists)
+  const contained: (readonly string[])[][] = []
+  let compared = 0
+  for (const [at, list] of lists.entries()) {
+    const own: (readonly string[])[] = []
+    for (const shelf of (wide[at] as string[]).length === 0 ? [] : shelves) {
+      const known = shelf.contained.get(list) ?? (yield* matchAll(wide[at] as string[], shelf))
+      shelf.contained.set(list, known)
+      compared += known.compared
+      if (compared > MOST_COMPARED) return undefined
+      own.push(known.names)
+    }
+    contained.push(own)
+  }
+  return contained
+}
+
+const patternsIn = (list: IpList): string[] => [...namesIn(list)].filter((name) => name.includes('*'))
+
+/** The names that patterns match, and the number of names with which they were compared. */
+interface Matched {
+  names: readonly string[]
+  compared: number
+}
+
+function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
+  const names: string[] = []
+  let compared = 0
+  for (const pattern of patterns) {
+    yield
+    const near = shelf.near(pattern)
+    compared += 1 + near.length
+    if (compared > MOST_COMPARED) break
+    const matches = compileName(pattern)
+    for (const name of near) if (matches(name)) names.push(name)
+  }
+  return { names, compared }
+}
+
+const shelfOfList = new WeakMap<IpList, Shelf>()
+
+/** Puts the names of all lists on shelves. A long list has one of its own, which is kept; short ones share some. */
+function* createShelves(lists: readonly IpList[]): Steps<Shelf[]> {
+  const shelves: Shelf[] = []
+  let short = new Set<string>()
+  for (const list of lists) {
+    yield
+    const names = namesIn(list)
+    if (names.size >= LONG) {
+      const own = shelfOfList.get(list) ?? createShelf([...names])
+      shelfOfList.set(list, own)
+      shelves.push(own)
+      continue
+    }
+    for (const name of names) short.add(name)
+    if (short.size < SHELF) continue
+    shelves.push(createShelf([...short]))
+    short = new Set()
+  }
+  return short.size === 0 ? shelves : [...shelves, createShelf([...short])]
+}
+
+/** Names in which those that a pattern may match are found quickly. */
+interface Shelf {
+  /** Returns all names that begin like the pattern, or all that end like it, whichever are fewer. */
+  near(pattern: string): readonly string[]
+  /** What the patterns of a list match on this shelf. */
+  contained: WeakMap<IpList, Matched>
+}
+
+function createShelf(names: readonly string[]): Shelf {
+  const byStart = names.toSorted()
+  const reversed = names.map((name) => [reverse(name), name] as const).sort(([a], [b]) => (a < b ? -1 : 1))
+  const reversedKeys = reversed.map(([key]) => key)
+  const byEnd = reversed.map(([, name]) => name)
+  return {
+    contained: new WeakMap(),
+    near(pattern) {
+      const ending = rangeOf(reversedKeys, reverse(pattern.slice(pattern.lastIndexOf('*') + 1)))
+      if (ending[0] === ending[1]) return []
+      const beginning = rangeOf(byStart, pattern.slice(0, pattern.indexOf('*')))
+      const isFewer = beginning[1] - beginning[0] < ending[1] - ending[0]
+      return isFewer ? byStart.slice(...beginning) : byEnd.slice(...ending)
+    },
+  }
+}
+
+/** Returns the code units in reverse order; the result is only compared with others of its kind. */
+const reverse = (text: string) => text.split('').reverse().join('')
+
+/** Returns the range of the sorted texts that begin with `start`. */
+function rangeOf(sorted: readonly string[], start: string): [from: number, to: number] {
+  const from = firstAt(sorted, 0, (text) => text < start)
+  return [from, firstAt(sorted, from, (text) => text.startsWith(start))]
+}
+
+/** Returns the index of the first text, from `from` on, that is not before what is searched for. */
+function firstAt(sorted: readonly string[], from: number, isBefore: (text: string) => boolean): number {
+  let [low, high] = [from, sorted.length]
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (isBefore(sorted[middle] as string)) low = middle + 1
+    else high = middle
+  }
+  return low
+}
