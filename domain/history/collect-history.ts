@@ -167,7 +167,7 @@ async function readPart(
   read: Read,
 ): Promise<HistoryPart[]> {
   const href = draftHrefOf(given)
-  const common = { href, type, ...(name != null && { name }), change: updateType ?? 'update' }
+  const common = { href, type: wordOf(type), ...(name != null && { name }), change: updateType ?? 'update' }
   const [was, is] = [await read(href, before), await read(href, after)]
   if (was === 'unread' || is === 'unread') return [{ ...common, fields: [], note: 'What changed in it was not read.' }]
   const isWhole = target.hrefs.has(href) || isGoneOf(target, type, was)
@@ -183,12 +183,17 @@ async function readPart(
           .filter((rule) => isWhole || target.rules.has(rule.href))
           .map((rule): HistoryPart => ({
             href: rule.href,
-            type: `${rule.type.replaceAll('_', ' ')} rule`,
+            type: rule.href.includes('/deny_rules/') ? 'deny_rule' : 'sec_rule',
             change: RULE_CHANGES[rule.change],
             fields: rule.fields.map(({ field, draft, active }) => ({ field, before: active, after: draft })),
           }))
   return isWhole ? [own, ...rules] : rules
 }
+
+const WORDS = new Map<string, string>(Object.entries(TARGET_KINDS).map(([word, kind]) => [kind, word]))
+
+/** Returns the word that events and the argument `kind` have for a type of objects. */
+const wordOf = (type: string): string => WORDS.get(type) ?? type
 
 const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const
 

@@ -702,7 +702,7 @@ t.test('who-changed', async (t) => {
     const answer = await ok(TOOL, { kind: 'rule_set', name: 'Pay' })
     t.same(lines(answer), [
       `${ADA} rule_set.update rule_set`,
-      `${bobName} provisioned 3 rule_sets allow rule`,
+      `${bobName} provisioned 3 rule_set sec_rule`,
       `${bobName} sec_rule.update sec_rule`,
     ])
     partial(t, answer, {
@@ -744,7 +744,7 @@ t.test('who-changed', async (t) => {
 
   await t.test('of one rule only that rule', async (t) => {
     const answer = await ok(TOOL, { href: RULE })
-    t.same(lines(answer), [`${bobName} provisioned 3 allow rule`, `${bobName} sec_rule.update sec_rule`])
+    t.same(lines(answer), [`${bobName} provisioned 3 sec_rule`, `${bobName} sec_rule.update sec_rule`])
   })
 
   await t.test('a version tells itself what no edit of the answer tells', async (t) => {
@@ -786,7 +786,7 @@ t.test('who-changed', async (t) => {
 
   await t.test('a span, pages, and a list whose ranges went and came back', async (t) => {
     const answer = await ok(TOOL, { kind: 'ip_list', name: 'Branches', until: at(2) })
-    t.same(lines(answer), [`${ADA} provisioned 2 ip_lists`, `${ADA} ip_list.update ip_list`])
+    t.same(lines(answer), [`${ADA} provisioned 2 ip_list`, `${ADA} ip_list.update ip_list`])
     const [first, second] = [await ok(TOOL, { href: LIST, max_results: 3 }), { href: LIST, max_results: 3 }]
     partial(t, first, { total_count: 4, truncated: true })
     const last = await ok(TOOL, { ...second, cursor: first.next_cursor })
@@ -796,9 +796,9 @@ t.test('who-changed', async (t) => {
 
   await t.test('what is gone is found by the name that it had', async (t) => {
     const found = [
-      `${bobName} provisioned 5 rule_sets`,
+      `${bobName} provisioned 5 rule_set`,
       `${bobName} rule_set.delete rule_set`,
-      `${bobName} provisioned 3 rule_sets`,
+      `${bobName} provisioned 3 rule_set`,
       `${bobName} rule_set.create rule_set`,
     ]
     const answer = await ok(TOOL, { kind: 'rule_set', name: 'Fleeting' })
@@ -821,8 +821,8 @@ t.test('who-changed', async (t) => {
     t.same(lines(answer).slice(0, 2).toSorted(), [`${ADA} sec_rule.update sec_rule`, `${ADA} workload.update workload`])
     t.same(lines(answer).slice(2), [
       `${ADA} rule_set.update rule_set`,
-      `${bobName} provisioned 5 rule_sets`,
-      `${bobName} provisioned 3 rule_sets allow rule`,
+      `${bobName} provisioned 5 rule_set`,
+      `${bobName} provisioned 3 rule_set sec_rule`,
       `${bobName} sec_rule.update sec_rule`,
     ])
     t.match(answer.covers, /2 labels, 1 workload, 1 rule set of its scope, and 1 rule elsewhere/)
