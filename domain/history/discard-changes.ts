@@ -12,7 +12,7 @@ import {
   toProvisionable,
   updateTypeOf,
 } from '../policy/choose-changes.js'
-import { describeChanges } from '../policy/describe-changes.js'
+import { describeChanges, type ReadVersions } from '../policy/describe-changes.js'
 
 /** Time limit for checking whether a write took effect. */
 const LOOK_MS = 10_000
@@ -67,12 +67,13 @@ export const MOST_DESCRIBED = 250
 
 /**
  * Describes the changes that would be lost, up to MOST_DESCRIBED, and the effect that they would have had. Throws the
- * errors of the PCE client.
+ * errors of the PCE client. What was `read` already is not read again.
  */
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   chosen: readonly TypedPendingChange[],
-): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED))
+  read?: ReadonlyMap<TypedPendingChange, ReadVersions>,
+): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED), read)
 
 /**
  * Finds deletions that would stay pending although their objects would be in use again after the discard, so that the

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto'
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -6,11 +5,13 @@ import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
-import { choosePending, digestChanges, listPending, toProvisionable } from '../policy/choose-changes.js'
+import { bindChanges } from '../policy/bind-changes.js'
+import { choosePending, listPending, toProvisionable } from '../policy/choose-changes.js'
+import { digestContents } from '../policy/digest-content.js'
 import { requireApproved } from '../policy/require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
 import { type PolicyDifference, comparePolicies, describeDifference } from './compare-policies.js'
-import { describeLosses, discardChanges, type Discarded } from './discard-changes.js'
+import { describeLosses, discardChanges, type Discarded, MOST_DESCRIBED } from './discard-changes.js'
 import { type WholePolicy, loadPolicy } from './load-policy.js'
 import { type ChosenVersion, chooseVersion, loadVersions } from './read-versions.js'
 
@@ -66,9 +67,8 @@ export async function findGround(
       },
     )
   }
-  const digest = createHash('sha256')
-    .update(JSON.stringify([asked, inForce, digestChanges(dropped)]))
-    .digest('hex')
+  const bound = await bindChanges({ pce, signal }, dropped, MOST_DESCRIBED)
+  const digest = await digestContents([asked, inForce, bound.digest], signal)
   return { version, inForce, dropped, digest }
 }
 

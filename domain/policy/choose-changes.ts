@@ -264,16 +264,12 @@ export function chosenNow(
 }
 
 /**
- * Checks that the changes are the ones that were approved; see `requireApproved`.
+ * Checks that the changes with this digest (`bindChanges`) are the ones that were approved; see `requireApproved`.
  * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
-export function refuseUnapproved(
-  approved: Approval | undefined,
-  changes: readonly TypedPendingChange[],
-  deed: Deed = 'provisioned',
-): void {
+export function refuseUnapproved(approved: Approval | undefined, digest: string, deed: Deed = 'provisioned'): void {
   const text = `The pending changes have changed since the call was confirmed. Nothing was ${deed}.`
-  requireApproved(approved, digestChanges(changes), text)
+  requireApproved(approved, digest, text)
 }
 
 /**

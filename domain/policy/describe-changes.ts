@@ -186,19 +186,20 @@ function withoutStamps(object: PceObject | null): object {
 }
 
 /** Maximum number of pending changes that are judged. Each takes two reads while somebody waits for the answer. */
-const MOST_JUDGED = 100
+export const MOST_JUDGED = 100
 
 /**
  * Judges the first MOST_JUDGED of these pending changes: whether they widen or narrow what is permitted, their risks
  * and their authors. Returns a map by href. The judgement only supports a decision, so the map is empty if the PCE does
- * not answer. Rejects if the call is cancelled.
+ * not answer. Rejects if the call is cancelled. What was `read` already is not read again.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   changes: readonly TypedPendingChange[],
+  read?: ReadonlyMap<TypedPendingChange, ReadVersions>,
 ): Promise<Map<string, JudgedChange>> {
   try {
-    const described = await describeChanges(ctx, changes.slice(0, MOST_JUDGED))
+    const described = await describeChanges(ctx, changes.slice(0, MOST_JUDGED), read)
     return new Map(described.map((change) => [change.href, change]))
   } catch (error) {
     if (!(error instanceof PceError) || ctx.signal.aborted) throw error

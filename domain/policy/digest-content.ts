@@ -16,6 +16,9 @@ const RECORDS: ReadonlySet<string> = new Set([
   'usage',
 ])
 
+/** Deep enough for the rules of a rule set in a list of both versions of several objects. */
+const DEEPEST = 4
+
 /** How many entries of a list are serialised before other work may run. */
 const ENTRIES_AT_ONCE = 200
 
@@ -30,13 +33,13 @@ export function digestContents(values: readonly unknown[], signal: AbortSignal):
 function* digestEach(values: readonly unknown[]): Steps<string> {
   const hash = createHash('sha256')
   for (const value of values) {
-    yield* feed(hash, value, 2)
+    yield* feed(hash, value, DEEPEST)
     hash.update('\n')
   }
   return hash.digest('hex')
 }
 
-/** Feeds a value to the hash. Down to this depth its lists are fed entry by entry. */
+/** Feeds a value to the hash. Down to this depth its lists and objects are fed part by part. */
 function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (depth === 0 || typeof value !== 'object' || value === null) {
     hash.update(serialize(value))
@@ -45,7 +48,8 @@ function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (Array.isArray(value)) {
     hash.update('[')
     for (const [at, item] of value.entries()) {
-      hash.update(`${serialize(item)},`)
+      yield* feed(hash, item, depth - 1)
+      hash.update(',')
       if (at % ENTRIES_AT_ONCE === 0) yield
     }
     hash.update(']')

@@ -78,6 +78,9 @@ const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   networks: ['name'],
 }
 
+/** The kinds without a draft, whose names change at once wherever they are shown. */
+export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['labels', 'workloads', 'security_principals'])
+
 interface Reader {
   pce: PceClient
   signal: AbortSignal
@@ -91,12 +94,18 @@ interface Named extends Pick<ReferredObject, 'href' | 'as'> {
 /**
  * Reads the objects behind the hrefs of a call's requests, and the objects that these refer to, with the caller's own
  * credentials. What cannot be read is listed without content. Rejects if the call is cancelled.
+ * @param kinds the only kinds that are read; all if absent.
  */
-export async function readReferred(reader: Reader, call: PlannedCall): Promise<ReferredObjects> {
+export async function readReferred(
+  reader: Reader,
+  call: PlannedCall,
+  kinds?: ReadonlySet<string>,
+): Promise<ReferredObjects> {
+  const isWanted = ({ href }: Named) => kinds === undefined || kinds.has(parseHref(href)?.kind ?? '')
   const found = new Map<string, ReferredObject>()
   const left = new Set<string>()
   let characters = 0
-  for (let wave = namedBy(call); wave.length > 0;) {
+  for (let wave = namedBy(call).filter(isWanted); wave.length > 0;) {
     const next: Named[] = []
     for (let at = 0; at < wave.length; at += IN_FLIGHT) {
       const together = wave.slice(at, at + IN_FLIGHT)
@@ -114,7 +123,7 @@ export async function readReferred(reader: Reader, call: PlannedCall): Promise<R
         for (const href of hrefs) next.push({ href, as: 'inside' })
       }
     }
-    wave = onlyOnce(next).filter(({ href }) => !found.has(href) && !left.has(href))
+    wave = onlyOnce(next).filter((one) => isWanted(one) && !found.has(one.href) && !left.has(one.href))
   }
   const objects = [...found.values()]
   const bound = objects.map(({ href, content }) => [href, content] as const)

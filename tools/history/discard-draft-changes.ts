@@ -15,6 +15,7 @@ import {
   findStrandedDeletions,
 } from '../../domain/history/discard-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
+import { bindChanges } from '../../domain/policy/bind-changes.js'
 import {
   chosenNow,
   digestChanges,
@@ -75,7 +76,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 90,
-    and: 'two for each change that is described (250 at most) and for each workload that their rules name (50 at most), and four for each rule set where the release keeps deny rules apart',
+    and: 'two for each change that is described (250 at most) and for each workload that their rules name (50 at most), four for each rule set where the release keeps deny rules apart, and where it is confirmed one for each label and workload that they name (100 at most), and the same once more to redeem it',
   },
   input: Type.Object(
     {
@@ -97,22 +98,25 @@ export default defineTool({
   output,
   example: { all: true, dry_run: true },
   async boundTo(args, ctx) {
-    return args.dry_run === true ? DRY_RUN_BINDING : digestChanges((await chooseDiscard(args, ctx)).chosen)
+    return args.dry_run === true ? DRY_RUN_BINDING : (await bind(ctx, await chooseDiscard(args, ctx))).digest
   },
   async preview(args, ctx) {
     const discard = await chooseDiscard(args, ctx)
-    const losses = await describeLosses(ctx, discard.chosen)
-    return previewDiscard(discard, losses, args.dry_run === true)
+    const isDryRun = args.dry_run === true
+    const { digest, read } = await bind(ctx, discard)
+    const losses = await describeLosses(ctx, discard.chosen, read)
+    return { ...previewDiscard(discard, losses, isDryRun), boundTo: isDryRun ? DRY_RUN_BINDING : digest }
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { dry_run: dryRun, all } = args
     const reading = { ...ctx, signal: ctx.beforeWriting }
     const discard = await chooseDiscard(args, reading)
     const { chosen, included } = discard
-    if (dryRun !== true) refuseUnapproved(ctx.approved, chosen, 'discarded')
+    const bound = ctx.approved === undefined || dryRun === true ? null : await bind(reading, discard)
+    if (bound !== null) refuseUnapproved(ctx.approved, bound.digest, 'discarded')
     if (chosen.length === 0)
       return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
-    const losses = await describeLosses(reading, chosen)
+    const losses = await describeLosses(reading, chosen, bound?.read)
     const hrefs = chosen.map(({ href }) => toDraftHref(href))
     const warnings = warnOf(discard, losses)
     const common = {
@@ -129,7 +133,7 @@ export default defineTool({
     // Describing the changes took time, so they are checked again directly before the write.
     const pending = await ctx.pce.getPendingPolicyChanges({ signal: reading.signal })
     const now = chosenNow(chosen, pending, all === true)
-    refuseUnapproved(ctx.approved, now, 'discarded')
+    if (digestChanges(chosen) !== digestChanges(now)) refuseUnapproved(ctx.approved, '', 'discarded')
     refuseMoved(chosen, chosenNow(chosen, pending, false))
     ctx.beforeWriting.throwIfAborted()
     const done = await discardChanges(ctx.pce, discard)
@@ -137,6 +141,9 @@ export default defineTool({
     return fit({ ...describeOutcome(chosen, done), ...common }, discard, losses, said, ctx)
   },
 })
+
+const bind = (ctx: Pick<ToolContext<true>, 'pce' | 'signal'>, { chosen }: Discard) =>
+  bindChanges(ctx, chosen, MOST_DESCRIBED)
 
 function describeOutcome(chosen: readonly TypedPendingChange[], { still, pending }: Discarded) {
   const kept = new Set(still.map(({ href }) => toDraftHref(href)))
@@ -190,11 +197,14 @@ function warnOf({ chosen, rest }: Discard, losses: readonly JudgedChange[]): str
   ]
 }
 
-function previewDiscard(discard: Discard, losses: readonly JudgedChange[], isDryRun: boolean): Preview {
+function previewDiscard(
+  discard: Discard,
+  losses: readonly JudgedChange[],
+  isDryRun: boolean,
+): Omit<Preview, 'boundTo'> {
   const { chosen, included, rest } = discard
-  const boundTo = isDryRun ? DRY_RUN_BINDING : digestChanges(chosen)
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
-  if (chosen.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}`, boundTo }
+  if (chosen.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
   const warnings = warnOf(discard, losses)
   const rows = chosen.map(showPending)
   const shown = rowsWithin(rows, LIST_BYTES)
@@ -218,7 +228,6 @@ function previewDiscard(discard: Discard, losses: readonly JudgedChange[], isDry
       rest,
       warnings,
     }),
-    boundTo,
   }
 }
 

@@ -10,7 +10,8 @@ import type { ToolContext } from '../../domain/call.js'
 import { completeChanges, type Dependency } from '../../domain/policy/choose-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { chosenNow, digestChanges, refuseUnapproved } from '../../domain/policy/choose-changes.js'
-import { judgePending } from '../../domain/policy/describe-changes.js'
+import { bindChanges } from '../../domain/policy/bind-changes.js'
+import { judgePending, MOST_JUDGED } from '../../domain/policy/describe-changes.js'
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { choosePending, refuseOthers, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
 import { warnOfCarried } from '../../domain/policy/choose-changes.js'
@@ -109,7 +110,7 @@ export default defineTool({
   output,
   example: { change_description: 'Open payments to the web tier' },
   async boundTo(args, ctx) {
-    return args.dry_run === true ? DRY_RUN_BINDING : digestChanges((await chooseChanges(args, ctx)).chosen)
+    return args.dry_run === true ? DRY_RUN_BINDING : (await bind(ctx, (await chooseChanges(args, ctx)).chosen)).digest
   },
   async preview(args, ctx) {
     // The pending changes to which the confirmation token is bound are read before their effects are judged. If they
@@ -118,7 +119,8 @@ export default defineTool({
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
     const isDryRun = args.dry_run === true
-    const judged = await judgePending(ctx, changes)
+    const { digest, read } = await bind(ctx, chosen)
+    const judged = await judgePending(ctx, changes, read)
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
     const carried = await warnOfNamed(args, ctx, chosen)
     const page = showChangesForApproval({ changes, included, judged, rest, impact })
@@ -132,16 +134,18 @@ export default defineTool({
           ...showAssumedBy([...judged.values()]),
         },
       },
-      boundTo: isDryRun ? DRY_RUN_BINDING : digestChanges(chosen),
+      boundTo: isDryRun ? DRY_RUN_BINDING : digest,
     }
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { change_description: description = DEFAULT_DESCRIPTION, dry_run: dryRun } = args
     const { pce, signal } = ctx
     const { chosen, included } = await chooseChanges(args, ctx)
-    if (dryRun !== true) refuseUnapproved(ctx.approved, chosen)
-    if (chosen.length === 0)
+    if (chosen.length === 0) {
+      if (dryRun !== true && ctx.approved !== undefined)
+        refuseUnapproved(ctx.approved, (await bind(ctx, chosen)).digest)
       return { message: 'Nothing is pending; draft and active policy are the same.', status: 'no_changes' }
+    }
 
     const subset = toChangeSubset(chosen)
     const targets = Object.values(subset).flatMap((references) => references.map(({ href }) => href))
@@ -160,9 +164,10 @@ export default defineTool({
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
     }
     if (ctx.approved !== undefined) {
-      // Determining the impact took time, so the pending changes are checked again directly before the write.
+      // Directly before the write, because determining the impact took time.
       const pending = await pce.getPendingPolicyChanges({ signal })
-      refuseUnapproved(ctx.approved, chosenNow(chosen, pending, args.hrefs === undefined))
+      const now = chosenNow(chosen, pending, args.hrefs === undefined)
+      refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
     }
     const done = await provision(pce, description, chosen, warnings)
     warnings.push(
@@ -179,6 +184,10 @@ interface Choice {
   all_pending?: boolean
 }
 type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
+
+/** Binds what a person is shown of these changes. */
+const bind = (ctx: Context, chosen: readonly TypedPendingChange[]) =>
+  bindChanges(ctx, orderForReview(chosen), MOST_JUDGED)
 
 /**
  * Returns the pending changes that a call selects, including dependencies; the dependencies that the call did not name;

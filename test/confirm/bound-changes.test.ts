@@ -1,0 +1,42 @@
+/** What a yes to pending changes is bound to: their content and the names in it, not the time of the last edit alone (D234). */
+import t from 'tap'
+import { partial } from '../partial.js'
+import { startConfirming } from './harness.js'
+
+t.test('with the same time of the last edit', async (t) => {
+  const bench = await startConfirming(t)
+  const { pce } = bench
+  const { href, rule } = await bench.draft('Payments')
+  const list = await pce.ipLists.create({ name: 'Partners', ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+  const [app] = await pce.labels.get('draft', null, { params: { key: 'app', value: 'payments' } })
+  const put = (object: string, json: object) => pce.put(object, { json, includeOrg: false })
+  const stamps = async () =>
+    (await pce.getPendingPolicyChanges()).map(({ href: object, updated_at: at }) => `${object} ${at}`).sort()
+
+  const CHANGES: Record<string, () => Promise<unknown>> = {
+    'another rule': () => put(rule, { ingress_services: [{ port: 22, proto: 6 }] }),
+    'other addresses in a list': () => put(list.href, { ip_ranges: [{ from_ip: '0.0.0.0/0' }] }),
+    'another name of a label in the scope': () => put(app!.href, { value: 'everything' }),
+  }
+  const TOOLS = { 'provision-policy': {}, 'discard-draft-changes': { all: true } }
+  for (const [name, args] of Object.entries(TOOLS))
+    for (const [what, change] of Object.entries(CHANGES))
+      await t.test(`${name}: ${what} is asked about anew`, async (t) => {
+        const token = await bench.tokenFor(name, args)
+        const before = await stamps()
+        await change()
+        t.same(await stamps(), before)
+        bench.writes()
+        partial(t, await bench.call(name, args, { token }), { error: 'confirm_required', reason: 'stale' })
+        t.same(bench.writes(), [])
+        // As it was, for the next tool.
+        await put(rule, { ingress_services: [{ port: 443, proto: 6 }] })
+        await put(list.href, { ip_ranges: [{ from_ip: '203.0.113.0/24' }] })
+        await put(app!.href, { value: 'payments' })
+      })
+
+  await t.test('unchanged, it runs', async (t) => {
+    const token = await bench.tokenFor('provision-policy', {})
+    partial(t, await bench.call('provision-policy', {}, { token }), { ok: true, provisioned_hrefs: [href, list.href] })
+  })
+})
