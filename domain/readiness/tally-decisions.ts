@@ -106,15 +106,22 @@ export interface Reliance {
 
 /**
  * Decides the rows of an application by the policy in force, whatever the PCE recorded (D78). The modes of its own
- * `workloads` are their current ones; those of other ends come from the rows.
+ * `workloads` are their current ones; those of other ends come from the rows. With a draft, rows are decided by it as well,
+ * in place of what the PCE says of it: an end that enforces nothing lets the PCE say "allowed" without a rule.
  */
 export function decideByRules(
   encoder: FlowEncoder,
   policy: PolicySnapshot | null,
-  { workloads, application }: { workloads: readonly Workload[]; application: readonly Label[] },
+  {
+    workloads,
+    application,
+    draft,
+  }: { workloads: readonly Workload[]; application: readonly Label[]; draft?: PolicySnapshot },
 ) {
   const own = new Map(workloads.map((one) => [one.href, modeOf(one)] as const))
-  const decide = createRowDecider(encoder, policy, (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end))
+  const modeNow = (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end)
+  const decide = createRowDecider(encoder, policy, modeNow)
+  const decideDraft = draft && createRowDecider(encoder, draft, modeNow)
   const answers = new Set<Answer>()
   const blockedAnswers = new Set<Answer>()
   const assumed = collectAssumedFacts()
@@ -138,6 +145,7 @@ export function decideByRules(
       const passes = word === 'undecided' || word === 'potentially_blocked'
       if (passes && mayPassByDefault(...modes.map((mode) => (mode === 'none' ? null : mode)))) byDefault += count
       if (word === 'allowed' && modes[path === 'outbound' ? 0 : 1] === 'none') elsewhere += count
+      if (decideDraft) row.draftDecision = encoder.dictionaries.draftDecision.code(decideDraft(given).word)
       pass(row, path)
     },
     result(): Reliance {

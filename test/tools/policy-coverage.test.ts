@@ -328,9 +328,9 @@ t.test('counts blocked rows as uncovered and mentions selective mode', async (t)
     allowed_by_default_possible: true,
     inbound: {
       by_decision: { allowed: 0, blocked: 1, potentially_blocked: 1 },
-      draft_coverage_percentage: 50,
+      draft_coverage_percentage: 0,
       uncovered_services: [
-        { port: 443, connections: 5, draft_allowed_connections: 5 },
+        { port: 443, connections: 5, draft_allowed_connections: 0 },
         { port: 23, connections: 2, draft_allowed_connections: 0 },
       ],
     },
@@ -343,8 +343,8 @@ t.test('counts blocked rows as uncovered and mentions selective mode', async (t)
   const telnet = { ...RULE, consumers, ingress_services: [{ port: 23, proto: 6 }] }
   const rule = await bench.pce.rules.create(telnet, set!.href)
   partial(t, (await bench.ok(TOOL, SHOP)).draft, {
-    overall_coverage_percentage: 100,
-    would_allow_flows: 2,
+    overall_coverage_percentage: 50,
+    would_allow_flows: 1,
     rules: [{ rule: rule.href, flows: 1, connections: 2 }],
   })
 })

@@ -7,6 +7,7 @@ import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 import { readBothWays } from '../../domain/traffic/read-both-ways.js'
 import { createConversationReader } from '../../domain/traffic/read-flows.js'
+import { readWholePolicy } from '../../domain/policy/read-whole-policy.js'
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { collectCoverage } from '../../domain/readiness/collect-coverage.js'
 import { decideByRules, readPolicyInForce } from '../../domain/readiness/tally-decisions.js'
@@ -45,7 +46,8 @@ export default defineTool({
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
     const policy = await readPolicyInForce(pce, ctx.signal, index)
-    const byRules = decideByRules(encoder, policy, { workloads, application: labels })
+    const draft = await readWholePolicy(ctx, 'draft', index)
+    const byRules = decideByRules(encoder, policy, { workloads, application: labels, ...(draft && { draft }) })
     const request = {
       name: 'mcp-policy-coverage',
       window,
@@ -59,7 +61,10 @@ export default defineTool({
       (row, path) => byRules.take(row, path, found.take),
     )
     const application = applicationOfLabels(labels)
-    const draftUnavailable = reads.inbound.draftUnavailable ?? reads.outbound.draftUnavailable
+    const draftUnavailable =
+      reads.inbound.draftUnavailable ??
+      reads.outbound.draftUnavailable ??
+      (draft === null ? 'the draft policy could not be read' : null)
     return showCoverage({
       application,
       days,
