@@ -14,7 +14,7 @@ import {
 } from './explained-world.js'
 import type { Json } from './harness.js'
 
-const FLOWS = 1_000
+const FLOWS = 500
 const KINDS = ['override_deny', 'allow', 'deny']
 
 t.test('explain-flow says of random flows what the simulator decides', async (t) => {
