@@ -32,6 +32,8 @@ export interface EgressChoice {
  * destination but no process name.
  */
 interface EgressSteps {
+  /** The rows of the processes that were asked for. */
+  wanted_rows: number
   outbound_rows: number
   with_external_destination: number
   without_process: number
@@ -124,17 +126,21 @@ export function createEgressFinder(
   // At an address shared by many hosts, such as a CDN's, each flow has only one of the names or none, so the names of
   // all flows are collected.
   const known = groupRows({ ip, fqdn })
-  const steps = { outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
+  const steps = { wanted_rows: 0, outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
   return {
     add(row) {
-      if (row.direction === inbound && !includeInbound) return
+      const isOther = parts.length > 0 && isWanted.code(row) === 0
+      const isCounted = row.direction !== inbound || includeInbound
+      if (isCounted && fqdn.code(row) !== 0 && external.code(row) !== 0) known.add(row)
+      if (isOther) return
+      steps.wanted_rows += row.count
+      if (!isCounted) return
       steps.outbound_rows += row.count
       if (external.code(row) === 0) return
       steps.with_external_destination += row.count
-      if (fqdn.code(row) !== 0) known.add(row)
       if (row.process === 0) steps.without_process += row.count
-      if (parts.length > 0 ? isWanted.code(row) === 0 : onlyNamed && row.process === 0) return
+      if (onlyNamed && row.process === 0) return
       steps.egress_rows += row.count
       findings.add(row)
       if (row.process !== 0) {

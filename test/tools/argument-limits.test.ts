@@ -1,6 +1,11 @@
 /** Every text and every list that a tool takes has a limit, which is named by the refusal; within the limits every call stays cheap (D83). */
+import { readdirSync, readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
 import type { TSchema } from '@sinclair/typebox'
+import { Value } from '@sinclair/typebox/value'
 import t from 'tap'
+import { LONGEST_QUERY_DAYS } from '../../domain/traffic/read-parts.js'
+import { MAX_TRAFFIC_ROWS } from '../../schemas/pce/words.js'
 import { startService, type Json } from '../contract/authenticated-service.js'
 import { INSTRUCTIONS } from '../../plugins/mcp/instructions.js'
 import { tools } from '../../tools/index.js'
@@ -131,6 +136,51 @@ t.test('every bound of an argument that a text states is the one that holds', as
       name,
     )
   }
+})
+
+/** Bounds that documents state, and those that hold: of arguments, of queries, and of a PCE or a site, which no code here has. */
+const STATED: [text: RegExp, holds: (number | undefined)[] | 'of the PCE'][] = [
+  [/A query returns (\d+) unless more is asked for and at most ([\d,]+), newest first/, [100, maximumOf('get-events')]],
+  [/Rows of an asynchronous traffic query \| ([\d,]+)/, [MAX_TRAFFIC_ROWS]],
+  [/Span of a traffic query \| (\d+) days/, [LONGEST_QUERY_DAYS]],
+  [/Objects in one collection answer \| 500 unless more is asked for/, 'of the PCE'],
+  [/serves up to about 10,000, a 4×2 up to about 25,000/, 'of the PCE'],
+  [/a VEN reports at most 100 rules for a flow/, 'of the PCE'],
+  [/at most one value of each key/, 'of the PCE'],
+]
+
+function maximumOf(tool: string): number | undefined {
+  const { input } = tools.find(({ name }) => name === tool)!
+  return (input.properties as Record<string, TSchema>)['max_results']?.maximum
+}
+
+t.test('every bound that a document or prompt states is the one that holds', (t) => {
+  const folder = fileURLToPath(new URL('../../knowledge', import.meta.url))
+  const names = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => /\/.*\.md$/.test(name))
+  const texts = names.map((name) => [name, readFileSync(`${folder}/${name}`, 'utf8')] as const)
+  const whole = texts.map(([, text]) => text).join('\n')
+  for (const [stated, holds] of STATED) {
+    const [found, ...numbers] = stated.exec(whole) ?? []
+    t.ok(found, `${stated} is still there`)
+    if (holds !== 'of the PCE')
+      t.same(
+        numbers.map((number) => Number(number.replaceAll(',', ''))),
+        holds,
+        found ?? '',
+      )
+  }
+  for (const [name, text] of texts) {
+    for (const [line] of text.matchAll(/.*\b(?:at most|up to|no more than|unless more|Rows of|Span of)\b.*\d.*/gu))
+      t.ok(
+        STATED.some(([stated]) => stated.test(line)),
+        `${name}: who holds to this? ${line}`,
+      )
+    for (const [said, tool, argument, number] of text.matchAll(/\{\{([a-z-]+)\.([a-z_]+)\}\} `?(\d+)\b/gu)) {
+      const { input } = tools.find(({ name: one }) => one === tool)!
+      t.ok(Value.Check((input.properties as Record<string, TSchema>)[argument!]!, Number(number)), `${name}: ${said}`)
+    }
+  }
+  t.end()
 })
 
 t.test('a description that the instructions quote is one that arguments have', (t) => {

@@ -67,6 +67,7 @@ const output = Type.Object({
   ),
   warnings: Type.Array(Type.String(), { description: 'Of the batch; each result has its own' }),
   window: TrafficCounts.window,
+  note: Type.Optional(Text('What counts of shortened results cover')),
   flows_truncated: Flag('Row limit reached for a result: its counts are lower bounds'),
 })
 

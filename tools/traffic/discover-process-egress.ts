@@ -63,7 +63,9 @@ export default defineTool({
       throw new ToolError('invalid_argument', 'process has an empty entry, which would match every process.', {
         argument: 'process',
       })
-    const filters = await resolveTrafficFilters(ctx.pce, args, ctx)
+    const resolved = await resolveTrafficFilters(ctx.pce, args, ctx)
+    const appliedToRows = [...resolved.appliedToRows, ...(processes.length > 0 ? ['process'] : [])]
+    const filters = { ...resolved, appliedToRows }
     const encoder = createFlowEncoder(await loadLabels(ctx.pce, ctx))
     const egress = createEgressFinder(encoder, {
       processes,
@@ -79,7 +81,8 @@ export default defineTool({
         name: 'mcp-process-egress',
         window,
         filters,
-        services: { include: processes.map((name) => ({ process_name: name })), exclude: [] },
+        // Whether the PCE's own filter minds case is not known (P25), so it could leave out rows that are wanted here.
+        services: { include: [], exclude: [] },
         decisions: args.policy_decisions,
         excludeWorkloadsFromIpListQuery: false,
         maxResults: args.max_results,
@@ -88,7 +91,7 @@ export default defineTool({
     )
     const limit = args.limit ?? DEFAULT_FINDINGS
     const named = processes.length > 0
-    const filtered = named || Boolean(args.include_sources?.length) || Boolean(args.policy_decisions?.length)
+    const filtered = Boolean(args.include_sources?.length) || Boolean(args.policy_decisions?.length)
     const found = await workInTurns(egress.finish(limit), ctx.signal)
     return showEgress(found, read, { named, filtered, limits: ctx.limits })
   },

@@ -3,6 +3,7 @@ import type { OrderedEntry } from '../../../domain/ringfence/run-batch.js'
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { BatchOutcome, RingfenceDone } from '../../../domain/ringfence/run-batch.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { coverageNote } from '../../../domain/traffic/read-flows.js'
 import type { TrafficWindow } from '../../../domain/traffic/traffic-window.js'
 import { clipText } from '../../../domain/text/escape-text.js'
 import { showRingfencesForApproval } from '../approval/show-ringfences.js'
@@ -32,14 +33,19 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const { results } = batch
   const around = describeBatch(batch)
   const bare = results.map((outcome) => (outcome.status === 'success' ? { ...namesOf(outcome), result: {} } : outcome))
-  let room = answerBudget(ctx.limits) - jsonBytes({ ...around, results: bare })
+  const note = noteOf(results.flatMap((outcome) => (outcome.status === 'success' ? [outcome.done] : [])))
+  let room = answerBudget(ctx.limits) - jsonBytes({ ...around, ...note, results: bare })
   let left = around.summary.successful
-  const show = ({ prepared, written }: RingfenceDone) => {
+  const shortened: RingfenceDone[] = []
+  const show = (done: RingfenceDone) => {
+    const { prepared, written } = done
     // Space that one application does not need is left for the applications after it.
     const share = Math.floor(room / left)
     const limits = { ...ctx.limits, responseBudgetBytes: share }
     const whole = showRingfence(prepared, written, { detail: 'standard', limits, orgId: ctx.pce.orgId })
-    const shown = jsonBytes(whole) <= share ? whole : shorten(whole, groupLosses(prepared.plan.sources), share)
+    const fits = jsonBytes(whole) <= share
+    if (!fits) shortened.push(done)
+    const shown = fits ? whole : shorten(whole, groupLosses(prepared.plan.sources), share)
     room -= jsonBytes(shown)
     left -= 1
     return shown
@@ -47,7 +53,13 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   const shown = results.map((outcome) =>
     outcome.status === 'success' ? { ...namesOf(outcome), result: show(outcome.done) } : outcome,
   )
-  return { ...around, results: shown }
+  return { ...around, ...noteOf(shortened), results: shown }
+}
+
+/** Returns what the counts of these ringfences cover, for all together. Answers that are not shortened say it themselves. */
+function noteOf(done: readonly RingfenceDone[]): { note?: string } {
+  const note = coverageNote(...done.flatMap(({ prepared }) => Object.values(prepared.discovery.reads)))
+  return note === '' ? {} : { note }
 }
 
 const namesOf = ({ app, env, status }: BatchOutcome) => ({ app, env, status })

@@ -118,7 +118,7 @@ export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) 
 
 /**
  * Builds the answer of discover-process-egress: totals of everything, and the given findings. `named` is true if
- * processes were requested, `filtered` if the query was narrowed; both change the meaning of an empty answer.
+ * processes were requested, `filtered` if the PCE was asked for part of the traffic; both change the meaning of an empty answer.
  */
 export function showEgress(
   { steps, findings, processes, providers }: Egress,
@@ -183,10 +183,12 @@ function explainEmpty(
 ): { message: string; hint: string } {
   if (rows === 0 && filtered)
     return {
-      message: 'No flows in the window pass process, include_sources and policy_decisions.',
+      message: 'No flows in the window pass include_sources and policy_decisions.',
       hint: 'Leave one of these filters out, or widen the window.',
     }
   if (rows === 0) return { message: 'No flows in the window.', hint: 'Widen the window.' }
+  if (named && steps.wanted_rows === 0)
+    return { message: 'No flows in the window are of such a process.', hint: 'Leave process out to see all of them.' }
   if (steps.outbound_rows === 0)
     return { message: 'Only inbound records.', hint: 'include_inbound keeps those of unmanaged destinations.' }
   if (steps.with_external_destination === 0)
