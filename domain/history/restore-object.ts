@@ -1,6 +1,7 @@
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import { ToolError, type ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
+import type { IpList } from '../../schemas/pce/ip-list.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { Service } from '../../schemas/pce/service.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
@@ -18,6 +19,7 @@ import { parseHref, toDraftHref, toVersionHref } from '../inventory/parse-href.j
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { readRuleSets } from '../inventory/require-rule-shape.js'
+import type { PolicyChange } from '../policy/apply-change.js'
 import { isSaid } from '../policy/default-fields.js'
 import { describeAgainst } from '../policy/describe-changes.js'
 import { diffFields } from '../policy/diff-fields.js'
@@ -326,6 +328,21 @@ export async function describeObjectPlan(
   const written = { ...wanted, ...(Object.fromEntries(stays) as object) }
   const [judged] = await describeAgainst(ctx, [{ change, versions: { draft: written, active: draft } }])
   return judged as JudgedChange
+}
+
+/** Returns what the writes of a plan do to the draft policy; null for an IP list or service that no rule can name yet. */
+export function changeOf({ kind, draft, wanted, steps }: ObjectPlan): PolicyChange | null {
+  if (kind === 'ip_lists') return draft === null ? null : { is: 'ip_list', list: { ...draft, ...wanted } as IpList }
+  if (kind === 'services') return draft === null ? null : { is: 'service', service: { ...draft, ...wanted } as Service }
+  if (draft === null) return { is: 'new_rule_set', ruleSet: wanted as RuleSet }
+  const now = partsOf(draft)
+  const written = new Set(steps.map(({ path }) => path))
+  // What is not written stays as the draft has it, so that it does not count as changed.
+  const kept = <R extends PceObject>(rules: readonly R[] | null | undefined) =>
+    (rules ?? []).map((rule) => (written.has(rule.href) ? rule : ((now.get(rule.href) as R | undefined) ?? rule)))
+  const { enabled, scopes, rules, deny_rules: denyRules } = wanted as RuleSet
+  const fields = { enabled, scopes, rules: kept(rules), deny_rules: kept(denyRules) }
+  return { is: 'rule_set', href: draft.href, fields: fields }
 }
 
 /** The result of putting an object back. */

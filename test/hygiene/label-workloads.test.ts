@@ -133,6 +133,7 @@ t.test('a dry run says what it does to the policy in force', async (t) => {
     'Labels are policy, at once and without provisioning: the workloads leave the scopes of 2 rule sets, change which rules apply to them in 2 rule sets.',
     '1 deny rule no longer names some of them (in "all prod"): traffic that only these rules blocked may pass.',
     '2 allow rules no longer name some of them (in "pay prod"): traffic that only these rules allowed is cut where the workloads enforce.',
+    'How much of the observed traffic this cuts was not looked at: get-traffic-flows with decide_by active shows what these workloads have now.',
     '2 of them enforce (selective or full mode).',
     '3 of them will be in the scope of no rule set that has one.',
   ])

@@ -1,6 +1,7 @@
 /** restore-policy-object: one rule set, IP list or service back to what a version had, as a draft. */
 import t from 'tap'
 import { partial } from '../partial.js'
+import { handMade } from './hand-made.js'
 import { startBench, type Bench, type Json } from './harness.js'
 
 const TOOL = 'restore-policy-object'
@@ -65,7 +66,7 @@ t.test('puts a rule set back, writing only what differs and leaving other change
   t.same(dry.requests[2].body, { ingress_services: [{ port: 443, proto: 6 }] })
   partial(t, dry, {
     dry_run: true,
-    message: /5 writes\. What this cuts of observed traffic was not looked at\.$/,
+    message: /5 writes\.$/,
     warnings: ['Deleted since: 1 rule, created again with new hrefs.'],
     change: { change: 'updated' },
   })
@@ -271,4 +272,54 @@ t.test('does not take for a deleted object what the version had under another na
   await provision(bench)
   await pce.ruleSets.update(hall.href, { name: 'Floor' })
   await bench.fails(TOOL, { version, href: set }, 'already_exists')
+})
+
+t.test('a dry run shows the observed traffic that a restoration would cut', async (t) => {
+  const estate = handMade({
+    hosts: {
+      web: { ip: '10.0.0.1', labels: 'app=shop env=prod', mode: 'full' },
+      crm: { ip: '10.0.1.1', labels: 'app=crm env=prod' },
+    },
+    flows: [
+      { from: 'crm', to: 'web', port: 443, connections: 30 },
+      { from: '198.51.100.8', to: 'web', port: 8443, connections: 5 },
+      { from: 'crm', to: 'web', port: 22, connections: 2 },
+    ],
+    ipLists: { Partners: ['203.0.113.0/24'] },
+    services: { admin: { service_ports: [{ port: 2222, proto: 6 }] } },
+    ruleSets: [
+      {
+        name: 'shop',
+        scope: 'app=shop env=prod',
+        allow: [
+          { from: 'iplist:Partners', to: 'ams', services: [{ port: 8443, proto: 6 }], extra: true },
+          { from: 'app=crm', to: 'ams', services: ['admin'], extra: true },
+        ],
+      },
+    ],
+  })
+  const bench = await startBench(t, { estate })
+  const { ok, pce, simulator } = bench
+  const DRAFT = '/orgs/1/sec_policy/draft'
+  await pce.ruleSets.update(`${DRAFT}/rule_sets/1`, { description: 'then' })
+  await pce.ipLists.update(`${DRAFT}/ip_lists/2`, { description: 'then' })
+  await pce.services.update(`${DRAFT}/services/2`, { description: 'then' })
+  const { version } = await pce.provisionPolicyChanges('then', simulator.state.pendingHrefs())
+  await ok('create-rule', {
+    ruleset_name: 'shop',
+    consumers: ['app=crm'],
+    providers: ['ams'],
+    services: [{ port: 443, proto: 'tcp' }],
+    unscoped_consumers: true,
+  })
+  await pce.ipLists.update(`${DRAFT}/ip_lists/2`, { ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
+  await pce.services.update(`${DRAFT}/services/2`, { service_ports: [{ port: 22, proto: 6 }] })
+  await provision(bench)
+  const cut = async (kind: string, name: string) => {
+    const { observed, warnings } = await ok(TOOL, { version, kind, name, dry_run: true })
+    return [observed?.connections?.cut, observed?.pairs_total, /^Of the traffic seen/.test(warnings?.[0])]
+  }
+  t.same(await cut('rule_sets', 'shop'), [30, 1, true])
+  t.same(await cut('ip_lists', 'Partners'), [5, 1, true])
+  t.same(await cut('services', 'admin'), [2, 1, true])
 })

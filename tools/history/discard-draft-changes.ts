@@ -127,7 +127,7 @@ export default defineTool({
     if (dryRun === true) {
       const body = { change_subset: toChangeSubset(chosen) }
       const request = { method: 'PUT', path: `/orgs/${ctx.pce.orgId}/sec_policy/delete`, body }
-      const message = `Would discard ${countOf(hrefs.length, 'pending change')}: ${describeCounts(chosen)}.`
+      const message = `Would discard ${countOf(hrefs.length, 'pending change')}: ${describeCounts(chosen)}. What is enforced stays as it is, so that observed traffic was not looked at.`
       return fit({ dry_run: true, message, requests: [request], ...common }, discard, losses, warnings, ctx)
     }
     // Describing the changes took time, so they are checked again directly before the write.

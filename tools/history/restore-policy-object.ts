@@ -3,14 +3,17 @@ import { ByName } from '../../schemas/by-name.js'
 import { StringEnum } from '../../schemas/common.js'
 import { AssumesOut, showAssumedBy } from '../../schemas/assumes.js'
 import { DryRunInput, DryRunOutput } from '../../schemas/dry-run.js'
+import { ObservedOut } from '../../schemas/observed-traffic.js'
 import { VersionChangeOut } from '../../schemas/policy-changes.js'
 import { defineTool } from '../define.js'
+import { observeChange } from '../../domain/drafts/observe-change.js'
 import { RESTORABLE_KINDS } from '../../domain/history/plan-object.js'
-import { describeObjectPlan, planObject, restoreObject } from '../../domain/history/restore-object.js'
+import { changeOf, describeObjectPlan, planObject, restoreObject } from '../../domain/history/restore-object.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { briefChange } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { explainWords } from '../answers/explain-changes.js'
+import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showVersionChange } from '../answers/show-versions.js'
 import { trimAmongOthers } from '../answers/trim-change.js'
 
@@ -34,6 +37,7 @@ const output = Type.Object({
     }),
   ),
   verified: Type.Optional(Type.Boolean({ description: 'Read back, it is what the version had' })),
+  ...ObservedOut,
   warnings: Type.Optional(Type.Array(Type.String(), { description: 'What to check' })),
   ...DryRunOutput,
 })
@@ -47,9 +51,10 @@ export default defineTool({
   roles: ['operator', 'admin'],
   requiresPce: true,
   requiresConfirm: false,
+  isHeavy: ({ dry_run: dryRun }) => dryRun === true,
   pceRequests: {
     atMost: 60,
-    and: 'one for each object that its writes name (200 at most), one for each difference, and two for each workload that its rules name (50 at most)',
+    and: 'one for each object that its writes name (200 at most), one for each difference, and two for each workload that its rules name (50 at most); in a dry run up to twelve for the draft and the traffic, six more for active policy where anything is pending, one for each rule set of both on releases that list deny rules apart, and up to ten for addresses that the traffic names from off the corporate network',
   },
   input: Type.Object(
     {
@@ -92,14 +97,19 @@ export default defineTool({
     }
     if (dryRun === true) {
       const requests = steps.map(({ method, path, body }) => ({ method, path, body }))
-      const message = `Would put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}. What this cuts of observed traffic was not looked at.`
+      const message = `Would put ${what} back to what ${plan.version} had: ${countOf(steps.length, 'write')}.`
+      const policyChange = changeOf(plan)
+      const { warnings: cut, ...observed } = showObserved(
+        policyChange === null ? null : await observeChange(ctx, policyChange),
+      )
       return {
         dry_run: true,
         message,
         ...(draft !== null && { href: wanted.href }),
         ...facts,
         requests,
-        ...(warnings.length > 0 && { warnings }),
+        ...observed,
+        ...withWarnings(cut, warnings),
       }
     }
     ctx.beforeWriting.throwIfAborted()

@@ -132,7 +132,7 @@ export default defineTool({
         { dry_run: true, message, requests: requestsOf(ctx, plan), ...facts },
         plan,
         changes,
-        [NOT_VERSIONED],
+        [NOT_VERSIONED, NOT_OBSERVED],
         ctx,
       )
     }
@@ -145,6 +145,9 @@ export default defineTool({
 })
 
 const NOT_VERSIONED = 'Labels, workloads and their modes have no versions: they stay as they are now.'
+
+const NOT_OBSERVED =
+  'What this cuts of observed traffic was not looked at. Restored and not yet provisioned, it shows in get-traffic-flows with decide_by draft and policy_decisions blocked; restore-policy-object with dry_run shows it beforehand for one object.'
 
 const dropping = (dropped: readonly TypedPendingChange[]) =>
   dropped.length === 0 ? '' : `, after dropping what is pending now (${dropped.length})`

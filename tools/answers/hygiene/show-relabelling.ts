@@ -110,8 +110,19 @@ function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
   return [
     ...say(['deny', 'override_deny'], 'deny rule', 'traffic that only these rules blocked may pass.'),
     ...say(['allow'], 'allow rule', 'traffic that only these rules allowed is cut where the workloads enforce.'),
+    ...(mayCut(sets) ? [NOT_OBSERVED] : []),
   ]
 }
+
+const NOT_OBSERVED =
+  'How much of the observed traffic this cuts was not looked at: get-traffic-flows with decide_by active shows what these workloads have now.'
+
+/** Returns true if workloads lose an allow rule or gain a deny rule. */
+const mayCut = (sets: readonly RuleSetEffect[]): boolean =>
+  sets.some(
+    ({ by_type: { allow, deny, override_deny: override } }) =>
+      (allow?.lost ?? 0) + (deny?.gained ?? 0) + (override?.gained ?? 0) > 0,
+  )
 
 /** Maximum number of labels named in a sentence (MOST_NAMED) or in a count (MOST_COUNTED). */
 const MOST_NAMED = 5
