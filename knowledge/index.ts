@@ -1,5 +1,6 @@
 import { ToolError } from '../schemas/errors.js'
 import type { ToolContext } from '../domain/call.js'
+import { quote } from '../domain/text/escape-text.js'
 import type { AnyTool } from '../tools/define.js'
 import { completeFrom, type Completion, labelValues } from './complete-names.js'
 import { CHANGELOG_URI, type Document, DOCUMENTS, fileOf } from './documents.js'
@@ -156,12 +157,12 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
   ): Promise<Record<string, Completer | null>> {
     if (kind === 'prompt') {
       const found = (await promptsOf(reader)).find(({ prompt }) => prompt.name === name)
-      if (found === undefined) throw new ToolError('not_found', `There is no prompt '${name.slice(0, LONGEST_NAME)}'.`)
+      if (found === undefined) throw new ToolError('not_found', `There is no prompt ${quote(name)}.`)
       return Object.fromEntries(found.prompt.arguments.map((one) => [one.name, one.completes ?? null]))
     }
     const template = PAGE_TEMPLATES.find(({ uriTemplate }) => uriTemplate === name)
     if (template === undefined || !isOffered(template, reader.offered))
-      throw new ToolError('not_found', `There is no resource template '${name.slice(0, LONGEST_NAME)}'.`)
+      throw new ToolError('not_found', `There is no resource template ${quote(name)}.`)
     const variables = Object.entries(template.variables)
     return Object.fromEntries(variables.map(([variable, key]) => [variable, key === null ? null : { labels: key }]))
   }
@@ -208,7 +209,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
       const found = prompts.find(({ prompt }) => prompt.name === name)
       if (found === undefined) {
         const known = prompts.map(({ prompt }) => prompt.name).join(', ')
-        throw new ToolError('not_found', `There is no prompt '${name.slice(0, LONGEST_NAME)}'. Prompts: ${known}`)
+        throw new ToolError('not_found', `There is no prompt ${quote(name)}. Prompts: ${known}`)
       }
       const { prompt, text } = found
       const values = prompt.valuesOf(readArguments(prompt, given))
@@ -219,7 +220,7 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
       if (!Object.hasOwn(completers, name)) {
         const known = Object.keys(completers).join(', ')
         const tell = known === '' ? 'it takes none' : `Known: ${known}`
-        throw new ToolError('invalid_argument', `${name.slice(0, LONGEST_NAME)}: unknown argument. ${tell}`)
+        throw new ToolError('invalid_argument', `${quote(name)}: unknown argument. ${tell}`)
       }
       const completer = completers[name] ?? { values: [] }
       if ('values' in completer) return completeFrom(completer.values, value)
@@ -231,8 +232,6 @@ export function createKnowledge({ tools: list, server, limits, now }: KnowledgeO
 
 type Completer = NonNullable<Prompt['arguments'][number]['completes']>
 
-/** Maximum number of characters of a name quoted in an error. */
-const LONGEST_NAME = 128
 /** Maximum length of an argument, the same as for a label value. */
 const LONGEST_VALUE = 255
 
@@ -252,7 +251,7 @@ function problemOf(prompt: Prompt, name: string, value: unknown): string[] {
   const argument = prompt.arguments.find((known) => known.name === name)
   if (argument === undefined) {
     const known = prompt.arguments.map((one) => one.name).join(', ')
-    return [`${name.slice(0, LONGEST_NAME)}: unknown argument${known === '' ? '; it takes none' : `. Known: ${known}`}`]
+    return [`${quote(name)}: unknown argument${known === '' ? '; it takes none' : `. Known: ${known}`}`]
   }
   if (typeof value !== 'string') return [`${name}: must be a string`]
   if (value.trim() === '') return [`${name}: must not be empty`]

@@ -239,5 +239,7 @@ export function resultHref(result: unknown): string | undefined {
 /** Returns the PCE's explanation of why a job or query failed, truncated to 1000 characters. */
 export function messageOf(result: unknown): string {
   const message = typeof result === 'object' && result !== null ? (result as { message?: unknown }).message : result
-  return typeof message === 'string' && message !== '' ? message.slice(0, 1000) : 'the PCE gave no reason'
+  return typeof message === 'string' && message !== ''
+    ? JSON.stringify(message.slice(0, 1000))
+    : 'the PCE gave no reason'
 }

@@ -226,13 +226,13 @@ function readItem(item: unknown): PceApiErrorItem[] {
 }
 
 /**
- * Formats an error answer as `406 Not Acceptable: token: message; token: message`, or only the status if the PCE said
- * nothing more.
+ * Formats an error answer as `406 Not Acceptable: "token: message; token: message"`, or only the status if the PCE said
+ * nothing more. What it said is quoted, because it repeats names that others chose.
  */
 function describeApiErrors(status: number, statusText: string, errors: readonly PceApiErrorItem[]): string {
   const texts = errors.map(({ token, message }) => [token, message].filter(Boolean).join(': '))
   const head = `${status} ${clip(statusText, LONGEST_TOKEN)}`.trim()
-  return clip([head, texts.join('; ')].filter(Boolean).join(': '), 2 * LONGEST_MESSAGE)
+  return texts.length === 0 ? head : `${head}: ${JSON.stringify(clip(texts.join('; '), 2 * LONGEST_MESSAGE))}`
 }
 
 function clip(text: string, length: number): string {

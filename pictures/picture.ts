@@ -84,6 +84,9 @@ export const wholeNumber = (value: number): string => value.toLocaleString('en')
 /** Formats a count with its noun: `1 group`, `2 groups`. */
 export const countOf = (count: number, noun: string): string => `${wholeNumber(count)} ${noun}${count === 1 ? '' : 's'}`
 
+/** Puts a name into a sentence, in quotes as the sentences of answers do: what it says is not ours. */
+export const quoted = (name: string): string => JSON.stringify(name)
+
 /** Names a time window by its first and last day in UTC, for people to read. */
 export function windowInWords({ start, end }: { start: string; end: string }): string {
   const [first, last] = [start.slice(0, 10), end.slice(0, 10)]

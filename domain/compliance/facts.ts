@@ -5,6 +5,7 @@ import type { Label } from '../../schemas/pce/label.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { VulnerabilityReport } from '../../schemas/pce/vulnerability.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
+import { quote } from '../text/escape-text.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { TrafficExposure } from './exposure.js'
 
@@ -81,7 +82,7 @@ export function whyNothingKnown(
   { app, env }: Assessment,
   { workloads, traffic }: ComplianceFacts['sources'],
 ): string | null {
-  const named = [app, env].flatMap((label) => (label === null ? [] : `${label.key}=${label.value}`))
+  const named = [app, env].flatMap((label) => (label === null ? [] : quote(`${label.key}=${label.value}`)))
   const isJudged = traffic !== undefined && 'value' in traffic
   const rows = isJudged ? traffic.value.rows : 0
   const known = workloads !== undefined && 'value' in workloads ? workloads.value.length : null
@@ -92,5 +93,5 @@ export function whyNothingKnown(
       ? 'the workloads could not be read'
       : `no workload ${isPartial ? 'that could be read ' : ''}has ${named.length > 1 ? 'these labels' : 'this label'}`
   const flows = isJudged ? 'there is no traffic in the window' : 'the traffic could not be judged'
-  return `Nothing is known about ${named.join(' ')}: ${machines}, and ${flows}.`
+  return `Nothing is known about ${named.join(' and ')}: ${machines}, and ${flows}.`
 }

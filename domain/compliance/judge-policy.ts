@@ -20,6 +20,7 @@ import {
 } from '../policy/three-valued.js'
 import { hasExactScope, ringfenceName } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import { isBroad } from './exposure.js'
 import type { Assessment, AssessedWorkload } from './facts.js'
 import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluator } from './verdict.js'
@@ -54,10 +55,12 @@ export const ringfence: Evaluator = evaluator(
       return { status: 'INFO', detail: text, evidence: { counts } }
     }
     if (applications.length === 0) return notAssessed('No workload here has both an app and an env label.', { counts })
-    const lacking = states.filter(({ state }) => state !== 'in force').map(({ name, state }) => `${name}: ${state}`)
+    const lacking = states
+      .filter(({ state }) => state !== 'in force')
+      .map(({ name, state }) => `${quote(name)}: ${state}`)
     const evidence = {
       counts,
-      rule_sets: [...lacking, ...ringfenced.map(({ name }) => `${name}: in force`)].slice(0, MOST_EVIDENCE),
+      rule_sets: [...lacking, ...ringfenced.map(({ name }) => `${quote(name)}: in force`)].slice(0, MOST_EVIDENCE),
     }
     if (lacking.length === 0) return { status: 'PASS', detail: 'The ringfence is in force.', evidence }
     if (states.every(({ state }) => state === 'in force' || state === UNREAD))

@@ -5,6 +5,7 @@ import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
 import { readRulesOfKind } from '../inventory/read-rules.js'
+import { quote } from '../text/escape-text.js'
 import { readBack } from './change-object.js'
 import { orderOf } from './order-of.js'
 import type { PlannedRule } from './plan-rules.js'
@@ -98,7 +99,7 @@ function refuseAddedMeanwhile(
   const isNew = ({ href }: AnyRule) => !known.has(href) || others.has(href)
   const twin = before.find((rule) => isNew(rule) && isLike(planned, rule))
   if (twin === undefined) return
-  const text = `The rule set ${ruleSet.name} was given the same rule during this call. Nothing was written.`
+  const text = `The rule set ${quote(ruleSet.name)} was given the same rule during this call. Nothing was written.`
   const existing = { href: toDraftHref(twin.href) }
   throw new ToolError('already_exists', text, { reason: 'changed_meanwhile', existing_rule: existing })
 }

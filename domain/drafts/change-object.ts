@@ -8,6 +8,7 @@ import { withDetails } from '../inventory/pce-errors.js'
 import { explainFailedWrite } from './look-again.js'
 import { warnOfOthers } from './warn-of-others.js'
 import { findDifferences, type Difference } from '../policy/compare-stored.js'
+import { capital } from '../text/capital.js'
 
 /** An update of one object after all references in it have been resolved. */
 interface UpdatePlan<T extends PceObject> {
@@ -89,7 +90,11 @@ export async function updateObject<T extends PceObject>(
   })
   if (fields.length === 0) {
     const dry = dryRun === true ? { dry_run: true, requests: [] } : {}
-    return answer(`${what} already has these values; nothing was written.`, { updated_fields: [], ...dry }, current)
+    return answer(
+      `${capital(what)} already has these values; nothing was written.`,
+      { updated_fields: [], ...dry },
+      current,
+    )
   }
   warnings.push(...(await warnOfOthers({ pce, signal }, holder)))
   const previous = Object.fromEntries(fields.map((field) => [field, current[field] ?? null]))

@@ -18,25 +18,25 @@ import {
   type LabelReference,
   type ReadContext,
 } from '../inventory/labels.js'
-import { hidesCharacters } from '../text/escape-text.js'
+import { hidesCharacters, quote } from '../text/escape-text.js'
+import { warnOfSentences } from './warn-of-sentences.js'
 
 /** Creates the error for a label that already exists. */
 export function labelExists(label: Label): ToolError {
   const details: ErrorDetails = { href: label.href, existing_label: showLabel(label) }
-  return new ToolError('already_exists', `The label ${label.key}=${label.value} already exists.`, details, {
+  return new ToolError('already_exists', `The label ${quote(`${label.key}=${label.value}`)} already exists.`, details, {
     hint: 'Use the existing label.',
   })
 }
 
-/**
- * Returns a sentence about labels, other than `own`, that differ only in case or spaces from the wanted one; undefined if there
- * are none.
- */
-export function warnOfLookAlikes(index: LabelIndex, key: string, value: string, own?: string): string | undefined {
+/** Warns of labels, other than `own`, that differ only in case or spaces from the wanted one. */
+export function warnOfLookAlikes(index: LabelIndex, key: string, value: string, own?: string): string[] {
   const variants = index.lookAlikes(key, value).filter(({ href }) => href !== own)
-  if (variants.length === 0) return undefined
-  const list = variants.map(({ key, value, href }) => `${key}=${value} (${href})`).join(', ')
-  return `${key}=${value} differs only in case or spaces from ${list}; policy treats them as different labels.`
+  if (variants.length === 0) return []
+  const list = variants.map(({ key, value, href }) => `${quote(`${key}=${value}`)} (${href})`).join(', ')
+  return [
+    `The label ${quote(`${key}=${value}`)} differs only in case or spaces from ${list}; policy treats them as different labels.`,
+  ]
 }
 
 /** Creates one label. If somebody else created it after our lookup, throws already_exists with its href. */
@@ -99,15 +99,15 @@ export function planWorkloadLabels(index: LabelIndex, references: readonly Label
     if (same !== undefined && same.value !== value) {
       throw new ToolError(
         'invalid_argument',
-        `A workload has one label per key; ${key} was given "${same.value}" and "${value}".`,
+        `A workload has one label per key; ${quote(key)} was given ${quote(same.value)} and ${quote(value)}.`,
         {
           argument: 'labels',
           key,
         },
       )
     }
-    const warning = 'missing' in entry && same === undefined ? warnOfLookAlikes(index, key, value) : undefined
-    if (warning !== undefined) warnings.push(warning)
+    if ('missing' in entry && same === undefined)
+      warnings.push(...warnOfSentences({ label: value }), ...warnOfLookAlikes(index, key, value))
     byKey.set(key, { value, entry })
   }
   return { entries: [...byKey.values()].map(({ entry }) => entry), warnings }
@@ -120,10 +120,15 @@ function toNewLabel(reference: LabelReference): { key: string; value: string } {
   const { key, value } = pair ?? (isPair ? reference : {})
   if (key !== undefined && value !== undefined && isName(key) && !key.includes('=') && isName(value))
     return { key, value }
-  if (shown.startsWith('/')) throw new ToolError('label_not_found', `No label has the href ${shown}.`, { label: shown })
-  throw new ToolError('invalid_argument', `"${shown}" is not a label. Give {key, value}, "key=value" or an href.`, {
-    argument: 'labels',
-  })
+  if (shown.startsWith('/'))
+    throw new ToolError('label_not_found', `No label has the href ${quote(shown)}.`, { label: shown })
+  throw new ToolError(
+    'invalid_argument',
+    `${quote(shown)} is not a label. Give {key, value}, "key=value" or an href.`,
+    {
+      argument: 'labels',
+    },
+  )
 }
 
 function isName(text: string): boolean {

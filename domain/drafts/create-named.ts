@@ -4,7 +4,7 @@ import type { ToolContext } from '../call.js'
 import { orderOf } from './order-of.js'
 import { fetchEvery, type ListQuery } from '../inventory/fetch-every.js'
 import { apiOf, nounOf, type NamedKind, type NamedObject, type ObjectOf } from '../inventory/find-object.js'
-import { hidesCharacters } from '../text/escape-text.js'
+import { hidesCharacters, quote } from '../text/escape-text.js'
 
 /**
  * Kinds whose names users expect to be unique. `detail` is the name of the error detail that holds the existing object;
@@ -36,7 +36,7 @@ export async function refuseTakenName(
   // A name stays taken until the deletion of its object is provisioned (P4).
   const state = existing.update_type === 'delete' ? ' Its deletion is pending; provision it to free the name.' : ''
   const what = { href: existing.href, name }
-  const text = `The name "${name}" already belongs to another ${nounOf(kind)}.${state}`
+  const text = `The name ${quote(name)} already belongs to another ${nounOf(kind)}.${state}`
   throw new ToolError('already_exists', text, { [UNIQUE[kind].detail]: what })
 }
 
@@ -105,7 +105,7 @@ async function create<K extends UniqueKind>(
 export function refuseHidden(names: Readonly<Record<string, string>>): void {
   for (const [argument, name] of Object.entries(names)) {
     if (!hidesCharacters(name)) continue
-    throw new ToolError('invalid_argument', `${argument} "${name}" contains hidden characters.`, {
+    throw new ToolError('invalid_argument', `${argument} ${quote(name)} contains hidden characters.`, {
       argument,
     })
   }

@@ -7,6 +7,7 @@ import { holdAddresses, type HeldAddresses, writeInterval, writeRange } from '..
 import { sizeOf, subtractIntervals } from '../policy/intervals.js'
 import { countOf } from '../text/describe-numbers.js'
 import { nearNames } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 import { planFqdns, planRanges } from './plan-ip-list.js'
 
 /** A range in the form of the caller: text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
@@ -79,7 +80,11 @@ export function readEdit(args: EditArguments): ListEdit {
     ...edit.remove.fqdns.filter((name) => added.has(idOfName(name))).map(({ fqdn }) => fqdn),
   ]
   if (both.length === 0) return edit
-  throw new ToolError('invalid_argument', `Both added and removed: ${both.slice(0, MOST_NAMED).join(', ')}.`, { both })
+  throw new ToolError(
+    'invalid_argument',
+    `Both added and removed: ${both.slice(0, MOST_NAMED).map(quote).join(', ')}.`,
+    { both },
+  )
 }
 
 function readRanges(given: readonly RangeReference[] = [], argument: string): IpRangeInput[] {
@@ -130,7 +135,7 @@ export function planEdit(current: IpList, { add, remove }: ListEdit): PlannedEdi
   if (ranges.after.length + fqdns.after.length === 0) {
     throw new ToolError(
       'invalid_argument',
-      `This would leave nothing in the IP list ${current.name}, which needs at least one range or domain name.`,
+      `This would leave nothing in the IP list ${quote(current.name)}, which needs at least one range or domain name.`,
       { argument: remove.ranges.length > 0 ? 'remove_ranges' : 'remove_fqdns' },
     )
   }
@@ -196,7 +201,7 @@ function refuseUnknown(current: IpList, ranges: readonly IpRange[], names: reado
   const hint = explained.map((range) => adviseOn(current, range)).find((advice) => advice !== undefined)
   throw new ToolError(
     'not_found',
-    `The IP list ${current.name} does not have ${unknown.slice(0, MOST_NAMED).join(', ')}${unknown.length > MOST_NAMED ? ` and ${unknown.length - MOST_NAMED} more` : ''}.`,
+    `The IP list ${quote(current.name)} does not have ${unknown.slice(0, MOST_NAMED).map(quote).join(', ')}${unknown.length > MOST_NAMED ? ` and ${unknown.length - MOST_NAMED} more` : ''}.`,
     { href: current.href, not_in_list: unknown, near_entries: [...new Set(near)].slice(0, 2 * MOST_NAMED) },
     hint === undefined ? {} : { hint },
   )

@@ -3,6 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { FqdnReference, IpRangeInput } from '../../schemas/ip-list-shapes.js'
 import type { IpList } from '../../schemas/pce/ip-list.js'
 import { isAddress, parseAddress } from '../inventory/parse-addresses.js'
+import { quote } from '../text/escape-text.js'
 
 /** A domain name of one or more labels, optionally with a leading `*` (P17). */
 const FQDN = /^(?:\*\.?)?[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?(?:\.[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?)*$/
@@ -53,7 +54,7 @@ export function planFqdns(
   )
   if (bad !== undefined && bad.length > 0) {
     const invalid = bad.map(({ entry }) => entry)
-    const shown = invalid.map((entry) => (typeof entry === 'string' ? entry : JSON.stringify(entry))).join(', ')
+    const shown = invalid.map((entry) => quote(typeof entry === 'string' ? entry : JSON.stringify(entry))).join(', ')
     const text = `Not a domain name: ${shown}. Write www.example.com or *.example.com, in ${list} also as {fqdn, description?}.`
     throw new ToolError('invalid_argument', text, { argument, invalid })
   }
@@ -87,13 +88,15 @@ export function refuseEmptyList(
 }
 
 function explainRange(from: string, to: string | undefined): string | undefined {
-  if (parseAddress(from) === null) return `"${from}" is neither an address nor a CIDR.`
+  if (parseAddress(from) === null) return `${quote(from)} is neither an address nor a CIDR.`
   if (to === undefined) return undefined
-  if (!isAddress(from)) return `"${from}" is already a network; to_ip needs a single address.`
-  if (!isAddress(to)) return `to_ip "${to}" is not an address.`
+  if (!isAddress(from)) return `${quote(from)} is already a network; to_ip needs a single address.`
+  if (!isAddress(to)) return `to_ip ${quote(to)} is not an address.`
   const [first, last] = [ipaddr.parse(from), ipaddr.parse(to)]
-  if (first.kind() !== last.kind()) return `${from} and ${to} are of different address families.`
-  return isBefore(last.toByteArray(), first.toByteArray()) ? `to_ip ${to} is before from_ip ${from}.` : undefined
+  if (first.kind() !== last.kind()) return `${quote(from)} and ${quote(to)} are of different address families.`
+  return isBefore(last.toByteArray(), first.toByteArray())
+    ? `to_ip ${quote(to)} is before from_ip ${quote(from)}.`
+    : undefined
 }
 
 function isBefore(a: readonly number[], b: readonly number[]): boolean {

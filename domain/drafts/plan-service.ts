@@ -3,6 +3,7 @@ import type { Service } from '../../schemas/pce/service.js'
 import { SERVICE_LISTS, type ServiceList } from '../../schemas/pce/words.js'
 import { parseProtocol } from '../inventory/protocols.js'
 import type { Difference } from '../policy/compare-stored.js'
+import { quote } from '../text/escape-text.js'
 
 type Entry = Record<string, unknown>
 type ServiceArguments = Partial<Record<ServiceList, readonly object[]>>
@@ -54,11 +55,11 @@ function planEntry(list: ServiceList, entry: Entry, at: string): Entry {
   const unknown = Object.keys(entry).filter((field) => !FIELDS[list].includes(field))
   if (unknown.length > 0) {
     const why = list === 'windows_egress_services' ? ' A connecting program has no port to match.' : ''
-    throw invalid(at, `${unknown.join(', ')} is not a field of ${list} (${FIELDS[list].join(', ')}).${why}`)
+    throw invalid(at, `${unknown.map(quote).join(', ')} is not a field of ${list} (${FIELDS[list].join(', ')}).${why}`)
   }
   const { port, to_port: toPort, proto, ...rest } = entry
   const number = proto === undefined ? undefined : parseProtocol(proto as string | number)
-  if (number === null) throw invalid(at, `proto "${String(proto)}" is not a protocol name or number.`)
+  if (number === null) throw invalid(at, `proto ${quote(String(proto))} is not a protocol name or number.`)
   const all = port === undefined || port === -1
   checkNumbers(at, { port: all ? undefined : port, toPort, number, rest })
   if (list === 'service_ports' && number === undefined) throw invalid(at, 'proto is missing.')

@@ -21,7 +21,7 @@ import {
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { withDetails } from '../inventory/pce-errors.js'
 import { explainPending } from './pending-deletion.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 
 /** An actor at one end of a rule, in the form in which callers name it (T4). */
 export type ActorReference =
@@ -75,7 +75,8 @@ async function resolveActor(lookups: PolicyLookups, reference: ActorReference, p
   if (named === null) throw invalid(reference, place, ACTOR_OBJECT)
   const actor = await identify(lookups, named, place)
   const actual = nameOf(actor)
-  if (name !== undefined && name !== actual) throw invalid(reference, place, `This is "${actual}", not "${name}".`)
+  if (name !== undefined && name !== actual)
+    throw invalid(reference, place, `This is ${quote(actual)}, not ${quote(name)}.`)
   if (exclusion && actor.label === undefined && actor.label_group === undefined) {
     throw invalid(reference, place, 'Only labels and label groups can be excluded.')
   }
@@ -121,7 +122,7 @@ async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<strin
   const byKey = adviseKey(lookups, text)
   if (byKey !== undefined) return byKey
   const prefixed = text.startsWith('/') ? [] : await writeByPrefix(lookups, trimBlanks(text))
-  return prefixed.length === 0 ? FORMS : `Write ${prefixed.join(' or ')}.`
+  return prefixed.length === 0 ? FORMS : `Write ${prefixed.map(quote).join(' or ')}.`
 }
 
 function findLabel(lookups: PolicyLookups, reference: LabelReference): Label {
@@ -131,7 +132,7 @@ function findLabel(lookups: PolicyLookups, reference: LabelReference): Label {
 }
 
 function noSuchLabel(unresolved: UnresolvedLabel): ToolError {
-  const text = `No label matches ${unresolved.ref} exactly. ${adviseOn(unresolved)}`.trimEnd()
+  const text = `No label matches ${quote(unresolved.ref)} exactly. ${adviseOn(unresolved)}`.trimEnd()
   return new ToolError('label_not_found', text, { label: unresolved.ref, valid_values: unresolved.valid })
 }
 
@@ -193,7 +194,7 @@ function toActor(kind: NamedKind, { href, name, hostname }: NamedObject): Actor 
 
 function invalid(reference: ActorReference, place: ActorPlace, why: string, more: ErrorDetails = {}): ToolError {
   const shown = typeof reference === 'string' ? reference : describeReference(reference)
-  return new ToolError('invalid_actor', `"${shown}" cannot be used in ${place.side}${ofRule(place)}. ${why}`, {
+  return new ToolError('invalid_actor', `${quote(shown)} cannot be used in ${place.side}${ofRule(place)}. ${why}`, {
     actor: reference,
     ...more,
   })
@@ -258,7 +259,7 @@ async function resolveEntry(lookups: PolicyLookups, reference: ActorReference): 
   if (parseHref(text)?.kind === 'label_groups') {
     const group = toGroup(await lookups.byHref('label_groups', text), reference)
     if (name !== undefined && name !== group.name)
-      throw cannotScope(reference, `This is "${group.name}", not "${name}".`)
+      throw cannotScope(reference, `This is ${quote(group.name ?? '')}, not ${quote(name)}.`)
     return { label_group: group, ...exclusion }
   }
   const isLabel = (typeof named === 'object' && named.href === undefined) || looksLikeLabel(text)
@@ -287,14 +288,14 @@ function requireOneConditionPerKey(references: readonly ActorReference[], entrie
   if (at !== -1) {
     throw cannotScope(
       references[at] as ActorReference,
-      `This scope names the key ${keys[at]} twice; use one scope per value.`,
+      `This scope names the key ${quote(keys[at] ?? '')} twice; use one scope per value.`,
     )
   }
 }
 
 function cannotScope(received: ActorReference, why: string, more: ErrorDetails = {}): ToolError {
   const shown = typeof received === 'string' ? received : describeReference(received)
-  return new ToolError('invalid_scope_label', `"${shown}" cannot be used in a scope. ${why}`, {
+  return new ToolError('invalid_scope_label', `${quote(shown)} cannot be used in a scope. ${why}`, {
     received,
     ...more,
   })

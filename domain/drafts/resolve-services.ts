@@ -6,7 +6,7 @@ import { ruleIndexOf } from './resolve-actors.js'
 import type { PolicyLookups } from '../inventory/find-object.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 
 /** A service in the form in which callers name it (T5): a name, or an object that has exactly one of three forms. */
 export type ServiceReference = string | ServiceEntry
@@ -73,7 +73,7 @@ export async function resolveEgressServices(
     const resolved = refusePending(await resolveOne(lookups, reference, fail), fail)
     if (!('service' in resolved)) throw fail('egress services are service objects; ports belong in ingress_services.')
     if (!isEgressService(resolved.service)) {
-      throw fail(`service "${resolved.service.name}" names no outbound Windows process (windows_egress_services).`)
+      throw fail(`service ${quote(resolved.service.name)} names no outbound Windows process (windows_egress_services).`)
     }
     services.push(resolved.service)
   }
@@ -130,7 +130,7 @@ function unsupportedInDeny(services: readonly Service[], rule: RuleContext): Too
 async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, fail: Fail): Promise<ResolvedService> {
   const entry: ServiceEntry = typeof reference === 'string' ? { service: reference } : reference
   const bad = Object.entries(entry).find(([field, value]) => FIELD_TYPES[field]?.includes(typeof value) !== true)
-  if (bad !== undefined) throw fail(`${bad[0]} is not a field of a service, or has the wrong type. ${ONE_FORM}`)
+  if (bad !== undefined) throw fail(`${quote(bad[0])} is not a field of a service, or has the wrong type. ${ONE_FORM}`)
   const forms = [
     entry.href !== undefined,
     entry.service !== undefined,
@@ -142,7 +142,9 @@ async function resolveOne(lookups: PolicyLookups, reference: ServiceReference, f
   if (isEcho) {
     const { service } = (await resolveOne(lookups, { href: entry.href }, fail)) as { service: Service }
     if (service.name === entry.service) return { service }
-    throw fail(`${entry.href} is "${service.name}", not "${entry.service}". ${ONE_FORM}`)
+    throw fail(
+      `${quote(String(entry.href))} is ${quote(service.name)}, not ${quote(String(entry.service))}. ${ONE_FORM}`,
+    )
   }
   try {
     if (entry.href !== undefined) return { service: (await lookups.byHref('services', entry.href)) as Service }
@@ -167,7 +169,7 @@ function adviseOnPort(text: string): string {
   const [, port, last, proto] = /^\s*(\d{1,5})(?:\s*-\s*(\d{1,5}))?(?:\s*\/\s*(tcp|udp))?\s*$/iu.exec(text) ?? []
   if (port === undefined) return ''
   const to = last === undefined ? '' : `, to_port: ${last}`
-  return ` A port is written {port: ${port}${to}, proto: "${proto?.toLowerCase() ?? 'tcp'}"}.`
+  return ` A port is written {port: ${port}${to}, proto: ${quote(proto?.toLowerCase() ?? 'tcp')}}.`
 }
 
 async function byName(lookups: PolicyLookups, name: string): Promise<Service> {
@@ -195,7 +197,7 @@ function toList(references: ServiceReferences): ServiceReference[] {
 
 const serviceOf = (resolved: ResolvedService) => ('service' in resolved ? [resolved.service] : [])
 const toNamed = ({ href, name }: Service) => ({ href: toDraftHref(href), name })
-const names = (services: readonly Service[]) => services.map(({ name }) => `"${name}"`).join(', ')
+const names = (services: readonly Service[]) => services.map(({ name }) => quote(name)).join(', ')
 
 /** Converts services to the form that is sent: draft hrefs, or ports. */
 export function toWireServices(resolved: readonly ResolvedService[]): IngressService[] {
@@ -220,7 +222,7 @@ function checkPortRange(entry: { port?: number; to_port?: number; proto?: string
   if (port === undefined) return 'port is missing.'
   if (proto === undefined) return `port ${port} needs a proto (tcp or udp).`
   const number = parseProtocol(proto)
-  if (number === null) return `proto "${proto}" is not a protocol name or number.`
+  if (number === null) return `proto ${quote(String(proto))} is not a protocol name or number.`
   if (!isPort(port) || (toPort !== undefined && !isPort(toPort))) return 'ports are whole numbers from 0 to 65535.'
   if (toPort !== undefined && toPort < port) return `to_port ${toPort} is below port ${port}.`
   if (port === 0 && toPort === undefined) return 'port 0 is not "all ports"; use {service: "All Services"}.'

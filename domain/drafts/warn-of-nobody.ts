@@ -1,5 +1,6 @@
 import type { Actor, ScopeEntry } from '../../schemas/pce/rule-set.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import { quote } from '../text/escape-text.js'
 import type { PlannedRule } from './plan-rules.js'
 
 type Rule = Pick<PlannedRule, 'providers' | 'consumers' | 'unscoped'>
@@ -52,7 +53,7 @@ function findContradiction(
     const values = known === undefined ? undefined : own.get(known.key)
     if (known === undefined || values === undefined || values.has(known.value)) continue
     const { key, value } = known
-    return { own: [...values].map((one) => `${key}=${one}`).join(' or '), scope: `${key}=${value}` }
+    return { own: [...values].map((one) => quote(`${key}=${one}`)).join(' or '), scope: quote(`${key}=${value}`) }
   }
   return null
 }

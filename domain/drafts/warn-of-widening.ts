@@ -9,6 +9,7 @@ import type { PolicyLookups } from '../inventory/find-object.js'
 import { readKubernetesWorkloads, tellUnread } from '../inventory/kubernetes-workloads.js'
 import { readableEnds, readableScopes } from '../inventory/require-rule-shape.js'
 import { isManaged, osType } from '../inventory/workloads.js'
+import { quote } from '../text/escape-text.js'
 
 /**
  * The warning about a rule that permits more than its text suggests, because only the port counts where the process
@@ -76,11 +77,11 @@ export async function warnOfWidening(
     message: [
       who.length === 0
         ? ''
-        : `${who.join(' and ')} match this rule by port alone, whatever process connects: ${services.join(', ')} is checked on Windows only.`,
+        : `${who.join(' and ')} match this rule by port alone, whatever process connects: ${services.map(quote).join(', ')} is checked on Windows only.`,
       ...(unlooked === null
         ? []
         : [
-            `Which consumers have a Windows VEN was not looked at, because ${unlooked}; ${services.join(', ')} is checked on Windows only.`,
+            `Which consumers have a Windows VEN was not looked at, because ${unlooked}; ${services.map(quote).join(', ')} is checked on Windows only.`,
           ]),
       ...tellUnread(unread),
     ]

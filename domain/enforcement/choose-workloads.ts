@@ -10,6 +10,7 @@ import { resolveApplication } from '../inventory/find-labels.js'
 import { NONE_LEFT_OUT, readKubernetesWorkloads, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import { isManaged, modeOf } from '../inventory/workloads.js'
 import { compareTexts } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { applicationOfLabels, type Application } from '../traffic/applications.js'
 
@@ -88,7 +89,7 @@ export async function chooseWorkloads(
   const leftOut = { left: items.length, unread }
   const is = applicationOfLabels(labels)
   if (workloads.length === 0) {
-    const text = `No workload has the labels app=${is.app} and env=${is.env}.`
+    const text = `No workload has the labels ${quote(`app=${is.app}`)} and ${quote(`env=${is.env}`)}.`
     const whole = [text, ...tellLeftOut(leftOut)].join(' ')
     const hint = 'Check the labels with get-workloads: a workload has to have both.'
     throw new ToolError('no_workloads', whole, { app: is.app, env: is.env }, { hint })

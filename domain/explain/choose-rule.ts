@@ -13,6 +13,7 @@ import { TCP, UDP, portName } from '../inventory/protocols.js'
 import { compileIpList, readRange } from '../policy/addresses.js'
 import { isInForce, type PolicySnapshot } from '../policy/load-snapshot.js'
 import { compareTexts } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 import type { AskedService } from './judge-pair.js'
 import type { HeldRule } from './place-rules.js'
 import { ambiguousAddress, nameOf, type AskedEnd } from './resolve-end.js'
@@ -157,7 +158,7 @@ function describeEnd(end: AskedEnd, index: LabelIndex, draft: PolicySnapshot, li
 }
 
 function unlabelledPod(workload: Workload): ToolError {
-  const text = `The Kubernetes workload ${nameOf(workload)} has no labels, and rules name Kubernetes workloads by labels alone.`
+  const text = `The Kubernetes workload ${quote(nameOf(workload))} has no labels, and rules name Kubernetes workloads by labels alone.`
   const hint = 'Its labels come from the profile of its namespace: set them with update-container-workload-profile.'
   return new ToolError('invalid_argument', text, { href: workload.href }, { hint })
 }

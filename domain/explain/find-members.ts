@@ -13,6 +13,7 @@ import { isManaged, modeOf, osType } from '../inventory/workloads.js'
 import { LAST, classifyAddress, compileIpList, readRange, type Family, type Range } from '../policy/addresses.js'
 import type { End } from '../policy/match-rules.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import { nameOf, type AskedEnd } from './resolve-end.js'
 
 /** One workload, or a group of addresses that all rules treat alike. */
@@ -83,7 +84,7 @@ export async function findMembers(
     )
     const notes = tellUnread(unread)
     if (total === 0) {
-      const text = [`No workload has ${asked.name}.`, ...notes].join(' ')
+      const text = [`No workload has ${quote(asked.name)}.`, ...notes].join(' ')
       throw new ToolError('no_workloads', text, { labels: asked.name })
     }
     return {
@@ -115,11 +116,11 @@ export async function findMembers(
       ...cutNote(total, 'workloads'),
       ...tellUnread(unread),
       ...(silent > 0 ? [`The addresses of ${countOf(silent, 'Kubernetes workload')} are not known.`] : []),
-      ...(rest.isCut ? [`Only the first ${MOST_PARTS} parts of ${asked.name} were judged.`] : []),
+      ...(rest.isCut ? [`Only the first ${MOST_PARTS} parts of ${quote(asked.name)} were judged.`] : []),
       ...(names > 0
-        ? [`The ${countOf(names, 'domain name')} of ${asked.name} ${names === 1 ? 'was' : 'were'} not judged.`]
+        ? [`The ${countOf(names, 'domain name')} of ${quote(asked.name)} ${names === 1 ? 'was' : 'were'} not judged.`]
         : []),
-      ...(rest.isUnread ? [`Some ranges of ${asked.name} could not be read and were not judged.`] : []),
+      ...(rest.isUnread ? [`Some ranges of ${quote(asked.name)} could not be read and were not judged.`] : []),
     ],
   }
 }
@@ -130,7 +131,7 @@ function membersAt(
   toMember: (workload: Workload) => Member,
 ): Members {
   const named = bearers.map(
-    (workload) => `${isKubernetes(workload) ? 'Kubernetes workload' : 'workload'} ${nameOf(workload)}`,
+    (workload) => `${isKubernetes(workload) ? 'Kubernetes workload' : 'workload'} ${quote(nameOf(workload))}`,
   )
   if (named.length === 1)
     return { members: bearers.map(toMember), isCut: false, notes: [`${address} is the ${named.join('')}.`] }

@@ -5,7 +5,7 @@ import { createPolicyLookups } from '../inventory/find-object.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
 import { TCP, UDP, parseProtocol } from '../inventory/protocols.js'
 import { loadReferenceNames, type ReferenceNames } from '../inventory/reference-names.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 import { workInTurns } from '../text/pace-work.js'
 import { findMembers, type Members } from './find-members.js'
 import { createPairJudge, type AskedService } from './judge-pair.js'
@@ -66,7 +66,7 @@ export async function judgeFlow(ctx: Context, asked: FlowArguments): Promise<Jud
   const judged = await workInTurns(judgeMembers(judges, sources.members, destinations.members), signal)
   const verdict = { ...judged, isPartial: judged.isPartial || sources.isCut || destinations.isCut }
   if (verdict.pairs === 0) {
-    const text = `source and destination are one workload, ${source.name}; no rule decides about what it sends to itself.`
+    const text = `source and destination are one workload, ${quote(source.name)}; no rule decides about what it sends to itself.`
     throw new ToolError('invalid_argument', text, { argument: 'destination' })
   }
   return {
@@ -90,7 +90,7 @@ function readService({
 }: FlowArguments): AskedService {
   const proto = parseProtocol(given)
   if (proto === null) {
-    const text = `proto: "${given}" is neither tcp, udp, icmp nor the number of a protocol.`
+    const text = `proto: ${quote(String(given))} is neither tcp, udp, icmp nor the number of a protocol.`
     throw new ToolError('invalid_argument', text, { argument: 'proto' })
   }
   const hasPorts = proto === TCP || proto === UDP
@@ -141,6 +141,6 @@ export async function nameReferences(
  */
 function requireMembers({ name }: AskedEnd, { members, notes }: Members, argument: 'source' | 'destination'): void {
   if (members.length > 0) return
-  const text = `${argument}: ${name} has no address that could be judged. ${notes.join(' ')}`.trimEnd()
+  const text = `${argument}: ${quote(name)} has no address that could be judged. ${notes.join(' ')}`.trimEnd()
   throw new ToolError('invalid_argument', text, { argument }, { hint: 'Give one of its addresses.' })
 }

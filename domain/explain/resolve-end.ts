@@ -23,7 +23,7 @@ import { parseHref } from '../inventory/parse-href.js'
 import { ambiguousName } from '../inventory/tell-apart.js'
 import { classifyAddress } from '../policy/addresses.js'
 import { countOf } from '../text/describe-numbers.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 
 /** An end of a flow as callers name it: a workload, an address, one label or several that are ANDed, or an IP list. */
 export type EndReference = LabelReference | readonly LabelReference[]
@@ -104,7 +104,7 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
   if (looksLikeLabel(text)) return null
   if (!text.startsWith('/')) {
     if (text === '' || /^\d+(?:\.\d+)+\/\d+$|^[\da-f:]+\/\d+$/iu.test(text))
-      throw new ToolError('invalid_argument', `"${text}" cannot be an end of a flow. ${FORMS}`)
+      throw new ToolError('invalid_argument', `${quote(text)} cannot be an end of a flow. ${FORMS}`)
     return findWorkload(finder, text)
   }
   const kind = parseHref(text)?.kind
@@ -112,7 +112,9 @@ async function findNamed(finder: Finder, text: string): Promise<AskedEnd | null>
   if (kind === 'kubernetes_workloads')
     return endOfWorkload(toWorkload(await findByHref(pce, kind, text, 'draft', signal)))
   if (kind === 'ip_lists') return endOfList(await lookups.byHref(kind, text))
-  throw new ToolError('invalid_href', `"${text}" is not the href of a workload, a label or an IP list.`, { href: text })
+  throw new ToolError('invalid_href', `${quote(text)} is not the href of a workload, a label or an IP list.`, {
+    href: text,
+  })
 }
 
 /**
@@ -136,7 +138,7 @@ async function adviseOnForm(lookups: PolicyLookups, text: string): Promise<strin
   if (/^[\da-f]*(?::[\da-f.]*){2,}$/iu.test(text)) return 'It is not a valid IP address either.'
   const keys = lookups.labels.keysOf(text)
   const written = keys.length > 0 ? keys.map((key) => `${key}=${text}`) : await writeByPrefix(lookups, text, ['iplist'])
-  return written.length === 0 ? '' : `Did you mean ${written.join(' or ')}?`
+  return written.length === 0 ? '' : `Did you mean ${written.map(quote).join(' or ')}?`
 }
 
 const endOfWorkload = (workload: Workload): AskedEnd => ({ kind: 'workload', name: nameOf(workload), workload })
@@ -151,7 +153,7 @@ function endOfLabels(labels: readonly Label[]): AskedEnd {
   const twice = labels.find(({ key }, at) => labels.findIndex((other) => other.key === key) !== at)
   if (labels.length === 0) throw new ToolError('invalid_argument', `An empty list names nobody. ${FORMS}`)
   if (twice !== undefined) {
-    const text = `No workload has two labels of the key ${twice.key}; labels are ANDed.`
+    const text = `No workload has two labels of the key ${quote(twice.key)}; labels are ANDed.`
     throw new ToolError('invalid_argument', text, {}, { hint: 'Ask once per value.' })
   }
   return { kind: 'labels', name: labels.map(({ key, value }) => `${key}=${value}`).join(' '), labels }
@@ -160,7 +162,7 @@ function endOfLabels(labels: readonly Label[]): AskedEnd {
 function findLabel({ labels }: PolicyLookups, reference: LabelReference): Label {
   const found = resolveLabel(labels, reference)
   if (!isUnresolved(found)) return found
-  const text = `No label matches ${describeReference(reference)} exactly. ${adviseOn(found)}`.trimEnd()
+  const text = `No label matches ${quote(describeReference(reference))} exactly. ${adviseOn(found)}`.trimEnd()
   throw new ToolError('label_not_found', text, { label: found.ref, valid_values: found.valid })
 }
 

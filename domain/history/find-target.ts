@@ -11,6 +11,7 @@ import { isUnresolved, loadLabels, resolveLabel } from '../inventory/labels.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { loadDenyRules } from '../inventory/read-rules.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import { draftHrefOf } from './load-policy.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
@@ -71,7 +72,7 @@ export async function findTarget(ctx: Context, args: TargetArguments): Promise<T
   if (args.name === undefined || args.kind === undefined) {
     if (args.name !== undefined) {
       const kinds = [...Object.keys(TARGET_KINDS), 'label'].join(', ')
-      const text = `Say of what kind "${args.name}" is: kind is one of ${kinds}.`
+      const text = `Say of what kind ${quote(args.name)} is: kind is one of ${kinds}.`
       const hint = 'Give kind together with name; names are unique only within a kind.'
       throw new ToolError('missing_identifier', text, { argument: 'kind', arguments: ['kind'] }, { hint })
     }
@@ -89,7 +90,7 @@ async function targetOfHref(ctx: Context, given: string): Promise<Target> {
   const { pce } = ctx
   const parsed = parseHref(given)
   if (parsed === null || parsed.org !== pce.orgId || (parsed.id === undefined && parsed.kind !== 'firewall_settings')) {
-    const text = `"${given}" is not the href of an object in organisation ${pce.orgId}.`
+    const text = `${quote(given)} is not the href of an object in organisation ${pce.orgId}.`
     throw new ToolError('invalid_href', text, { href: given })
   }
   const href = draftHrefOf(given)
@@ -118,7 +119,7 @@ async function readWorkloadHrefs({ pce, signal }: Context, href: string): Promis
 }
 
 async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promise<Target> {
-  const what = `the ${kind.replaceAll('_', ' ')} "${name}"`
+  const what = `the ${kind.replaceAll('_', ' ')} ${quote(name)}`
   const gone = (error: ToolError): Target => {
     const covers = 'Nothing has this name now: what had it when it was changed.'
     return { what, hrefs: new Set(), rules: NONE, gone: { kind, name, error }, covers }
@@ -126,7 +127,7 @@ async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promi
   if (kind === 'label') {
     const label = resolveLabel(await loadLabels(ctx.pce, ctx, 'fresh'), name)
     if (!isUnresolved(label)) return { what, hrefs: new Set([label.href]), rules: NONE, covers: WHOLE }
-    const text = `No label is exactly "${name}".`
+    const text = `No label is exactly ${quote(name)}.`
     return gone(new ToolError('not_found', text, { argument: 'name', value: name, valid: label.valid }))
   }
   try {
@@ -163,7 +164,7 @@ async function targetOfApplication(ctx: Context, asked: ApplicationReference): P
   const sets = countOf(own.size, 'rule set')
   const elsewhere = countOf(rules.size, 'rule')
   return {
-    what: `the application ${name}`,
+    what: `the application ${quote(name)}`,
     hrefs: new Set([...labels.map(({ href }) => href), ...workloads.flat(), ...own]),
     rules,
     application: { labels, keyOf },

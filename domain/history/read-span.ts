@@ -1,4 +1,5 @@
 import { ToolError } from '../../schemas/errors.js'
+import { quote } from '../text/escape-text.js'
 import { readTime } from '../traffic/traffic-window.js'
 
 /** A span of time that includes both ends; either end may be open. Times are in the PCE's format, with a time zone. */
@@ -37,6 +38,6 @@ function readBound(argument: string, text: string | undefined, timeOfBareDate: s
   if (text === undefined) return undefined
   const time = readTime(text, timeOfBareDate)
   if (time !== null) return time
-  const why = `${argument} "${text}" is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
+  const why = `${argument} ${quote(text)} is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
   throw new ToolError('invalid_argument', why, { argument })
 }

@@ -23,6 +23,7 @@ import type { PolicyChange } from '../policy/apply-change.js'
 import { isSaid } from '../policy/default-fields.js'
 import { describeAgainst } from '../policy/describe-changes.js'
 import { diffFields } from '../policy/diff-fields.js'
+import { capital } from '../text/capital.js'
 import { countOf } from '../text/describe-numbers.js'
 import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
@@ -151,7 +152,7 @@ async function identify(
     const kind = RESTORABLE_KINDS.find((one) => one === parsed?.kind)
     if (kind !== undefined && parsed?.org === orgId && parsed.id !== undefined && (asked ?? kind) === kind)
       return { kind, href: await hrefBefore(ctx, kind, toDraftHref(href.trim()), version, past) }
-    const text = `"${href}" is not the href of ${asked === undefined ? 'a rule set, IP list or service' : `a ${nounOf(asked)}`} in organisation ${orgId}.`
+    const text = `${quote(href)} is not the href of ${asked === undefined ? 'a rule set, IP list or service' : `a ${nounOf(asked)}`} in organisation ${orgId}.`
     throw new ToolError('invalid_href', text, { href })
   }
   if (name === undefined || asked === undefined) {
@@ -275,7 +276,7 @@ async function nameThen(pce: PceClient, href: string, signal: AbortSignal): Prom
 
 function warnOfPlan(own: PceObject | null, draft: PceObject | null, steps: readonly Step[], what: string): string[] {
   const rules = steps.filter(({ method, of }) => method === 'POST' && of !== undefined).length
-  const gone = `${what.charAt(0).toUpperCase()}${what.slice(1)} was deleted since: `
+  const gone = `${capital(what)} was deleted since: `
   if (draft === null)
     return [`${gone}it is created again with a new href, and what named the old one does not name it.`]
   return [

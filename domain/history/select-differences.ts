@@ -3,6 +3,7 @@ import type { ToolContext } from '../call.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { authorsOfObject, selectByAuthor } from '../policy/select-by-author.js'
 import { noneNamed, type ChangeFilter } from '../policy/select-changes.js'
+import { quote } from '../text/escape-text.js'
 import type { PolicyDifference } from './compare-policies.js'
 import { READ_TYPES, draftHrefOf } from './load-policy.js'
 
@@ -23,7 +24,7 @@ export async function selectDifferences(
   if (href !== undefined) {
     const target = objectHrefOf(href.trim())
     if (!all.some((object) => object.href === target)) {
-      const text = `Neither of the two policies has ${type === undefined ? 'an object' : `an object of type ${type}`} ${href}.`
+      const text = `Neither of the two policies has ${type === undefined ? 'an object' : `an object of type ${type}`} ${quote(href)}.`
       throw new ToolError('not_found', text, { argument: 'href', href })
     }
     wanted = wanted.filter(({ change }) => change.href === target)

@@ -8,6 +8,7 @@ import { parseHref } from '../inventory/parse-href.js'
 import { tellApart, type Namesake } from '../inventory/tell-apart.js'
 import { isManaged } from '../inventory/workloads.js'
 import { nearNames } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 
 /** The fields of a workload that relabelling needs. */
@@ -104,7 +105,7 @@ async function explainPods(
     const [text = ''] = Object.values<string>(references[at] ?? {})
     const isPod =
       !isFound(lookup) && lookup.candidates === undefined && (names.has(text) || isKubernetes({ href: text }))
-    return isPod ? { problem: `"${text}" is a Kubernetes workload: ${KUBERNETES_LIMITS}` } : lookup
+    return isPod ? { problem: `${quote(text)} is a Kubernetes workload: ${KUBERNETES_LIMITS}` } : lookup
   })
 }
 
@@ -148,25 +149,26 @@ function createIndex(references: readonly WorkloadReference[]) {
     },
     lookUp(pce: Api, reference: WorkloadReference): Lookup {
       const [field, text] = Object.entries(reference)[0] as [keyof typeof found, string]
-      if (field === 'href' && !isOwnHref(pce, text)) return { problem: `"${text}" is not the href of a workload here` }
+      if (field === 'href' && !isOwnHref(pce, text))
+        return { problem: `${quote(text)} is not the href of a workload here` }
       const named = [...(found[field].get(text)?.values() ?? [])]
       const [one, ...others] = named.length > 1 ? chooseByHost(named, reference) : named
       if (one === undefined) {
-        if (field === 'href') return { problem: `no workload has the href ${text}` }
+        if (field === 'href') return { problem: `no workload has the href ${quote(text)}` }
         hints += 1
         const near = hints > MOST_HINTS ? [] : nearNames(text, names, 3)
-        const meant = near.length === 0 ? '' : `; did you mean ${near.join(' or ')}?`
+        const meant = near.length === 0 ? '' : `; did you mean ${near.map(quote).join(' or ')}?`
         const has = field === 'name' ? 'is named' : 'has the host name'
-        return { problem: `no workload ${has} exactly "${text}"${meant}` }
+        return { problem: `no workload ${has} exactly ${quote(text)}${meant}` }
       }
       if (others.length === 0) return one.found
       const namesakes = [one, ...others].slice(0, MOST_CANDIDATES).map(({ namesake }) => namesake)
       const candidates = tellApart(namesakes)
       const said = namesakes.map(({ href, name, hostname }) => {
         const names = [name, hostname === name ? null : hostname].filter((known) => known != null)
-        return `${href} (${names.join(' on ')})`
+        return `${href} (${names.map(quote).join(' on ')})`
       })
-      const problem = `${others.length + 1} workloads are named "${text}": ${said.join(', ')}; give the href`
+      const problem = `${others.length + 1} workloads are named ${quote(text)}: ${said.join(', ')}; give the href`
       return { problem, candidates }
     },
   }

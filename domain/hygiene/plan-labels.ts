@@ -14,6 +14,7 @@ import {
 import { planWorkloadLabels, plannedLabels } from '../drafts/create-labels.js'
 import type { FoundWorkload } from './find-workloads.js'
 import { compareTexts } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 import { requireKeys } from './select-workloads.js'
 
 /** The requested change to the labels of a workload; labels that it does not name stay (D190). */
@@ -66,7 +67,7 @@ export function planWish(
   const named = [[...wish.set.keys()], [...wish.add.keys()], [...keysOf(removed, index)]].flat()
   const twice = named.find((key, at) => named.indexOf(key) !== at)
   if (twice !== undefined) {
-    const text = `${twice} is named in two of set, add and remove; say for each key what is to become of it.`
+    const text = `${quote(twice)} is named in two of set, add and remove; say for each key what is to become of it.`
     throw new ToolError('invalid_argument', text, { argument: 'set', key: twice })
   }
   const labels = {
@@ -87,7 +88,7 @@ function requireLabels(index: LabelIndex, asked: Record<string, readonly LabelRe
     const [first] = missing
     if (first === undefined) continue
     const advice = adviseOn(first)
-    const said = `${argument}: no label is exactly ${describeReference(first.ref)}.${advice === '' ? '' : ` ${advice}`}`
+    const said = `${argument}: no label is exactly ${quote(describeReference(first.ref))}.${advice === '' ? '' : ` ${advice}`}`
     const details = { argument, unresolved: missing.map(({ ref }) => ref) }
     const isNew = first.ref.includes('=') && !first.ref.startsWith('/')
     const hint = isNew
@@ -110,7 +111,7 @@ function readRemovals(index: LabelIndex, remove: readonly string[]) {
     const found = resolveLabel(index, text)
     if (isUnresolved(found)) {
       const advice = adviseOn(found)
-      const said = `remove: no label is exactly ${found.ref}.${advice === '' ? '' : ` ${advice}`}`
+      const said = `remove: no label is exactly ${quote(found.ref)}.${advice === '' ? '' : ` ${advice}`}`
       throw new ToolError('label_not_found', said, { argument: 'remove', unresolved: [found.ref] })
     }
     removeLabels.add(found.href)

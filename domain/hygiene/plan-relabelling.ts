@@ -7,6 +7,7 @@ import { scanEvery } from '../inventory/fetch-every.js'
 import { hintAtHostname } from '../inventory/hint-at-hostname.js'
 import { NONE_LEFT_OUT, tellLeftOut, type LeftOut } from '../inventory/kubernetes-workloads.js'
 import type { LabelIndex, LabelReference } from '../inventory/labels.js'
+import { quote } from '../text/escape-text.js'
 import { findWorkloads, isFound, shortFormOf, toFound, type FoundWorkload } from './find-workloads.js'
 import { planWish, relabel, wishOfValues, type Relabelling, type WishPlan } from './plan-labels.js'
 import {
@@ -215,9 +216,9 @@ function contradictionOf(
   const by = href === undefined ? 'name' : 'href'
   const names = [found.ownName, found.hostname, shortFormOf(found.hostname ?? '')]
   if (href !== undefined && name !== undefined && !names.includes(name))
-    return { column: 'name', problem: `the workload of its ${by} is named "${found.name}"` }
+    return { column: 'name', problem: `the workload of its ${by} is named ${quote(found.name)}` }
   if ((href !== undefined || name !== undefined) && hostname !== undefined && found.hostname !== hostname)
-    return { column: 'hostname', problem: `the workload of its ${by} has the host name "${found.hostname ?? ''}"` }
+    return { column: 'hostname', problem: `the workload of its ${by} has the host name ${quote(found.hostname ?? '')}` }
   return null
 }
 

@@ -1,6 +1,7 @@
 import { CsvError, parse } from 'csv-parse/sync'
 import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 
 /** How a line identifies its workload; all given values must belong to the same workload. */
 export interface CsvReference {
@@ -114,11 +115,11 @@ function readHeader({ cells, line }: { cells: string[]; line: number }, keys: re
     if (columns.indexOf(column) !== at) return [{ line, column, problem: 'the column is there twice' }]
     if (isIdentity(column) || keys.includes(column)) return []
     if (at === nameless) {
-      const problem = `"${column}" names no column: what names the workloads is called ${IDENTITIES.join(', ')}; call it ${nearNames(column, IDENTITIES, 1)[0] ?? (/host/iu.test(column) ? 'hostname' : 'name')}`
+      const problem = `${quote(column)} names no column: what names the workloads is called ${IDENTITIES.join(', ')}; call it ${nearNames(column, IDENTITIES, 1)[0] ?? (/host/iu.test(column) ? 'hostname' : 'name')}`
       return [{ line, problem }]
     }
     const [near] = nearNames(column, [...IDENTITIES, ...keys], 1)
-    const meant = near === undefined ? '' : `; did you mean ${near}?`
+    const meant = near === undefined ? '' : `; did you mean ${quote(near)}?`
     const problem = `column ${at + 1} is neither ${IDENTITIES.join(', ')} nor the key of a label${meant}`
     return [{ line, column, problem }]
   })

@@ -9,6 +9,7 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
+import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
 
 /** The minimum releases that count hits (P95). */
@@ -128,7 +129,7 @@ function readTable(text: string): Map<string, number> | string {
   const href = head.findIndex((_, at) => body.length > 0 && body.every((row) => RULE.test((row[at] ?? '').trim())))
   const hits = head.findIndex((name) => /hits?[ _]?count|^hits$/iu.test(name.trim()))
   if (href === -1 || hits === -1 || body.some((row) => !/^\d+$/.test((row[hits] ?? '').trim())))
-    return `The columns of the report are not known: ${head.join(', ').slice(0, 300)}.`
+    return `The columns of the report are not known: ${quote(head.join(', '))}.`
   const counts = new Map<string, number>()
   for (const row of body) {
     const rule = toDraftHref((row[href] ?? '').trim())

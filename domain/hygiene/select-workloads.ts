@@ -12,6 +12,7 @@ import { resolveLabelConditions } from '../inventory/label-conditions.js'
 import { parseLabelList, type LabelIndex, type ReadContext } from '../inventory/labels.js'
 import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.js'
 import { nearNames } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 
 /** The parameters for the PCE, and a filter for the conditions that must be checked here. */
 export interface ResolvedSelection {
@@ -121,6 +122,6 @@ export function requireKeys(index: LabelIndex, keys: readonly string[], argument
   const known = knownKeys(index)
   const unknown = keys.find((key) => !known.includes(key))
   if (unknown === undefined) return
-  const text = `${argument}: no label has the key "${unknown}". Keys: ${known.slice(0, 50).join(', ')}.`
+  const text = `${argument}: no label has the key ${quote(unknown)}. Keys: ${known.slice(0, 50).map(quote).join(', ')}.`
   throw new ToolError('not_found', text, { argument, key: unknown, near_names: nearNames(unknown, known) })
 }

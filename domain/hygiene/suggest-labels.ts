@@ -2,6 +2,7 @@ import type { LabelRef } from '../../schemas/pce/label.js'
 import type { Workload } from '../../schemas/pce/workload.js'
 import { compareTexts } from '../text/compare-texts.js'
 import type { LabelIndex } from '../inventory/labels.js'
+import { quote } from '../text/escape-text.js'
 import { namePatterns, nameWords, subnetsOf } from './name-patterns.js'
 
 export const SOURCES = ['names', 'addresses', 'traffic'] as const
@@ -144,7 +145,7 @@ function fromNames(counts: ReadonlyMap<string, Counted>, patterns: readonly stri
   const isWord = ({ pattern }: { pattern: string }) => pattern.startsWith('*')
   const best = isWord(first) ? found.sort((a, b) => b.agree / b.of - a.agree / a.of || b.of - a.of)[0]! : first
   const { pattern, value, agree, of, isSolid } = best
-  const alike = isWord(best) ? `that hold ${pattern.replaceAll('*', '')}` : `like ${pattern}`
+  const alike = isWord(best) ? `that hold ${quote(pattern.replaceAll('*', ''))}` : `like ${quote(pattern)}`
   return { value, because: `names: ${agree} of ${of} ${alike} have it`, isSolid }
 }
 
@@ -155,13 +156,13 @@ function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<str
   const [value] = held
   return held.length !== 1 || value === undefined
     ? null
-    : { value, because: `names: this one holds ${value}`, isSolid: false }
+    : { value, because: `names: this one holds ${quote(value)}`, isSolid: false }
 }
 
 /** Combines the evidence of a pattern and of the name itself, which is solid if both agree. */
 function joinNames(pattern: Evidence | null, held: Evidence | null): (Evidence | null)[] {
   if (pattern === null || held === null || pattern.value !== held.value) return [pattern, held]
-  const because = `${pattern.because}, and this one holds ${held.value}`
+  const because = `${pattern.because}, and this one holds ${quote(held.value)}`
   return [{ ...pattern, because, isSolid: true }]
 }
 

@@ -21,6 +21,7 @@ import type { AnyRule } from '../policy/rule-in-force.js'
 import { DECIDING_ORDER, denyType, type RuleType } from '../policy/rule-type.js'
 import { countOf } from '../text/describe-numbers.js'
 import { type Steps, workInTurns } from '../text/pace-work.js'
+import { quote } from '../text/escape-text.js'
 import { findRedundantAmong, type Redundancy } from './find-redundant.js'
 import { holdRules, type HeldRule } from './judge-rules.js'
 
@@ -264,8 +265,8 @@ function nameOf({ type, rule, holder, isBoundary }: HeldRule, planned: number): 
   if (planned >= 0) return `rule ${planned} of this call`
   const pending = pendingOf(rule) !== null || pendingOf(holder) === 'create' ? ' (not provisioned yet)' : ''
   const around = pending === '' && pendingOf(holder) !== null ? ' (which has changes that are not provisioned)' : ''
-  if (isBoundary) return `the enforcement boundary ${holder.name} (${toDraftHref(rule.href)})${pending}${around}`
-  return `the ${type.replace('_', ' ')} rule ${toDraftHref(rule.href)}${pending} of the rule set ${holder.name}${around}`
+  if (isBoundary) return `the enforcement boundary ${quote(holder.name)} (${toDraftHref(rule.href)})${pending}${around}`
+  return `the ${type.replace('_', ' ')} rule ${toDraftHref(rule.href)}${pending} of the rule set ${quote(holder.name)}${around}`
 }
 
 const pendingOf = (object: { update_type?: string | null } | object): string | null =>

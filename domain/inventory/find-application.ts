@@ -2,7 +2,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Label } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { nearNames } from '../text/compare-texts.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 import {
   describeReference,
   isUnresolved,
@@ -50,20 +50,22 @@ export function findApplicationLabels(
     const near = nearNames(trimBlanks(value), labels.values(key))
     throw new ToolError(
       'not_found',
-      `${argument}: nothing is exactly "${text}".`,
+      `${argument}: nothing is exactly ${quote(text)}.`,
       { argument, value: text, near_names: near },
       { hint: 'Name an application as app|env, or all with one label as app=VALUE or env=VALUE.' },
     )
   }
   if (others.length > 0) {
     const candidates = found.map((one) => one.map(({ key, value }) => `${key}=${value}`))
-    const why = `${argument}: "${text}" can be read in several ways.`
+    const why = `${argument}: ${quote(text)} can be read in several ways.`
     throw new ToolError('invalid_argument', why, { argument, candidates }, { hint: 'Give {app, env}.' })
   }
   const other = first.find(({ key }) => key !== 'app' && key !== 'env')
   if (other === undefined) return first
   const why = 'an application is an app and an env label'
-  throw new ToolError('invalid_argument', `${argument}: ${other.key}=${other.value} names none: ${why}.`, { argument })
+  throw new ToolError('invalid_argument', `${argument}: ${quote(`${other.key}=${other.value}`)} names none: ${why}.`, {
+    argument,
+  })
 }
 
 /**

@@ -5,7 +5,7 @@ import { fetchEvery, IncompleteListError } from './fetch-every.js'
 import { indexLabels, loadLabels, splitLabel, type LabelIndex } from './labels.js'
 import { parseHref } from './parse-href.js'
 import { nearNames } from '../text/compare-texts.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 
 /** Maximum number of keys listed in an error. */
 const MAX_KEYS = 50
@@ -40,9 +40,9 @@ export function findLabel(index: LabelIndex, { href, key, value }: LabelIdentity
   const keys = index.values(key).length === 0 ? { keys: index.keys().slice(0, MAX_KEYS) } : {}
   throw new ToolError(
     'not_found',
-    `No label is exactly ${key}=${value}.`,
+    `No label is exactly ${quote(`${key}=${value}`)}.`,
     { key, value, near_names: near, ...keys },
-    hintWithout(near, key),
+    hintWithout(near, quote(key)),
   )
 }
 
@@ -53,10 +53,10 @@ const hintWithout = (near: readonly string[], key: string) =>
 function findByHref(index: LabelIndex, href: string, orgId: string): Label {
   const parsed = parseHref(href)
   if (parsed?.kind !== 'labels' || parsed.org !== orgId || parsed.id === undefined) {
-    throw new ToolError('invalid_href', `"${href}" is not the href of a label in organisation ${orgId}.`, { href })
+    throw new ToolError('invalid_href', `${quote(href)} is not the href of a label in organisation ${orgId}.`, { href })
   }
   const label = index.get(href)
-  if (label === undefined) throw new ToolError('not_found', `No label has the href ${href}.`, { href })
+  if (label === undefined) throw new ToolError('not_found', `No label has the href ${quote(href)}.`, { href })
   return label
 }
 
@@ -103,7 +103,7 @@ export async function resolveApplication(
   const near = text.startsWith('/') ? [] : nearNames(splitLabel(text)?.value ?? text, index.values(key))
   throw new ToolError(
     'not_found',
-    `No ${key} label is exactly "${text}".`,
+    `No ${key} label is exactly ${quote(text)}.`,
     { argument, key, value: text, near_names: near },
     hintWithout(near, key),
   )

@@ -1,6 +1,7 @@
 import type { PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { Workload } from '../../schemas/pce/workload.js'
+import { quote } from '../text/escape-text.js'
 import { findNamesakes, findObject } from './find-object.js'
 import { readKubernetesWorkloads, tellUnread } from './kubernetes-workloads.js'
 import { ambiguousName, type Namesake } from './tell-apart.js'
@@ -24,7 +25,7 @@ export async function findNamedWorkload(pce: PceClient, name: string, signal: Ab
   const { exact: hosts } = await findNamesakes(pce, 'workloads', name, 'draft', signal)
   if (hosts.length === 0 && others.length === 0) return withoutPlace(pod)
   const found: Namesake[] = [...hosts, ...pods.items.map(({ href, place }) => ({ href, name, place }))]
-  throw ambiguousName(`${found.length} workloads are named "${name}".`, found, { kind: 'workloads', name })
+  throw ambiguousName(`${found.length} workloads are named ${quote(name)}.`, found, { kind: 'workloads', name })
 }
 
 const withoutPlace = ({ place: _place, ...workload }: Workload & { place: unknown }): Workload => workload

@@ -7,6 +7,7 @@ import { pickEvery } from './fetch-every.js'
 import type { LabelIndex } from './labels.js'
 import { parseHref, toVersionHref } from './parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 import { ambiguousName } from './tell-apart.js'
 
 /** The kinds of objects that tools find by href or exact name. The keys are the path segments of their hrefs. */
@@ -64,7 +65,7 @@ export function nounOf(kind: NamedKind): string {
 
 /** Describes one object for messages, such as `the IP list Branch offices`. */
 export function describeObject(kind: NamedKind, { href, name, hostname }: NamedObject): string {
-  return `the ${nounOf(kind)} ${name ?? hostname ?? href}`
+  return `the ${nounOf(kind)} ${quote(name ?? hostname ?? href)}`
 }
 
 export function apiOf<K extends NamedKind>(pce: PceClient, kind: K): ObjectApi<ObjectOf<K>> {
@@ -185,7 +186,7 @@ async function isPodName(pce: PceClient, name: string, signal: AbortSignal): Pro
 
 function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false): ToolError {
   if (isPod) {
-    const text = `No workload is named exactly "${name}". A Kubernetes workload is: ${KUBERNETES_LIMITS}.`
+    const text = `No workload is named exactly ${quote(name)}. A Kubernetes workload is: ${KUBERNETES_LIMITS}.`
     return new ToolError('not_found', text, { kind, name, near_names: near }, { hint: PROFILE_HINT })
   }
   const lister = LISTERS[kind]
@@ -194,7 +195,7 @@ function noneNamed(kind: NamedKind, name: string, near: string[], isPod = false)
   const none = kind === 'workloads' ? 'No name of a workload contains it' : 'Nothing has a similar name'
   return new ToolError(
     'not_found',
-    `No ${nounOf(kind)} is named exactly "${name}".`,
+    `No ${nounOf(kind)} is named exactly ${quote(name)}.`,
     { kind, name, near_names: near },
     isFar ? { hint: `${none}; ${lister} lists them.` } : {},
   )
@@ -217,17 +218,17 @@ export async function findByHref<K extends NamedKind>(
   const isHistory = parsed?.version !== undefined && /^\d/.test(parsed.version) && parsed.version !== String(version)
   if (parsed === null || parsed.kind !== kind || parsed.id === undefined || isHistory) {
     if (kind === 'workloads' && isKubernetes({ href })) {
-      const text = `"${href}" is the href of a Kubernetes workload: ${KUBERNETES_LIMITS}.`
+      const text = `${quote(href)} is the href of a Kubernetes workload: ${KUBERNETES_LIMITS}.`
       throw new ToolError('invalid_href', text, { href }, { hint: PROFILE_HINT })
     }
-    throw new ToolError('invalid_href', `"${href}" is not the href of a ${nounOf(kind)}.`, { href })
+    throw new ToolError('invalid_href', `${quote(href)} is not the href of a ${nounOf(kind)}.`, { href })
   }
   if (parsed.org !== pce.orgId) {
-    const text = `"${href}" belongs to organisation ${parsed.org}; this connection works in ${pce.orgId}.`
+    const text = `${quote(href)} belongs to organisation ${parsed.org}; this connection works in ${pce.orgId}.`
     throw new ToolError('invalid_href', text, { href })
   }
   const missing = (cause?: unknown) =>
-    new ToolError('not_found', `No ${nounOf(kind)} has the href ${href}.`, { kind, href }, { cause })
+    new ToolError('not_found', `No ${nounOf(kind)} has the href ${quote(href)}.`, { kind, href }, { cause })
   try {
     const found = await apiOf(pce, kind).getByReference(toVersionHref(href, version), { signal })
     // A deleted workload can still be read at its href; it is marked as deleted (P16).
@@ -242,7 +243,7 @@ export async function findByHref<K extends NamedKind>(
 function ambiguous(kind: NamedKind, name: string, found: readonly NamedObject[]): ToolError {
   const isByHost = found.some(({ name: own }) => own !== name)
   const how = isByHost ? 'have the name or the host name' : 'are named'
-  const text = `${found.length} objects of kind ${nounOf(kind)} ${how} "${name}".`
+  const text = `${found.length} objects of kind ${nounOf(kind)} ${how} ${quote(name)}.`
   return ambiguousName(text, found, { kind, name })
 }
 

@@ -4,6 +4,7 @@ import type { ErrorDetails } from '../../schemas/errors.js'
 import type { PceObject } from '../../schemas/pce/reference.js'
 import type { EnforcementBoundary, RuleSet } from '../../schemas/pce/rule-set.js'
 import { ALL_SERVICES_NAME, ANY_IP_LIST_NAME } from '../../schemas/pce/words.js'
+import { quote } from '../text/escape-text.js'
 import { fetchEvery } from './fetch-every.js'
 import { toDraftHref } from './parse-href.js'
 import { loadDenyRules } from './read-rules.js'
@@ -237,7 +238,7 @@ export async function warnOfRefusal(
   }
   const { users, unread } = found
   const named = users.slice(0, MAX_LISTED).map(({ name, href, versions }) => {
-    return `${name === '' ? href : `"${name}"`} (${versions.join(' and ')})`
+    return `${name === '' ? href : quote(name)} (${versions.join(' and ')})`
   })
   const more = users.length > named.length ? ` and ${users.length - named.length} more` : ''
   const kinds = unread.map((kind) => KIND_WORDS[kind] ?? kind).join(', ')

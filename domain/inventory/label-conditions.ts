@@ -5,7 +5,7 @@ import type { Workload } from '../../schemas/pce/workload.js'
 import { findByHref, findObject } from './find-object.js'
 import { resolveLabels, unresolvedFilter, type LabelReference, type ReadContext } from './labels.js'
 import { parseHref } from './parse-href.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 
 const GROUP = 'labelgroup:'
 
@@ -47,9 +47,11 @@ export async function resolveLabelConditions(
   for (const reference of references.filter(isGroup)) groups.push(await readMembers(pce, reference, context))
   for (const { name, key, members } of groups) {
     const same = labels.find((label) => label.key === key)
-    if (members.size === 0) throw impossible(`The label group ${name} has no labels, so no workload is in it.`)
+    if (members.size === 0) throw impossible(`The label group ${quote(name)} has no labels, so no workload is in it.`)
     if (same !== undefined && !members.has(same.href))
-      throw impossible(`No workload has ${same.key}=${same.value} and a label of the label group ${name}.`)
+      throw impossible(
+        `No workload has ${quote(`${same.key}=${same.value}`)} and a label of the label group ${quote(name)}.`,
+      )
   }
   const count = groups.reduce((product, { members }) => product * members.size, 1)
   if (count > MOST_ALTERNATIVES) {
@@ -74,7 +76,7 @@ function refuseTwoValues(labels: readonly Label[]): void {
     labels.some((other) => other.key === label.key && other.value !== label.value),
   )
   if (first === undefined || second === undefined) return
-  const text = `No workload has both ${first.key}=${first.value} and ${second.key}=${second.value}; labels are ANDed.`
+  const text = `No workload has both ${quote(`${first.key}=${first.value}`)} and ${quote(`${second.key}=${second.value}`)}; labels are ANDed.`
   throw new ToolError('invalid_argument', text, { argument: 'labels' }, { hint: 'Ask once per value.' })
 }
 

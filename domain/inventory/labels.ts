@@ -3,7 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { Label, LabelRef } from '../../schemas/pce/label.js'
 import type { ToolContext } from '../call.js'
 import { likestNames, nearNames } from '../text/compare-texts.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 import { pickEvery } from './fetch-every.js'
 
 /** All labels of an organisation, indexed for lookup. */
@@ -173,7 +173,9 @@ export function resolveLabel(index: LabelIndex, reference: LabelReference): Labe
     const label = index.get(href)
     if (label === undefined) return { ref, valid: 'No label has this href.' }
     const agrees = (key ?? label.key) === label.key && (value ?? label.value) === label.value
-    return agrees ? label : { ref, valid: `This is ${label.key}=${label.value}; give {key, value} or {href}.` }
+    return agrees
+      ? label
+      : { ref, valid: `This is ${quote(`${label.key}=${label.value}`)}; give {key, value} or {href}.` }
   }
   if (key === undefined || value === undefined) return { ref, valid: 'Give {key, value} or {href}.' }
   return findPair(index, ref, key, value)
@@ -197,7 +199,7 @@ function findPair(index: LabelIndex, ref: string, key: string, value: string): L
       },
     }
   }
-  return { ref, valid: `No label has the key "${key}". Keys: ${index.keys().join(', ')}.` }
+  return { ref, valid: `No label has the key ${quote(key)}. Keys: ${index.keys().map(quote).join(', ')}.` }
 }
 
 function explainBareText(index: LabelIndex, text: string): string {
@@ -209,7 +211,7 @@ function explainBareText(index: LabelIndex, text: string): string {
   return `Write a label as key=value or as its href${meant}`
 }
 
-const orList = (texts: readonly string[]) => texts.join(' or ')
+const orList = (texts: readonly string[]) => texts.map(quote).join(' or ')
 
 /** Maximum number of names suggested by a "did you mean". */
 const MOST_MEANT = 3
@@ -261,12 +263,12 @@ export function unresolvedFilter(unresolved: readonly UnresolvedLabel[], mostVal
   })
   const advice = explained.slice(0, MOST_ADVISED).flatMap((one) => {
     const said = adviseOn(one)
-    return said === '' ? [] : `${refs.length > 1 ? `${one.ref}: ` : ''}${said} `
+    return said === '' ? [] : `${refs.length > 1 ? `${quote(one.ref)}: ` : ''}${said} `
   })
   const isOfLabels = refs.some((ref) => !/^(?:iplist|labelgroup|workload):/u.test(ref))
   return new ToolError(
     'unresolved_label_filter',
-    `No match for: ${refs.slice(0, MOST_EXPLAINED).join(', ')}${more}. ${advice.join('')}Nothing was queried, because leaving a filter out would widen the answer.`,
+    `No match for: ${refs.slice(0, MOST_EXPLAINED).map(quote).join(', ')}${more}. ${advice.join('')}Nothing was queried, because leaving a filter out would widen the answer.`,
     { unresolved: refs, valid_values: Object.fromEntries(valid) },
     isOfLabels ? { hint: 'Values are exact and case-sensitive; get-labels lists them.' } : {},
   )

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js'
 import { ToolError } from '../../schemas/errors.js'
+import { quote } from '../text/escape-text.js'
 
 /** A single address, or a network with a test for its addresses. */
 export type AddressFilter = { address: string } | { network: string; matches: (ip: string) => boolean }
@@ -74,7 +75,7 @@ function contains(network: [ipaddr.IPv4 | ipaddr.IPv6, number], ip: string): boo
 export function checkAddresses(addresses: readonly string[]): void {
   const bad = addresses.filter((address) => !isAddress(address))
   if (bad.length > 0) {
-    throw new ToolError('invalid_argument', `Not an IPv4 or IPv6 address: ${bad.join(', ')}.`, {
+    throw new ToolError('invalid_argument', `Not an IPv4 or IPv6 address: ${bad.map(quote).join(', ')}.`, {
       argument: 'ip_addresses',
       invalid: bad,
     })
@@ -83,7 +84,7 @@ export function checkAddresses(addresses: readonly string[]): void {
     (address, index) => addresses.findIndex((other) => sameAddress(address, other)) !== index,
   )
   if (twice.length > 0) {
-    throw new ToolError('invalid_argument', `Address given twice: ${twice.join(', ')}.`, {
+    throw new ToolError('invalid_argument', `Address given twice: ${twice.map(quote).join(', ')}.`, {
       argument: 'ip_addresses',
       invalid: twice,
     })

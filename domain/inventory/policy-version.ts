@@ -1,6 +1,7 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import type { PolicyVersionSelector } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
+import { quote } from '../text/escape-text.js'
 
 /**
  * Parses the policy version that a caller names: `draft` (the default), `active`, or the number of a past version, as a
@@ -14,7 +15,7 @@ export function readPolicyVersion(asked: string | number | undefined): PolicyVer
   if (Number.isSafeInteger(number)) return number
   throw new ToolError(
     'invalid_argument',
-    `policy_version "${text}" is not valid: use draft, active or the number of a version.`,
+    `policy_version ${quote(text)} is not valid: use draft, active or the number of a version.`,
     {
       argument: 'policy_version',
     },

@@ -1,6 +1,7 @@
 import { PceApiError, PceError, type PceClient } from '../../pce-client/index.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { DenyRule, Rule, RuleSet } from '../../schemas/pce/rule-set.js'
+import { quote } from '../text/escape-text.js'
 import { fetchEvery } from './fetch-every.js'
 import { parseHref, toDraftHref } from './parse-href.js'
 import { readPolicyVersion } from './policy-version.js'
@@ -99,7 +100,7 @@ export async function findRule<C extends RuleCollection>(
   const parsed = parseHref(href.trim())
   const isRule = parsed?.kind === collection && parsed.parent?.kind === 'rule_sets' && parsed.version !== undefined
   if (!isRule || parsed.org !== pce.orgId || /^\d+$/.test(parsed.version ?? '')) {
-    const text = `"${href}" is not the href of a draft ${noun} in organisation ${pce.orgId}.`
+    const text = `${quote(href)} is not the href of a draft ${noun} in organisation ${pce.orgId}.`
     throw new ToolError('invalid_href', text, { href }, { hint: `get-rulesets lists the hrefs of rules. ${other}` })
   }
   const draft = toDraftHref(href.trim())
@@ -109,6 +110,6 @@ export async function findRule<C extends RuleCollection>(
     return { rule: rule as never, ruleSetHref: draft.slice(0, draft.indexOf(`/${collection}/`)) }
   } catch (error) {
     if (!(error instanceof PceApiError) || error.status !== 404) throw error
-    throw new ToolError('not_found', `No ${noun} has the href ${draft}.`, { href: draft }, { cause: error })
+    throw new ToolError('not_found', `No ${noun} has the href ${quote(draft)}.`, { href: draft }, { cause: error })
   }
 }

@@ -1,6 +1,7 @@
 import type { PceEvent } from '../../schemas/pce/event.js'
 import { nearPeople } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import { actorsOf, changedParties, creatorOf, endpointOf, isParty, mentionedParties } from './event-parties.js'
 
 /** The kinds of creators that a caller can ask for, as `created_by` of events names them. */
@@ -79,8 +80,8 @@ export function filterEvents({ created_by: by, object }: EventTerms): EventFilte
     const reach = isCut ? `the newest${asked}, as the PCE sends no more` : `all that it has${asked}`
     const looked = `The PCE sent ${countOf(tested, 'event')} (${reach})${newest === '' ? '' : `, from ${oldest} to ${newest}`}`
     const parts = [
-      ...(by === undefined ? [] : [found.by.describe(`by "${by}"`)]),
-      ...(object === undefined ? [] : [found.about.describe(`about "${object}"`)]),
+      ...(by === undefined ? [] : [found.by.describe(`by ${quote(by)}`)]),
+      ...(object === undefined ? [] : [found.about.describe(`about ${quote(object)}`)]),
     ]
     const isKnown = found.by.count() > 0 || elsewhere.by.count() > 0
     return [
@@ -139,12 +140,14 @@ function createTally() {
  */
 function describeOthers(wanted: string, names: ReadonlySet<string>, areAll: boolean): string {
   const [near] = !areAll || CREATORS.has(wanted) || wanted.startsWith('/') ? [] : nearPeople(wanted, names, 1)
-  return near === undefined ? `They are by ${shortList(names)}.` : `The most similar name among them is ${near}.`
+  return near === undefined
+    ? `They are by ${shortList(names, quote)}.`
+    : `The most similar name among them is ${quote(near)}.`
 }
 
-function shortList(all: ReadonlySet<string>): string {
+function shortList(all: ReadonlySet<string>, write = (text: string) => text): string {
   const more = all.size > MOST_NAMED ? ` and ${all.size - MOST_NAMED} others` : ''
-  return `${[...all].sort().slice(0, MOST_NAMED).join(', ')}${more}`
+  return `${[...all].sort().slice(0, MOST_NAMED).map(write).join(', ')}${more}`
 }
 
 /** Maximum number of values listed in a count; all others are summed up in one number. */

@@ -9,6 +9,7 @@ import { readAuthors } from '../inventory/pending-authors.js'
 import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { requireApproved } from './require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 
 /** Maximum number of pending changes listed in an error. */
 const MAX_LISTED = 50
@@ -33,8 +34,8 @@ export function toProvisionable(
     throw new ToolError(
       'invalid_argument',
       deed === 'provisioned'
-        ? `Cannot be provisioned: ${invalid.join(', ')}.`
-        : `Cannot be pending: ${invalid.join(', ')}.`,
+        ? `Cannot be provisioned: ${invalid.map(quote).join(', ')}.`
+        : `Cannot be pending: ${invalid.map(quote).join(', ')}.`,
       { argument, invalid },
       { hint: `Give hrefs of ${CHANGE_SUBSET_TYPES.join(', ')} in organisation ${orgId}.` },
     )
@@ -68,7 +69,7 @@ export function choosePending(
   const byHref = new Map(pending.map((change) => [toDraftHref(change.href), change]))
   const missing = hrefs.filter((href) => !byHref.has(href))
   if (missing.length === 0) return hrefs.flatMap((href) => byHref.get(href) ?? [])
-  throw new ToolError('not_pending', `No pending change: ${missing.join(', ')}. Nothing was ${deed}.`, {
+  throw new ToolError('not_pending', `No pending change: ${missing.map(quote).join(', ')}. Nothing was ${deed}.`, {
     not_pending: missing,
     ...listPending(pending),
   })

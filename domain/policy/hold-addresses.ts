@@ -1,6 +1,7 @@
 import ipaddr from 'ipaddr.js'
 import type { IpList, IpRange } from '../../schemas/pce/ip-list.js'
 import { isAddress } from '../inventory/parse-addresses.js'
+import { quote } from '../text/escape-text.js'
 import { type Family, readRange } from './addresses.js'
 import type { Interval } from './classify-numbers.js'
 import { intersectIntervals, sizeOf, subtractIntervals } from './intervals.js'
@@ -17,20 +18,22 @@ export interface AskedAddresses extends Interval {
  */
 export function readAsked(text: string): AskedAddresses | string {
   const [first = '', last, ...more] = text.split('-').map((part) => part.trim())
-  if (more.length > 0) return `"${text}" is no range of two addresses.`
+  if (more.length > 0) return `${quote(text)} is no range of two addresses.`
   const [address = '', bits] = first.split('/')
-  if (!isAddress(address)) return `"${first}" is neither an address nor a CIDR.`
+  if (!isAddress(address)) return `${quote(first)} is neither an address nor a CIDR.`
   if (bits !== undefined && last !== undefined)
-    return `"${first}" is already a network; a range has two single addresses.`
-  if (last !== undefined && !isAddress(last)) return `"${last}" is not an address.`
+    return `${quote(first)} is already a network; a range has two single addresses.`
+  if (last !== undefined && !isAddress(last)) return `${quote(last)} is not an address.`
   const from = plain(address)
   const to = last === undefined ? undefined : plain(last)
   const isMapped = from !== address || to !== last
-  if (isMapped && bits !== undefined) return `"${first}": write the network as IPv4.`
+  if (isMapped && bits !== undefined) return `${quote(first)}: write the network as IPv4.`
   const range = readRange({ from_ip: bits === undefined ? from : first, ...(to !== undefined && { to_ip: to }) })
   if (range === null)
-    return last === undefined ? `"${first}" is not a CIDR.` : `${first} and ${last} are of different address families.`
-  if (range.to < range.from) return `${last} is before ${first}.`
+    return last === undefined
+      ? `${quote(first)} is not a CIDR.`
+      : `${quote(first)} and ${quote(last)} are of different address families.`
+  if (range.to < range.from) return `${quote(last ?? '')} is before ${quote(first)}.`
   return { family: range.family, from: range.from, to: range.to }
 }
 

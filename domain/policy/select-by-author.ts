@@ -2,6 +2,7 @@ import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import type { ToolContext } from '../call.js'
 import { loadAuthorNames } from '../inventory/reference-names.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import type { ChangedObject } from './describe-changes.js'
 import { changedRules } from './diff-rule-set.js'
 
@@ -53,7 +54,7 @@ export async function selectByAuthor<T>(
   const people = [...all].map((href) => names.get(href) ?? href).sort()
   const notes = [
     wanted.length === 0
-      ? `None of these ${what} is by "${author}"; they are by ${people.slice(0, MOST_NAMED).join(', ') || 'nobody known'}.`
+      ? `None of these ${what} is by ${quote(author)}; they are by ${people.slice(0, MOST_NAMED).map(quote).join(', ') || 'nobody known'}.`
       : '',
     unnamed > 0 ? `The names of ${countOf(unnamed, 'author')} are not known: an href finds theirs.` : '',
   ]

@@ -7,6 +7,7 @@ import type { NamedObject, Version } from '../inventory/find-object.js'
 import { toActiveHref, toDraftHref } from '../inventory/parse-href.js'
 import { canBeName, nearNames } from '../text/compare-texts.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import { mapBounded } from '../text/pace-work.js'
 import { toProvisionable, updateTypeOf } from './choose-changes.js'
 import { readVersions, type ReadVersions } from './describe-changes.js'
@@ -66,7 +67,7 @@ async function requireObject({ pce, signal }: Reading, href: string): Promise<vo
       if (!(error instanceof PceApiError) || !error.isGone) throw error
     }
   }
-  throw new ToolError('not_found', `Neither the draft nor the active policy has an object ${href}.`, { href })
+  throw new ToolError('not_found', `Neither the draft nor the active policy has an object ${quote(href)}.`, { href })
 }
 
 async function selectNamed(
@@ -95,7 +96,11 @@ async function selectNamed(
 export function noneNamed(name: string, type: ChangeSubsetType | undefined, candidates: Iterable<string>): ToolError {
   const what = type === undefined ? 'Nothing' : `Nothing of type ${type}`
   const details = { argument: 'name', name, near_names: nearNames(name, new Set(candidates)) }
-  return new ToolError('not_found', `${what} is named exactly "${name}" in either policy that is compared.`, details)
+  return new ToolError(
+    'not_found',
+    `${what} is named exactly ${quote(name)} in either policy that is compared.`,
+    details,
+  )
 }
 
 /** Finds objects with exactly this name, as draft hrefs, and the other names that the PCE answered for it. */

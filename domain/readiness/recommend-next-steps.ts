@@ -3,6 +3,7 @@ import { explainRecorded } from '../../schemas/recorded-otherwise.js'
 import { protocolName } from '../inventory/protocols.js'
 import { tellIpTables } from '../policy/ip-tables.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import type { Application } from '../traffic/applications.js'
 import type { Coverage } from './collect-coverage.js'
 import type { UnlabelledEnd } from './collect-readiness.js'
@@ -159,19 +160,19 @@ function recommendRingfence({
 }: RingfenceState): string {
   if (enabled === undefined) {
     const [conflict] = conflicts
-    if (conflict === undefined) return `No ringfence: plan ${name} with create-ringfence and dry_run.`
+    if (conflict === undefined) return `No ringfence: plan ${quote(name)} with create-ringfence and dry_run.`
     return conflict.why === 'other_scope'
-      ? `${conflict.href} is named ${name} but its scope is not exactly this app and env: correct its scope or rename it.`
-      : `${name} is marked for deletion: revert that, or provision the deletion and create a new one.`
+      ? `${conflict.href} is named ${quote(name)} but its scope is not exactly this app and env: correct its scope or rename it.`
+      : `The rule set ${quote(name)} is marked for deletion: revert that, or provision the deletion and create a new one.`
   }
-  if (!enabled) return `${name} is disabled: enable it.`
-  if (rules === 0) return `${name} has no enabled rule, so it allows nothing yet.`
-  if (!provisioned) return `${name} exists in the draft only: provision it before enforcing.`
-  return pending ? `${name} has draft changes that are not provisioned.` : ''
+  if (!enabled) return `The rule set ${quote(name)} is disabled: enable it.`
+  if (rules === 0) return `The rule set ${quote(name)} has no enabled rule, so it allows nothing yet.`
+  if (!provisioned) return `The rule set ${quote(name)} exists in the draft only: provision it before enforcing.`
+  return pending ? `The rule set ${quote(name)} has draft changes that are not provisioned.` : ''
 }
 
 function nameApplications(applications: readonly Application[]): string {
-  const named = applications.slice(0, MAX_NAMES).map(({ app, env }) => `${app} (${env})`)
+  const named = applications.slice(0, MAX_NAMES).map(({ app, env }) => quote(`${app} (${env})`))
   const more = applications.length - named.length
   return more > 0 ? `${named.join(', ')} and ${more} more` : named.join(', ')
 }

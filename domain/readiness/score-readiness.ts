@@ -3,6 +3,7 @@ import { tellIpTables } from '../policy/ip-tables.js'
 import { isInForce } from '../policy/load-snapshot.js'
 import type { RingfenceFound } from '../ringfence/find-existing.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 import type { Remotes } from './collect-readiness.js'
 import { coverage, judged, type Decisions, type Reliance } from './tally-decisions.js'
 
@@ -135,7 +136,7 @@ function findObstacles({
       : `Kubernetes workloads could not be read, so their modes are not known: ${fleet.unread}`,
     byDefault > 0 ? `${countOf(byDefault, 'row')} may pass only by default` : '',
     open > 0 ? `${countOf(open, 'row')} ${undecided}` : '',
-    enabled === true && rules === 0 ? `${name} has no enabled rule` : '',
+    enabled === true && rules === 0 ? `${quote(name)} has no enabled rule` : '',
     ...tellIpTables(iptables).map((sentence) => sentence.replace(/\.$/, '')),
   ].filter(Boolean)
 }
@@ -152,14 +153,14 @@ function ringfenceFactor({ ringfence }: ReadinessFacts): Factor {
   const { name, enabled, rules, provisioned, conflicts } = ringfence
   if (enabled === true) {
     const flaws = [provisioned ? '' : 'not provisioned', rules === 0 ? 'without an enabled rule' : ''].filter(Boolean)
-    const reason = [`${name} exists`, ...flaws].join(', ')
+    const reason = [`${quote(name)} exists`, ...flaws].join(', ')
     return { ...factor, points: 20, reason }
   }
-  if (enabled === false) return { ...factor, points: 0, reason: `${name} is disabled` }
+  if (enabled === false) return { ...factor, points: 0, reason: `${quote(name)} is disabled` }
   const [conflict] = conflicts
-  if (conflict === undefined) return { ...factor, points: 0, reason: `no rule set ${name}` }
+  if (conflict === undefined) return { ...factor, points: 0, reason: `no rule set ${quote(name)}` }
   const why = conflict.why === 'other_scope' ? 'has a different scope' : 'is marked for deletion'
-  return { ...factor, points: 0, reason: `${name} ${why}` }
+  return { ...factor, points: 0, reason: `${quote(name)} ${why}` }
 }
 
 function modeFactor({ fleet: { modes, managed, kubernetes } }: ReadinessFacts): Factor {

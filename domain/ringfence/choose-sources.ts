@@ -10,7 +10,7 @@ import {
   type LabelReference,
 } from '../inventory/labels.js'
 import { nearNames } from '../text/compare-texts.js'
-import { trimBlanks } from '../text/escape-text.js'
+import { quote, trimBlanks } from '../text/escape-text.js'
 import type { Application } from '../traffic/applications.js'
 
 /** The caller's choice of which traffic sources a ringfence should let in. */
@@ -68,7 +68,7 @@ function findEnvironment(labels: LabelIndex, asked: LabelReference): Label {
   if (!isUnresolved(label) && label.key === 'env') return label
   const [argument, value] = ['environments', trimBlanks(describeReference(asked))]
   const near = nearNames(splitLabel(value)?.value ?? value, labels.values('env'))
-  throw new ToolError('not_found', `${argument}: no env label is exactly "${value}".`, {
+  throw new ToolError('not_found', `${argument}: no env label is exactly ${quote(value)}.`, {
     argument,
     value,
     near_names: near,

@@ -12,6 +12,7 @@ import type { Families } from '../policy/addresses.js'
 import { isInForce, type PolicyCatalog } from '../policy/load-snapshot.js'
 import { coversEveryService, coversServices } from '../policy/match-services.js'
 import { isForUnknownNetwork, unknownFieldsOf } from '../policy/rule-conditions.js'
+import { quote } from '../text/escape-text.js'
 
 /** The search result for an application's ringfence: the rule set, and other rule sets that conflict with it. */
 export interface RingfenceFound {
@@ -81,7 +82,7 @@ export async function findOwnRuleSet(
   const { ruleSet, others, conflicts } = await findRingfence(pce, application, 'draft', signal, name)
   const [conflict] = conflicts
   if (ruleSet !== null && others.length > 0) {
-    const text = `${others.length + 1} rule sets are named "${name}" and have exactly this scope. Nothing was written.`
+    const text = `${others.length + 1} rule sets are named ${quote(name)} and have exactly this scope. Nothing was written.`
     const hint = 'Rename or delete all but one, or choose another ruleset_name.'
     throw ambiguousName(text, [ruleSet, ...others], { kind: 'rule_sets', name }, hint)
   }
@@ -93,7 +94,7 @@ export async function findOwnRuleSet(
     throw inTheWay(ruleSet, 'disabled', 'is disabled; enable it, or choose another ruleset_name', ENABLE)
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined) {
-    const text = `The deny rules of ${name} could not be read, so nothing was planned or written. ${complete?.error ?? ''}`
+    const text = `The deny rules of ${quote(name)} could not be read, so nothing was planned or written. ${complete?.error ?? ''}`
     throw new ToolError('pce_error', text.trim(), { ruleset: { href: ruleSet.href, name } })
   }
   return complete.ruleSet
@@ -107,7 +108,7 @@ const CONFLICTS = {
 const ENABLE = { hint: 'Look at its rules first: get-rulesets shows them; update-ruleset enables it.' }
 
 function inTheWay({ href, name }: RuleSet, reason: string, why: string, advice: { hint?: string } = {}): ToolError {
-  const text = `The rule set ${name} exists and ${why}. Nothing was written.`
+  const text = `The rule set ${quote(name)} exists and ${why}. Nothing was written.`
   return new ToolError('already_exists', text, { existing_ruleset: { href, name }, reason }, advice)
 }
 

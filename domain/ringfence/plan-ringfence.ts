@@ -10,6 +10,7 @@ import { passesByDefault } from '../policy/mode-effects.js'
 import { collectAssumedFacts } from '../policy/assumed-facts.js'
 import { onCorporateNetwork } from '../policy/match-rules.js'
 import { anyOf, isUnknown, type Answer, type Reason } from '../policy/three-valued.js'
+import { quote } from '../text/escape-text.js'
 import {
   collectDestinations,
   collectSources,
@@ -242,7 +243,7 @@ export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote 
   const [appLabel, envLabel] = [labels.find('app', app), labels.find('env', env)]
   if (appLabel !== undefined && envLabel !== undefined) return { app: appLabel, env: envLabel }
   const label = appLabel === undefined ? `app=${app}` : `env=${env}`
-  const text = `A source has the label ${label}, which is not in the label list. Nothing was written.`
+  const text = `A source has the label ${quote(label)}, which is not in the label list. Nothing was written.`
   throw new ToolError('label_not_found', text, { label }, { hint: 'Labels may be changing; call again.' })
 }
 

@@ -18,6 +18,7 @@ import { createConnectionJudge } from '../policy/judge-connection.js'
 import { someWorkloadWith } from '../policy/match-rules.js'
 import type { PolicySnapshot } from '../policy/load-snapshot.js'
 import { isUnknown } from '../policy/three-valued.js'
+import { quote } from '../text/escape-text.js'
 import { findOwnRuleSet, readExisting, ringfenceName, type Existing } from './find-existing.js'
 import type { SourceChoice } from './choose-sources.js'
 import { discoverFlows, type Discovery, type InboundFlow } from './discover-peers.js'
@@ -112,7 +113,7 @@ export async function prepareRingfence(
   const { workloads, pods, modes } = await readWorkloads(ctx, application)
   if (workloads.total === 0 && !isDryRun) {
     const [app, env] = application
-    const text = `No workload has the labels app=${app.value} and env=${env.value}, so a ringfence would hold nothing. Nothing was written.`
+    const text = `No workload has the labels ${quote(`app=${app.value}`)} and ${quote(`env=${env.value}`)}, so a ringfence would hold nothing. Nothing was written.`
     throw new ToolError('no_workloads', [text, ...tellUnread(pods.unread)].join(' '))
   }
   const policy = await shared.policy()
@@ -244,6 +245,6 @@ function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labe
 function renamed(pce: PceClient, label: string): ToolError {
   // The next lookup must read the labels again.
   forgetLabels(pce)
-  const text = `Labels changed in the meantime: ${label} is no longer the same label. Nothing was written.`
+  const text = `Labels changed in the meantime: ${quote(label)} is no longer the same label. Nothing was written.`
   return new ToolError('label_not_found', text, { label }, { hint: 'Call again.' })
 }

@@ -27,6 +27,7 @@ import {
 import type { Side } from '../traffic/columns.js'
 import type { RuleType } from '../policy/rule-type.js'
 import { anyOf, isUnknown, unknown, type Answer } from '../policy/three-valued.js'
+import { quote } from '../text/escape-text.js'
 
 interface Source {
   pce: PceClient
@@ -56,9 +57,9 @@ export interface PolicyRead {
 export async function readPolicy(source: Source, labels: LabelIndex): Promise<PolicyRead> {
   const draft = await loadSnapshot(source, 'draft', labels)
   const [all, ...others] = draft.allServices
-  if (all === undefined) throw new ToolError('not_found', `No service is named exactly "${ALL_SERVICES_NAME}".`)
+  if (all === undefined) throw new ToolError('not_found', `No service is named exactly ${quote(ALL_SERVICES_NAME)}.`)
   if (others.length > 0) {
-    const text = `${draft.allServices.length} services are named "${ALL_SERVICES_NAME}". Nothing was written.`
+    const text = `${draft.allServices.length} services are named ${quote(ALL_SERVICES_NAME)}. Nothing was written.`
     const candidates = draft.allServices.map(({ href, name }) => ({ href, name }))
     const hint = 'Rename or delete all but the one that the PCE came with.'
     throw new ToolError('ambiguous_name', text, { kind: 'services', name: ALL_SERVICES_NAME, candidates }, { hint })

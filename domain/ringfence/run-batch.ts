@@ -6,6 +6,7 @@ import type { Prepared } from './prepare-ringfence.js'
 import type { RingfenceWritten } from './write-ringfence.js'
 import type { Label } from '../../schemas/pce/label.js'
 import { resolveApplication } from '../inventory/find-labels.js'
+import { quote } from '../text/escape-text.js'
 import { ringfenceName } from './find-existing.js'
 import type { RingfenceOptions } from './prepare-ringfence.js'
 import { isSameApplication } from './discover-peers.js'
@@ -57,7 +58,7 @@ export async function resolveBatch(
     const shown = `${app.value} (${env.value})`
     const owner = owners.get(name)
     if (owner !== undefined) {
-      const text = `${owner} and ${shown} would both use the rule set ${name}. Nothing was written.`
+      const text = `${quote(owner)} and ${quote(shown)} would both use the rule set ${quote(name)}. Nothing was written.`
       throw new ToolError(
         'invalid_argument',
         text,
@@ -123,7 +124,10 @@ export async function runBatch(
     else if (entry.state === 'unknown') outcomes.push({ ...names, status: 'error', error: describeError(entry.error) })
     else if (isStopped || signal.aborted) outcomes.push({ ...names, status: 'skipped', reason: 'stopped' })
     else {
-      progress({ progress: at, message: `Application ${at + 1} of ${order.length}: ${entry.app} (${entry.env}).` })
+      progress({
+        progress: at,
+        message: `Application ${at + 1} of ${order.length}: ${quote(`${entry.app} (${entry.env})`)}.`,
+      })
       const outcome = await attempt(names, log, () => work(entry))
       outcomes.push(outcome)
       isStopped ||= stopOnError && outcome.status === 'error'
@@ -150,7 +154,10 @@ export async function writeBatch(
     else if (isStopped || signal.aborted) outcomes.push({ ...names, status: 'skipped', reason: 'stopped' })
     else {
       const { prepared } = outcome.done
-      progress({ progress: at, message: `Writing ${at + 1} of ${planned.length}: ${names.app} (${names.env}).` })
+      progress({
+        progress: at,
+        message: `Writing ${at + 1} of ${planned.length}: ${quote(`${names.app} (${names.env})`)}.`,
+      })
       const done = await attempt(names, log, async () => ({ prepared, written: await write(prepared) }))
       outcomes.push(done)
       isStopped ||= stopOnError && done.status === 'error'

@@ -13,6 +13,7 @@ import { findRingfence, readExisting } from './find-existing.js'
 import type { Prepared } from './prepare-ringfence.js'
 import { toWireScopes } from '../drafts/resolve-actors.js'
 import { ToolError } from '../../schemas/errors.js'
+import { quote } from '../text/escape-text.js'
 
 /**
  * Writes a planned ringfence in the order of this process and reads it back. Sends nothing if nothing is missing. Throws
@@ -185,7 +186,7 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
     const { newRules, standingRules } = prepared.plan
     for (const { need, remote } of [...standingRules, ...newRules]) {
       if (need === undefined || existing.covering(need) !== undefined) continue
-      const whom = remote === undefined ? 'inside the application' : `for ${remote.app} (${remote.env})`
+      const whom = remote === undefined ? 'inside the application' : `for ${quote(`${remote.app} (${remote.env})`)}`
       changed.push(`the allow rule ${whom} is not in force`)
     }
   }
@@ -218,12 +219,12 @@ async function readAgain(
   if (ruleSet.enabled === false) return none('the rule set was disabled')
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined)
-    throw new ToolError('pce_error', `The deny rules of ${name} could not be read again.`)
+    throw new ToolError('pce_error', `The deny rules of ${quote(name)} could not be read again.`)
   return { ruleSet: complete.ruleSet, changed: [] }
 }
 
 function changedError({ name, ruleSet }: Prepared, changed: readonly string[], text: string): ToolError {
-  return new ToolError('already_exists', `The rule set ${name} ${text}`, {
+  return new ToolError('already_exists', `The rule set ${quote(name)} ${text}`, {
     reason: 'changed_meanwhile',
     changed: [...changed],
     ...(ruleSet !== null && { existing_ruleset: { href: ruleSet.href, name } }),

@@ -3,6 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../call.js'
 import { fetchEvery } from '../inventory/fetch-every.js'
 import { nearPeople } from '../text/compare-texts.js'
+import { quote } from '../text/escape-text.js'
 
 /** The authors of rules. */
 export interface Authors {
@@ -63,5 +64,8 @@ function findAuthors(author: string, users: readonly User[] | null): ReadonlySet
   const found = users.filter((user) => namesOf(user).some((name) => name.toLowerCase() === wanted))
   if (found.length > 0) return new Set(found.map(({ href }) => href))
   const near = nearPeople(author, users.flatMap(namesOf))
-  throw new ToolError('not_found', `author: no user is called "${author}".`, { argument: 'author', near_names: near })
+  throw new ToolError('not_found', `author: no user is called ${quote(author)}.`, {
+    argument: 'author',
+    near_names: near,
+  })
 }

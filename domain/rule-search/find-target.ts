@@ -11,6 +11,7 @@ import { isUnresolved, resolveLabel, type LabelIndex, type LabelReference } from
 import { isAddress, sameAddress } from '../inventory/parse-addresses.js'
 import { namesAt, someWorkloadWith, type End, type PolicyObjects } from '../policy/match-rules.js'
 import { anyOf, type Answer } from '../policy/three-valued.js'
+import { quote } from '../text/escape-text.js'
 import type { Side } from './name-tests.js'
 import type { PlacedRule } from './read-rules.js'
 
@@ -53,15 +54,15 @@ function targetOfLabels(labels: LabelIndex, references: readonly LabelReference[
     const label = resolveLabel(labels, reference)
     if (!isUnresolved(label)) return label
     const details = { argument: 'applies_to', label: label.ref, valid_values: label.valid }
-    throw new ToolError('label_not_found', `applies_to: no label matches ${label.ref} exactly.`, details)
+    throw new ToolError('label_not_found', `applies_to: no label matches ${quote(label.ref)} exactly.`, details)
   })
   const keys = found.map(({ key }) => key)
   const twice = keys.find((key, at) => keys.indexOf(key) !== at)
   if (twice !== undefined) {
-    const text = `applies_to names the key ${twice} twice; a workload has one label of a key.`
+    const text = `applies_to names the key ${quote(twice)} twice; a workload has one label of a key.`
     throw new ToolError('invalid_argument', text, { argument: 'applies_to' })
   }
-  return { name: `workloads with ${describeLabels(found)}`, ends: [someWorkloadWith(found)], isWorkload: false }
+  return { name: `workloads with ${quote(describeLabels(found))}`, ends: [someWorkloadWith(found)], isWorkload: false }
 }
 
 const describeLabels = (labels: readonly Pick<Label, 'key' | 'value'>[]) =>
@@ -107,7 +108,7 @@ function targetOfWorkload(labels: LabelIndex, workload: Workload): Target {
   const { href, name, hostname } = workload
   const shown = own.length === 0 ? 'no labels' : describeLabels(own as Label[])
   return {
-    name: `${name ?? hostname ?? href} (${shown})`,
+    name: `${quote(name ?? hostname ?? href)} (${own.length === 0 ? shown : quote(shown)})`,
     ends: (addresses.length === 0 ? [null] : addresses).map((ip) => ({
       workload: href,
       labels: byKey,

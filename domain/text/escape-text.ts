@@ -100,12 +100,22 @@ export function trimBlanks(text: string): string {
   return text.replace(/^ +|(?<! ) +$/g, '')
 }
 
+/** The longest text that a sentence quotes whole, in characters; hrefs are shorter. */
+const LONGEST_QUOTATION = 120
+
 /**
- * Puts a text in quotes and escapes the quotes inside it, so that a name chosen by somebody else cannot end the
- * quotation.
+ * Puts a text that somebody else wrote into a sentence of ours: in quotes, with the quotes inside it escaped, and
+ * clipped, so that no name ends its quotation and speaks in our voice (D236).
  */
 export function quote(text: string): string {
-  return `"${text.replace(/["\\]/g, '\\$&')}"`
+  return `"${clipText(text, LONGEST_QUOTATION).replace(/["\\]/g, '\\$&')}"`
+}
+
+/** Clips a sentence. A quotation that is cut ends there, so that what follows is ours again. */
+export function clipSentence(text: string, most: number): string {
+  const clipped = clipText(text, most)
+  const isOpen = clipped !== text && clipped.replace(/\\./gu, '').split('"').length % 2 === 0
+  return isOpen ? `${clipped}"` : clipped
 }
 
 function escapeValue(text: string, key: string): string {

@@ -1,6 +1,7 @@
 import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../call.js'
 import { loadLabels, type LabelIndex } from '../inventory/labels.js'
+import { quote } from '../text/escape-text.js'
 import {
   endColumn,
   labelColumn,
@@ -285,7 +286,7 @@ export async function resolveGrouping(
   const labels = await loadLabels(ctx.pce, ctx, 'fresh')
   const { unknown, ...found } = resolve(labels, dimensions)
   if (unknown.length === 0) return { labels, ...found }
-  throw new ToolError('unknown_group_by', `Traffic cannot be grouped by ${unknown.join(', ')}.`, {
+  throw new ToolError('unknown_group_by', `Traffic cannot be grouped by ${unknown.map(quote).join(', ')}.`, {
     unknown,
     valid: [...new Set([...Object.keys(DIMENSIONS), ...labelColumns(labels.keys())])],
   })

@@ -12,6 +12,7 @@ import {
 import { sameAddress } from '../inventory/parse-addresses.js'
 import { createPolicyLookups, type PolicyLookups } from '../inventory/find-object.js'
 import { parseProtocol, TCP, UDP } from '../inventory/protocols.js'
+import { quote } from '../text/escape-text.js'
 import { fileName } from './file-name.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
@@ -208,7 +209,7 @@ function planSide(
   if (nested && networks.length > 0 && included.length > 1) {
     throw new ToolError(
       'invalid_argument',
-      `include_${name} has the network ${networks[0]?.ref} in one of several blocks, and the PCE cannot filter by network.`,
+      `include_${name} has the network ${quote(networks[0]?.ref ?? '')} in one of several blocks, and the PCE cannot filter by network.`,
       { argument: `include_${name}` },
       { hint: 'Use one flat list, or an IP list that contains the network (iplist:<name>).' },
     )
@@ -293,7 +294,7 @@ function findProblem({
   if ([port, toPort].some((number) => number !== undefined && (number < 0 || number > 65_535)))
     return 'ports are 0 to 65535.'
   const number = proto === undefined ? undefined : parseProtocol(proto)
-  if (number === null) return `proto "${proto}" is not a protocol name or number.`
+  if (number === null) return `proto ${quote(String(proto))} is not a protocol name or number.`
   if (port !== undefined && number !== undefined && number !== TCP && number !== UDP)
     return 'only tcp and udp have ports.'
   if (toPort !== undefined && (port === undefined || toPort < port))

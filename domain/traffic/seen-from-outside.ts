@@ -7,6 +7,7 @@ import { addressFilter } from '../inventory/match-exactly.js'
 import { isAddress } from '../inventory/parse-addresses.js'
 import { parseHref } from '../inventory/parse-href.js'
 import { isManaged } from '../inventory/workloads.js'
+import { quote } from '../text/escape-text.js'
 import { workInTurns } from '../text/pace-work.js'
 import type { AskContext } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
@@ -95,4 +96,4 @@ async function readBearers(
 }
 
 const tellNames = ([first, ...others]: readonly string[]): string =>
-  others.length === 0 ? (first as string) : `${first} or ${others.length} more`
+  `${quote(first as string)}${others.length === 0 ? '' : ` or ${others.length} more`}`

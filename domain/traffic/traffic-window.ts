@@ -1,6 +1,7 @@
 import { Type } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { countOf } from '../text/describe-numbers.js'
+import { quote } from '../text/escape-text.js'
 
 /** The time window of a traffic query: RFC 3339 in UTC, both ends included. */
 export interface TrafficWindow {
@@ -24,10 +25,14 @@ export function parseTrafficWindow(startDate: string, endDate: string): TrafficW
   const start = parseInstant('start_date', startDate, '00:00:00')
   const end = parseInstant('end_date', endDate, '23:59:59')
   if (start > end) {
-    throw new ToolError('invalid_window', `start_date ${startDate} is after end_date ${endDate}; swap them.`, {
-      start_date: startDate,
-      end_date: endDate,
-    })
+    throw new ToolError(
+      'invalid_window',
+      `start_date ${quote(startDate)} is after end_date ${quote(endDate)}; swap them.`,
+      {
+        start_date: startDate,
+        end_date: endDate,
+      },
+    )
   }
   return { start: toTimestamp(start), end: toTimestamp(end) }
 }
@@ -58,7 +63,7 @@ function parseInstant(field: string, text: string, timeOfBareDate: string): numb
   if (instant === null) {
     throw new ToolError(
       'invalid_window',
-      `${field} "${text}" is not a date. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`,
+      `${field} ${quote(text)} is not a date. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`,
       { argument: field, value: text },
     )
   }
@@ -156,9 +161,13 @@ function windowOfDates(
   if (end === undefined) return lookback
   const window = { start: lookback.start, end: parseTrafficWindow('1970-01-01', end).end }
   if (Date.parse(window.end) >= Date.parse(window.start)) return window
-  throw new ToolError('invalid_window', `end_date ${end} is before the last ${days} days; give start_date as well.`, {
-    argument: 'end_date',
-    value: end,
-    start: window.start,
-  })
+  throw new ToolError(
+    'invalid_window',
+    `end_date ${quote(end)} is before the last ${days} days; give start_date as well.`,
+    {
+      argument: 'end_date',
+      value: end,
+      start: window.start,
+    },
+  )
 }

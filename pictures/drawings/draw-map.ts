@@ -11,6 +11,7 @@ import {
   type Decision,
   type Drawing,
   type Picture,
+  quoted,
 } from '../picture.js'
 import {
   arrowHeads,
@@ -301,7 +302,7 @@ const MOST_LISTED = 30
 
 function titleOf({ name, folded, connections }: MapGroup): string {
   const total = `${countOf(connections, 'connection')} in and out`
-  if (folded === undefined) return `${name}: ${total}`
+  if (folded === undefined) return `${quoted(name)}: ${total}`
   const listed = folded.slice(0, MOST_LISTED).join('\n')
   return `${folded.length} folded, ${total}:\n${listed}${folded.length > MOST_LISTED ? '\n…' : ''}`
 }

@@ -3,7 +3,7 @@ import { curveAcross, curveBetween, thicknessScale } from '../layout/draw-lines.
 import { boundsOf, placeBoxes, type Box } from '../layout/place-boxes.js'
 import { fragment, type Markup } from '../markup.js'
 import { BOLD, measureText } from '../measure-text.js'
-import { countOf, DECISION_WORDS, type Drawing, type Picture, type Table } from '../picture.js'
+import { countOf, DECISION_WORDS, quoted, type Drawing, type Picture, type Table } from '../picture.js'
 import { arrowHeads, box, classOf, element, group, headOf, label, legendOfDecisions, sample } from './shapes.js'
 
 const NODE = { height: 40, least: 110, most: 210 }
@@ -218,7 +218,7 @@ function drawNode(node: PathNode, { x, y, width, height }: Box, at: number): Mar
   const isEnd = node.isStart || node.isTarget
   return group(
     { class: 'node', 'data-n': at, 'data-name': showKey(node.key) },
-    element('title', {}, `${showKey(node.key)}${part === '' ? '' : `: ${part}`}`),
+    element('title', {}, part === '' ? showKey(node.key) : `${quoted(showKey(node.key))}: ${part}`),
     box(corner, isEnd ? 'box marked' : 'box'),
     ...(node.isBridge
       ? [box({ x: corner.x + 3, y: corner.y + 3, width: width - 6, height: height - 6 }, 'ring', 4)]

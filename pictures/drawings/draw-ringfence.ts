@@ -7,7 +7,7 @@ import {
 } from '../facts/ringfence-facts.js'
 import { curveAcross } from '../layout/draw-lines.js'
 import { fragment, type Markup } from '../markup.js'
-import type { Decision, Drawing, LegendEntry, Picture, Table } from '../picture.js'
+import { quoted, type Decision, type Drawing, type LegendEntry, type Picture, type Table } from '../picture.js'
 import { CARD, drawColumn, type Card } from './columns.js'
 import { arrowHeads, box, classOf, element, group, headOf, label, sample } from './shapes.js'
 
@@ -37,7 +37,7 @@ export function drawRingfence(facts: RingfenceFacts): Picture {
     kind: 'ringfence',
     title:
       ringfences.length === 1 && first !== undefined
-        ? `Ringfence of ${first.name}`
+        ? `Ringfence of ${quoted(first.name)}`
         : `Ringfences of ${ringfences.length} applications`,
     notes: [
       ...notes,
@@ -105,7 +105,7 @@ function drawOne(ringfence: Ringfence, prefix: string): Drawing {
     detail: `${servicesIn(services)} · ${detail}`,
     look: 'unknown',
     sign: '→',
-    tooltip: `${name}: ${services.join(', ')}`,
+    tooltip: `${quoted(name)}: ${services.join(', ')}`,
   }))
   const omitted = ringfence.destinations.length - destinations.length
   if (omitted > 0)
@@ -209,7 +209,7 @@ function foldCards(sources: readonly RingfenceSource[], fate: Fate): { card: Car
       detail: `${servicesIn(services)} · ${detail}`,
       look: fate,
       sign,
-      tooltip: `${name}, ${FATE_WORDS[fate]}: ${services.join(', ')}; ${detail}`,
+      tooltip: `${quoted(name)}, ${FATE_WORDS[fate]}: ${services.join(', ')}; ${detail}`,
     },
     fate,
   }))

@@ -1,4 +1,4 @@
-import { countOf, decisionOf, DECISIONS, windowInWords, wholeNumber, type Decision } from '../picture.js'
+import { countOf, decisionOf, DECISIONS, quoted, windowInWords, wholeNumber, type Decision } from '../picture.js'
 import type { MovementAnswer } from '../../tools/ringfence/detect-lateral-movement-paths.js'
 
 export interface PathNode {
@@ -92,8 +92,8 @@ function describe(
   const { paths = [], paths_from: starts = [], paths_to: targets = [], paths_total: total = 0 } = answer
   const names = (keys: readonly string[]) =>
     keys.length > 3
-      ? `${keys.slice(0, 3).map(showKey).join(', ')} and ${keys.length - 3} more`
-      : keys.map(showKey).join(', ')
+      ? `${keys.slice(0, 3).map(quoteKey).join(', ')} and ${keys.length - 3} more`
+      : keys.map(quoteKey).join(', ')
   const title = isPaths
     ? `Lateral movement${starts.length > 0 ? ` from ${names(starts)}` : ''}${targets.length > 0 ? ` to ${names(targets)}` : ''}`
     : 'Lateral movement: riskiest connections'
@@ -115,6 +115,8 @@ function describe(
     ],
   }
 }
+
+const quoteKey = (key: string) => quoted(showKey(key))
 
 /** Formats the key `payments|prod` as `payments (prod)`. */
 export function showKey(key: string): string {

@@ -3,6 +3,7 @@ import type { Approval } from '../../schemas/confirmations.js'
 import { type ErrorDetails, ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../../domain/call.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
+import { quote } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
 import { ERROR_TABLE } from '../errors/table.js'
 import type { AuditLog } from './audit-log.js'
@@ -90,8 +91,8 @@ export function nearestTool(name: string, known: readonly string[]): string | un
 export function refuseUnknown(name: string, known: readonly string[]): RefusedCall {
   const shown = name.slice(0, 128)
   const nearest = nearestTool(shown, known)
-  const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
-  return new RefusedCall('lookup', new ToolError('unknown_tool', `There is no tool '${shown}'.${meant}`))
+  const meant = nearest === undefined ? '' : ` Did you mean ${quote(nearest)}?`
+  return new RefusedCall('lookup', new ToolError('unknown_tool', `There is no tool ${quote(shown)}.${meant}`))
 }
 
 interface GateSubject {

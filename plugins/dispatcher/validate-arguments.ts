@@ -6,7 +6,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { PATTERN_MEANINGS } from '../../schemas/new-name.js'
 import { OPEN_FIELDS } from '../../schemas/synonyms.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
-import { readEscapes } from '../../domain/text/escape-text.js'
+import { quote, readEscapes } from '../../domain/text/escape-text.js'
 import type { AnyTool } from '../../tools/define.js'
 import { readSynonyms } from './read-synonyms.js'
 import { findOversized, type Problem } from './find-oversized.js'
@@ -93,7 +93,9 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
   return check
 }
 
-const inWords = (problem: Problem) => `${problem.path || 'arguments'}: ${problem.message}`
+/** The names of arguments have no blank; what a client wrote at their place may be a whole sentence. */
+const inWords = ({ path, message }: Problem) =>
+  `${path === '' ? 'arguments' : /^[\w/~-]+$/u.test(path) ? path : quote(path)}: ${message}`
 
 const MOST_PROBLEMS = 50
 /**
@@ -148,7 +150,7 @@ function outOfBounds({ schema, value, path }: ValueError, variants: readonly Val
   const found = variants.flat().find((inner) => inner.path === path && BOUNDS.includes(inner.type))
   if (found === undefined) return null
   const others = ((schema.anyOf ?? []) as TSchema[]).filter((one) => one !== found.schema).map(describeSchema)
-  return `${messageOf(found)}${others.length === 0 ? '' : `, or ${others.join(' or ')}`}; got ${String(value)}`
+  return `${messageOf(found)}${others.length === 0 ? '' : `, or ${others.join(' or ')}`}; got ${typeof value === 'string' ? quote(value) : String(value)}`
 }
 
 function messageOf(error: ValueError): string {

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import { nearNames } from '../../domain/text/compare-texts.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { AnyTool, Toolset } from '../../tools/define.js'
 import { type Choice, chooseTools, namesOf, TOOLSET_NAMES } from './choose-tools.js'
@@ -82,9 +83,6 @@ function readNames(header: string, headers: IncomingHttpHeaders): string[] | und
   return names
 }
 
-/** Maximum number of characters of an unknown name that are quoted in a message. */
-const LONGEST = 100
-
 function refuseUnknown(
   header: string,
   what: 'tool' | 'toolset',
@@ -95,7 +93,7 @@ function refuseUnknown(
   const unknown = names.find((name) => !known.has(name))
   if (unknown === undefined) return
   const [nearest] = nearNames(unknown, shown, 1)
-  const meant = nearest === undefined ? '' : ` Did you mean '${nearest}'?`
-  const message = `${header}: there is no ${what} '${unknown.slice(0, LONGEST)}'.${meant} Known: ${shown.join(', ')}`
+  const meant = nearest === undefined ? '' : ` Did you mean ${quote(nearest)}?`
+  const message = `${header}: there is no ${what} ${quote(unknown)}.${meant} Known: ${shown.join(', ')}`
   throw new ToolError('bad_request', message, { header })
 }

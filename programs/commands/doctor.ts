@@ -4,7 +4,7 @@ import { connect as connectTcp, type Socket } from 'node:net'
 import { connect as connectTls, type PeerCertificate, type TLSSocket } from 'node:tls'
 import { once } from 'node:events'
 import { type PceClient, PceApiError, PceError, type PceResponse } from '../../pce-client/index.js'
-import { escapeText } from '../../domain/text/escape-text.js'
+import { escapeText, quote } from '../../domain/text/escape-text.js'
 import { connectPce } from '../../plugins/context/connect-pce.js'
 import { type PceFromEnvironment, StartupError, type StdioConfig } from '../../schemas/config.js'
 import { connectionHint } from '../../schemas/errors.js'
@@ -244,9 +244,9 @@ async function lookAt(socket: TLSSocket): Promise<{ authorizationError: string |
 }
 
 function describeCertificate({ subject, issuer }: PeerCertificate): string {
-  const name = plain(subject?.CN ?? subject?.O) ?? 'a certificate without a name'
-  const by = plain(issuer?.CN ?? issuer?.O)
-  return by === undefined ? name : `${name}, issued by ${by}`
+  const [name, by] = [subject, issuer].map((one) => plain(one?.CN ?? one?.O))
+  const whose = name === undefined ? 'a certificate without a name' : quote(name)
+  return by === undefined ? whose : `${whose}, issued by ${quote(by)}`
 }
 
 /**

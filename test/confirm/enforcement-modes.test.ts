@@ -37,7 +37,7 @@ t.test('stricter: shows whom and what it cuts, and runs once', async (t) => {
   partial(t, asked, { error: 'confirm_required', reason: 'missing' })
   t.equal(
     asked.summary,
-    '1 of 3 workloads of pay (prod) would be set to full: 1 from visibility_only. 1 is in full already. 1 has no VEN and no mode to change. ' +
+    '1 of 3 workloads of "pay (prod)" would be set to full: 1 from visibility_only. 1 is in full already. 1 has no VEN and no mode to change. ' +
       'Of the traffic seen in the last 30 days, 30 connections would be cut and 0 possibly, with 1 peer. ' +
       'It takes effect at once, without provisioning.',
   )

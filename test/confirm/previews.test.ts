@@ -82,9 +82,9 @@ t.test('ringfence-batch', async (t) => {
     const asked = await ask({ apps })
     t.equal(
       asked.summary,
-      'Writes 3 new rule sets and 8 rules into the draft, for 3 applications in this order: pay (prod); shop (prod); dns (prod). ' +
-        'A deny rule blocks all other inbound traffic of 1 application: pay (prod). ' +
-        'Once enforced, 2 sources would lose traffic (2 for certain); the busiest is bare-2 to shop (prod), 70 connections on 8080/tcp. ' +
+      'Writes 3 new rule sets and 8 rules into the draft, for 3 applications in this order: "pay (prod)"; "shop (prod)"; "dns (prod)". ' +
+        'A deny rule blocks all other inbound traffic of 1 application: "pay (prod)". ' +
+        'Once enforced, 2 sources would lose traffic (2 for certain); the busiest is "bare-2" to "shop (prod)", 70 connections on 8080/tcp. ' +
         'None of it takes effect until it is provisioned.',
     )
     t.same(asked.order, ['pay (prod)', 'shop (prod)', 'dns (prod)'])
@@ -118,7 +118,7 @@ t.test('ringfence-batch', async (t) => {
   await t.test('shows what would fail, in the requested order', async (t) => {
     const asked = await ask({ apps: prod('crm', 'dns', 'nope', 'ghost', 'crm'), auto_order: true })
     t.equal(asked.order[0], 'dns (prod)')
-    t.match(asked.summary, /Would fail: nope \(prod\); ghost \(prod\)\. Would be skipped: crm \(prod\)\./)
+    t.match(asked.summary, /Would fail: "nope \(prod\)"; "ghost \(prod\)"\. Would be skipped: "crm \(prod\)"\./)
     partial(
       t,
       asked.applications.find(({ app }: Json) => app === 'ghost'),

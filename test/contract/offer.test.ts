@@ -22,7 +22,7 @@ t.test('a hidden tool is an unknown one, in the same words, and its call is audi
   const { call, post, audit } = await insecureApp(tools, { offer: { readOnly: true } })
   const unknown = (name: string, more = '') => ({
     code: -32602,
-    message: `There is no tool '${name}'.${more}`,
+    message: `There is no tool "${name}".${more}`,
     error: 'unknown_tool',
   })
   const answerTo = async (name: string, args: object = {}, headers: Record<string, string> = {}) => {
@@ -33,7 +33,7 @@ t.test('a hidden tool is an unknown one, in the same words, and its call is audi
   t.same(await answerTo('provision-policy', { dry_run: true }), unknown('provision-policy'))
   t.same(await answerTo('provision-polic'), unknown('provision-polic'), 'and it is no answer to what was meant')
   t.same(await answerTo('delete-label'), unknown('delete-label'))
-  t.same(await answerTo('get-label'), unknown('get-label', " Did you mean 'get-labels'?"))
+  t.same(await answerTo('get-label'), unknown('get-label', ' Did you mean "get-labels"?'))
   t.same(
     await answerTo('get-label', {}, { 'x-mcp-exclude-tools': 'get-labels' }),
     unknown('get-label'),
@@ -156,15 +156,15 @@ t.test('a header that says nothing that can be done is a 400, and nothing is ign
     [
       'X-MCP-Toolsets',
       'traffic,trafic',
-      `X-MCP-Toolsets: there is no toolset 'trafic'. Did you mean 'traffic'? Known: ${known}`,
+      `X-MCP-Toolsets: there is no toolset "trafic". Did you mean "traffic"? Known: ${known}`,
     ],
-    ['X-MCP-Toolsets', 'label', `X-MCP-Toolsets: there is no toolset 'label'. Known: ${known}`],
+    ['X-MCP-Toolsets', 'label', `X-MCP-Toolsets: there is no toolset "label". Known: ${known}`],
     [
       'X-MCP-Tools',
       'get-traffic-flow',
-      `X-MCP-Tools: there is no tool 'get-traffic-flow'. Did you mean 'get-traffic-flows'? Known: ${TOOLS}`,
+      `X-MCP-Tools: there is no tool "get-traffic-flow". Did you mean "get-traffic-flows"? Known: ${TOOLS}`,
     ],
-    ['X-MCP-Exclude-Tools', 'get-label', `X-MCP-Exclude-Tools: there is no tool 'get-label'. Known: ${TOOLS}`],
+    ['X-MCP-Exclude-Tools', 'get-label', `X-MCP-Exclude-Tools: there is no tool "get-label". Known: ${TOOLS}`],
   ]
   for (const [header, value, message] of cases) {
     const { statusCode, body } = await post(request('tools/list'), { [header]: value })
@@ -244,6 +244,6 @@ t.test('no token is minted for a hidden tool, and none is suggested', async (t) 
   )
   const saidTo = async (role: 'reader' | 'admin') =>
     (await call(await tokenOf('rita', role), 'provision-polic')).error.message as string
-  t.equal(await saidTo('admin'), "There is no tool 'provision-polic'. Did you mean 'provision-policy'?")
-  t.equal(await saidTo('reader'), "There is no tool 'provision-polic'.", 'nor one that is hidden from the role')
+  t.equal(await saidTo('admin'), 'There is no tool "provision-polic". Did you mean "provision-policy"?')
+  t.equal(await saidTo('reader'), 'There is no tool "provision-polic".', 'nor one that is hidden from the role')
 })

@@ -46,24 +46,24 @@ const found = ({ workloads }: Json) =>
 t.test('who lacks what, and what it may be, with the evidence', async (t) => {
   const bench = await startBench(t, { estate: ESTATE })
   const answer = await bench.ok('find-unlabelled-workloads')
-  t.equal(answer.summary, '4 of 11 workloads lack labels: 1 role, 2 app, 3 env, 1 loc.')
+  t.equal(answer.summary, '4 of 11 workloads lack labels: 1 "role", 2 "app", 3 "env", 1 "loc".')
   t.same([answer.workloads_total, answer.total_count, answer.truncated], [11, 4, false])
   t.same(answer.missing_by_key, { role: 1, app: 2, env: 3, loc: 1 })
   t.same(found(answer), {
     'pay-web-4': [
       'role app loc',
-      'role=web strong: names: 3 of 3 like pay-web-# have it, and this one holds web; addresses: 4 of 5 in 10.0.1.0/24 have it',
-      'app=pay strong: names: 3 of 3 like pay-web-# have it, and this one holds pay; addresses: 4 of 4 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
-      'loc=here strong: names: 3 of 3 like pay-web-# have it; addresses: 5 of 5 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
+      'role=web strong: names: 3 of 3 like "pay-web-#" have it, and this one holds "web"; addresses: 4 of 5 in 10.0.1.0/24 have it',
+      'app=pay strong: names: 3 of 3 like "pay-web-#" have it, and this one holds "pay"; addresses: 4 of 4 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
+      'loc=here strong: names: 3 of 3 like "pay-web-#" have it; addresses: 5 of 5 in 10.0.1.0/24 have it; traffic: 2 of 2 workloads that it talks to have it',
     ],
     'crm-dev-3': [
       'app env',
-      'app=crm weak: names: 3 of 3 like crm-dev-# have it, and this one holds crm',
+      'app=crm weak: names: 3 of 3 like "crm-dev-#" have it, and this one holds "crm"',
       'app=pay weak: addresses: 4 of 4 in 10.0.1.0/24 have it',
-      'env=dev weak: names: 3 of 3 like crm-dev-# have it, and this one holds dev',
+      'env=dev weak: names: 3 of 3 like "crm-dev-#" have it, and this one holds "dev"',
       'env=prod weak: addresses: 5 of 5 in 10.0.1.0/24 have it',
     ],
-    'x7-dev': ['env', 'env=dev fair: names: 3 of 3 that hold dev have it, and this one holds dev'],
+    'x7-dev': ['env', 'env=dev fair: names: 3 of 3 that hold "dev" have it, and this one holds "dev"'],
     lonely: ['env', 'env=dev weak: traffic: 3 of 3 workloads that it talks to have it'],
   })
   t.same(answer.look_alikes, [])
@@ -79,7 +79,7 @@ t.test('filters, keys, sources and pages', async (t) => {
   t.same(await names({ labels: ['app=crm'] }), ['x7-dev', 'lonely'])
   t.same(await names({ managed: false }), ['lonely'])
   const none = await bench.ok('find-unlabelled-workloads', { labels: ['app=pay'] })
-  t.equal(none.summary, 'None of 4 workloads that match lacks role, app, env, loc.')
+  t.equal(none.summary, 'None of 4 workloads that match lacks "role", "app", "env", "loc".')
   const nobody = await bench.ok('find-unlabelled-workloads', { name: 'nobody' })
   t.equal(nobody.summary, 'No workload matches.')
   await bench.pce.workloads.create({ hostname: 'queue-1', interfaces: [{ name: 'eth0', address: '10.7.0.1' }] })
@@ -94,7 +94,7 @@ t.test('filters, keys, sources and pages', async (t) => {
   const named = await bench.ok('find-unlabelled-workloads', { missing: ['app'], suggest_from: ['names'] })
   t.same(found(named)['crm-dev-3'], [
     'app',
-    'app=crm fair: names: 3 of 3 like crm-dev-# have it, and this one holds crm',
+    'app=crm fair: names: 3 of 3 like "crm-dev-#" have it, and this one holds "crm"',
   ])
   t.same(
     bench.simulator.requests.filter(({ path }) => path.includes('traffic_flows')),

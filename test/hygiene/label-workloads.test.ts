@@ -73,9 +73,9 @@ t.test('set, add and remove by key, and no other label is touched', async (t) =>
   bench.writes()
 
   const done = await bench.ok('label-workloads', args)
-  const kept = 'Kept, since add replaces nothing: role=db (1), role=web (1).'
+  const kept = 'Kept, since add replaces nothing: "role=db" (1), "role=web" (1).'
   partial(t, done, {
-    message: `Changed the labels of 4 workloads: set env=test (4), role=app (2). ${kept}`,
+    message: `Changed the labels of 4 workloads: set "env=test" (4), "role=app" (2). ${kept}`,
     ...{ matched: 4, changed: 4, already: 0, left_alone: 0, kept: { 'role=db': 1, 'role=web': 1 } },
   })
   t.same(done.outcomes, { updated: 4, refused: 0, not_done: 0, unknown: 0, differs: 0 })
@@ -104,7 +104,7 @@ t.test('set, add and remove by key, and no other label is touched', async (t) =>
   const removed = await bench.ok('label-workloads', { workloads: ['crm-1', 'bare'], remove: ['loc', 'app=crm'] })
   t.equal(
     removed.message,
-    'Changed the labels of 1 workload: removed app=crm (1), loc=here (1). 1 workload already as asked for.',
+    'Changed the labels of 1 workload: removed "app=crm" (1), "loc=here" (1). 1 workload already as asked for.',
   )
   t.equal(labelsOf(bench)['crm-1'], 'env=prod')
 })
@@ -163,7 +163,7 @@ t.test('a selection is written only within a number that the caller has seen', a
   const plan = await bench.ok('label-workloads', { ...args, dry_run: true })
   t.equal(
     plan.message,
-    'Would change the labels of 2 of 2 workloads: set role=app (2). To write, repeat it with max_matches 2.',
+    'Would change the labels of 2 of 2 workloads: set "role=app" (2). To write, repeat it with max_matches 2.',
   )
   partial(t, await bench.fails('label-workloads', args, 'invalid_argument'), { argument: 'max_matches', matched: 2 })
   partial(t, await bench.fails('label-workloads', { ...args, max_matches: 1 }, 'invalid_argument'), { matched: 2 })
@@ -223,7 +223,7 @@ t.test('a name that is none is told with what was meant, in whole sentences', as
   const bench = await startBench(t, { estate: ESTATE })
   const args = { workloads: ['pay-web'], set: ['env=test'] }
   const { message } = await bench.fails('label-workloads', args, 'not_found')
-  t.match(message, /; did you mean pay-web-1.*\? Nothing was written\.$/)
+  t.match(message, /; did you mean "pay-web-1".*\? Nothing was written\.$/)
 })
 
 t.test('everything wrong with a table is named by line and column, before anything is written', async (t) => {
@@ -236,9 +236,9 @@ t.test('everything wrong with a table is named by line and column, before anythi
   )
   t.equal(
     await wrong('name,app,env\npay-web-1,pya,prod\npay-web-9,pay,prod\ncrm-1,crm,\ncrm-1,,Prod\n'),
-    'csv, line 2, column app: no label is exactly app=pya. Did you mean app=pay?; ' +
-      'line 3, column name: no workload is named exactly "pay-web-9"; did you mean pay-web-1?; ' +
-      'line 5, column env: no label is exactly env=Prod. Did you mean env=prod?; ' +
+    'csv, line 2, column app: no label is exactly "app=pya". Did you mean "app=pay"?; ' +
+      'line 3, column name: no workload is named exactly "pay-web-9"; did you mean "pay-web-1"?; ' +
+      'line 5, column env: no label is exactly "env=Prod". Did you mean "env=prod"?; ' +
       'line 5: it names the same workload as line 4. Nothing was written.',
   )
   t.match(
@@ -294,7 +294,7 @@ t.test('what cannot be meant is refused before anything is written', async (t) =
   await fails({ workloads: ['pay-web'], set }, 'not_found')
   await fails({ workloads: ['bare', '/orgs/2/workloads/1'], set }, 'not_found')
   partial(t, await fails({ workloads: ['bare'], set: ['role=wbe'] }, 'label_not_found'), {
-    message: 'set: no label is exactly role=wbe. Did you mean role=web?',
+    message: 'set: no label is exactly "role=wbe". Did you mean "role=web"?',
     hint: 'create_missing_labels makes labels that are new.',
   })
   const bare = await fails({ workloads: ['bare'], set: ['web'] }, 'label_not_found')
@@ -306,7 +306,7 @@ t.test('labels that do not exist are made only where that is asked for', async (
   const bench = await startBench(t, { estate: ESTATE })
   const args = { workloads: ['bare', 'crm-1'], set: ['role=queue', 'loc=there'], create_missing_labels: true }
   const plan = await bench.ok('label-workloads', { ...args, dry_run: true })
-  t.match(plan.message, /New labels: role=queue, loc=there\.$/)
+  t.match(plan.message, /New labels: "role=queue", "loc=there"\.$/)
   const done = await bench.ok('label-workloads', args)
   t.same(
     done.labels_created.map(({ key, value }: Json) => `${key}=${value}`),
@@ -339,7 +339,7 @@ t.test('what the PCE refuses of some is told, and the others are done', async (t
   const answer = await bench.ok('label-workloads', { workloads: ['pay-web-1', 'pay-web-2'], set: ['role=app'] })
   t.equal(answer.message, 'Changed the labels of 0 of 2 workloads; 2 are not as asked for.')
   t.same(rowsOf(answer), [
-    'pay-web-1 | role=web | role=app | differs: it has app=pay, env=prod, role=web',
-    'pay-web-2 | role=- | role=app | refused: Not this one',
+    'pay-web-1 | role=web | role=app | differs: it has "app=pay", "env=prod", "role=web"',
+    'pay-web-2 | role=- | role=app | refused: "Not this one"',
   ])
 })

@@ -167,13 +167,13 @@ t.test('references and arguments that do not exist are named', async (t) => {
   const { complete, tokenOf } = await start(t)
   const ann = await tokenOf('ann')
   const cases: [object, string, RegExp][] = [
-    [{ type: 'ref/prompt', name: 'nope' }, 'application_name', /There is no prompt 'nope'/],
-    [PROMPT, 'app', /app: unknown argument. Known: application_name, application_environment/],
-    [{ type: 'ref/prompt', name: 'review-before-provisioning' }, 'x', /x: unknown argument. it takes none/],
+    [{ type: 'ref/prompt', name: 'nope' }, 'application_name', /There is no prompt "nope"/],
+    [PROMPT, 'app', /"app": unknown argument\. Known: application_name, application_environment/],
+    [{ type: 'ref/prompt', name: 'review-before-provisioning' }, 'x', /"x": unknown argument\. it takes none/],
     [{ type: 'ref/resource', uri: 'illumio://application/payments/prod' }, 'app', /There is no resource template/],
     [{ type: 'ref/tool', name: 'get-labels' }, 'key', /params.ref must be/],
     [{ type: 'ref/prompt' }, 'key', /params.ref must be/],
-    [PAGE, '__proto__', /__proto__: unknown argument/],
+    [PAGE, '__proto__', /"__proto__": unknown argument/],
   ]
   for (const [ref, name, message] of cases)
     partial(t, (await complete(ann, ref, name, '')).error, { code: -32602, message }, JSON.stringify(ref))

@@ -182,13 +182,13 @@ t.test('arguments that are missing, unknown or of no use are named', async (t) =
   const cases: [string, object | undefined, RegExp][] = [
     ['ringfence-application', undefined, /application_name: required; application_environment: required/],
     ['ringfence-application', { application_name: 'payments' }, /: application_environment: required$/],
-    ['ringfence-application', { ...PAYMENTS, app: 'x' }, /app: unknown argument. Known: application_name/],
+    ['ringfence-application', { ...PAYMENTS, app: 'x' }, /"app": unknown argument\. Known: application_name/],
     ['ringfence-application', { ...PAYMENTS, application_name: ' ' }, /application_name: must not be empty/],
     ['ringfence-application', { ...PAYMENTS, application_name: 5 }, /application_name: must be a string/],
     ['ringfence-application', { ...PAYMENTS, application_name: 'x'.repeat(256) }, /application_name: at most 255/],
-    ['review-before-provisioning', PAYMENTS, /application_name: unknown argument; it takes none/],
+    ['review-before-provisioning', PAYMENTS, /"application_name": unknown argument; it takes none/],
     ['quarterly-compliance-review', { framework: 'pci' }, /framework: one of pci-dss, dora/],
-    ['ringfence', PAYMENTS, /There is no prompt 'ringfence'. Prompts: ringfence-application/],
+    ['ringfence', PAYMENTS, /There is no prompt "ringfence". Prompts: ringfence-application/],
     ['__proto__', PAYMENTS, /There is no prompt/],
   ]
   for (const [name, args, message] of cases) {

@@ -107,7 +107,7 @@ t.test('values in a URI are decoded and checked, and what does not exist is not 
     [
       `illumio://application/${encodeURIComponent(odd)}/prod`,
       -32002,
-      /: No match for: app=Größe & Co\/1 "x" 100% a=b,c\. /,
+      /: No match for: "app=Größe & Co\/1 \\"x\\" 100% a=b,c"\. /,
     ],
     ['illumio://ruleset/0', -32002, /^Resource not found: /],
     ['illumio://ruleset/..%2F..%2Flabels', -32602, /^id: the last part of an href/],

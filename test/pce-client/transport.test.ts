@@ -254,7 +254,7 @@ t.test('an error answer', async (t) => {
   })
   t.same(error.errors[0], { token: 'name_must_be_unique', message: 'Name must be unique' })
   t.equal(error.errors[1]?.message.length, 1000, 'has the messages of the PCE clipped')
-  t.match(error.message, /406 Not Acceptable: name_must_be_unique: Name must be unique/)
+  t.match(error.message, /406 Not Acceptable: "name_must_be_unique: Name must be unique/)
   t.ok(error.message.length < 2200)
   t.same((await failure('old')).errors, [{ token: '', message: 'Forbidden here' }])
   t.same((await failure('object')).errors, [{ token: 'method_not_allowed_error', message: 'Not allowed' }])

@@ -43,7 +43,7 @@ t.test('each picture, from the shell, and nothing is changed at the PCE', async 
   ]
   const titles = [
     /^map\.svg: Application map, \d+ KiB\n/,
-    /Ringfence of payments \(prod\)/,
+    /Ringfence of "payments \(prod\)"/,
     /Policy change/,
     /Lateral movement from/,
   ]

@@ -110,12 +110,12 @@ t.test('the certificate: who signed it, for which name, until when', async (t) =
   ])
   t.same([foreign.code, outline(foreign).at(-1)], [1, 'FAIL certificate'])
   partial(t, foreign.lines.at(-1), {
-    found: 'localhost, issued by localhost is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)',
+    found: '"localhost", issued by "localhost" is not trusted (DEPTH_ZERO_SELF_SIGNED_CERT)',
     remedy: /PCE_CA_FILE/,
   })
   partial(t, known.lines[3], {
     state: 'WARN',
-    found: /^localhost, issued by localhost, valid until \d{4}-\d\d-\d\d$/,
+    found: /^"localhost", issued by "localhost", valid until \d{4}-\d\d-\d\d$/,
     remedy: /renew/,
   })
   t.equal(known.code, 0)

@@ -16,7 +16,7 @@ const start = (t: Test): Promise<Bench> => startBench(t, { estate: handMade(ESTA
 
 t.test('suggestions', async (t) => {
   const bench = await start(t)
-  const meant = (text: string) => /did you mean '([^']*)'/i.exec(text)?.[1] ?? null
+  const meant = (text: string) => /did you mean ['"]([^'"]*)['"]/i.exec(text)?.[1] ?? null
 
   await t.test('an unknown tool is told a near one, or none', async (t) => {
     for (const [name, expected] of [
@@ -57,7 +57,7 @@ t.test('suggestions', async (t) => {
     const app = await bench.fails('enforcement-readiness', { app_name: 'billing', env_name: 'prod' }, 'not_found')
     t.same([app.near_names, app.hint], [[], 'No app label has a similar value; get-labels lists them.'])
     const label = await bench.fails('delete-label', { key: 'env', value: 'integration' }, 'not_found')
-    t.same([label.near_names, label.hint], [[], 'No env label has a similar value; get-labels lists them.'])
+    t.same([label.near_names, label.hint], [[], 'No "env" label has a similar value; get-labels lists them.'])
   })
 })
 
@@ -69,15 +69,22 @@ t.test('a label that does not resolve is answered with the right spelling in the
   }
   const QUERIED = 'Nothing was queried, because leaving a filter out would widen the answer.'
   const HINT = 'Values are exact and case-sensitive; get-labels lists them.'
-  t.same(await about('payments'), [`No match for: payments. Write key=value: app=payments. ${QUERIED}`, HINT])
-  t.same(await about('db'), [`No match for: db. Write key=value: app=db or role=db. ${QUERIED}`, HINT], 'of two keys')
+  t.same(await about('payments'), [`No match for: "payments". Write key=value: "app=payments". ${QUERIED}`, HINT])
+  t.same(
+    await about('db'),
+    [`No match for: "db". Write key=value: "app=db" or "role=db". ${QUERIED}`, HINT],
+    'of two keys',
+  )
   t.same(await about('paymnts'), [
-    `No match for: paymnts. Write a label as key=value or as its href; did you mean app=payments? ${QUERIED}`,
+    `No match for: "paymnts". Write a label as key=value or as its href; did you mean "app=payments"? ${QUERIED}`,
     HINT,
   ])
-  t.same(await about('app=paymnts'), [`No match for: app=paymnts. Did you mean app=payments? ${QUERIED}`, HINT])
-  t.same(await about('app=billing'), [`No match for: app=billing. ${QUERIED}`, HINT], 'nothing is near')
-  t.same(await about('bu=x'), [`No match for: bu=x. No label has the key "bu". Keys: app, env, role. ${QUERIED}`, HINT])
+  t.same(await about('app=paymnts'), [`No match for: "app=paymnts". Did you mean "app=payments"? ${QUERIED}`, HINT])
+  t.same(await about('app=billing'), [`No match for: "app=billing". ${QUERIED}`, HINT], 'nothing is near')
+  t.same(await about('bu=x'), [
+    `No match for: "bu=x". No label has the key "bu". Keys: "app", "env", "role". ${QUERIED}`,
+    HINT,
+  ])
 
   const list = await bench.fails(
     'get-traffic-flows',
@@ -86,18 +93,18 @@ t.test('a label that does not resolve is answered with the right spelling in the
   )
   t.same(
     [list.message, list.hint],
-    [`No match for: iplist:Partner. Did you mean iplist:Partners? ${QUERIED}`, undefined],
+    [`No match for: "iplist:Partner". Did you mean "iplist:Partners"? ${QUERIED}`, undefined],
     'get-labels lists no IP lists',
   )
 
   const scope = await bench.fails('create-ruleset', { name: 'x', scopes: [['payments']] }, 'invalid_scope_label')
-  t.equal(scope.message, '"payments" cannot be used in a scope. Write key=value: app=payments.')
+  t.equal(scope.message, '"payments" cannot be used in a scope. Write key=value: "app=payments".')
   const rule = { ruleset_name: 'x', ingress_services: ['HTTPS'], consumers: ['ams'] }
   const named = { name: 'x', scopes: [], rules: [{ ...rule, ruleset_name: undefined, providers: ['db'] }] }
   const actor = await bench.fails('create-ruleset', JSON.parse(JSON.stringify(named)), 'invalid_actor')
-  t.equal(actor.message, '"db" cannot be used in providers of rule 0. Write key=value: app=db or role=db.')
+  t.equal(actor.message, '"db" cannot be used in providers of rule 0. Write key=value: "app=db" or "role=db".')
   const wrong = await bench.fails('create-ruleset', { name: 'x', scopes: [['app=paymnts']] }, 'label_not_found')
-  t.equal(wrong.message, 'No label matches app=paymnts exactly. Did you mean app=payments?')
+  t.equal(wrong.message, 'No label matches "app=paymnts" exactly. Did you mean "app=payments"?')
 })
 
 t.test('an empty list of labels is refused, since it would be no filter at all', async (t) => {

@@ -155,6 +155,6 @@ t.test('a label that differs in case or spaces', async (t) => {
   const bench = await startBench(t, { estate })
   const [label] = (await bench.ok('get-labels', { key: 'app', value: 'pay day' })).labels
   t.same(await warned(bench, 'create-label', { key: 'app', value: 'PayDay' }), [
-    `app=PayDay differs only in case or spaces from app=pay day (${label.href}); policy treats them as different labels.`,
+    `The label "app=PayDay" differs only in case or spaces from "app=pay day" (${label.href}); policy treats them as different labels.`,
   ])
 })

@@ -93,7 +93,7 @@ t.test('infrastructure: the worked example', async (t) => {
   partial(t, answer, { results_total: 5, truncated: false, flows_truncated: false })
   t.match(
     answer.summary.recommendation,
-    /2 infrastructure applications .* starting with dns \(Production\), mon \(Production\)\.$/,
+    /2 infrastructure applications .* starting with "dns \(Production\)", "mon \(Production\)"\.$/,
   )
   t.same(decisionsAsked(bench), ['allowed', 'potentially_blocked', 'blocked'])
   partial(t, answer.window, { start: '2026-03-17T00:00:00Z', end: '2026-06-15T23:59:59Z' })
@@ -370,7 +370,11 @@ t.test('infrastructure: more than is shown', async (t) => {
     ],
     'traffic inside an application is not counted between applications',
   )
-  t.match(summary.recommendation, /starting with hub \(prod\), top0 \(prod\), top1 \(prod\)\.$/, 'the first three')
+  t.match(
+    summary.recommendation,
+    /starting with "hub \(prod\)", "top0 \(prod\)", "top1 \(prod\)"\.$/,
+    'the first three',
+  )
   const full = await bench.ok(INFRA, { detail_level: 'full' })
   t.equal(full.results.find(({ app }: Json) => app === 'hub').consumed_by.length, 25)
 })
@@ -464,7 +468,7 @@ t.test('lateral movement: an env alone narrows the lists', async (t) => {
     ['x|D y|D', 'c|P x|D', 'x|D c|P'],
     'edges that start or end in it',
   )
-  t.match(dev.recommendation, /^Ringfence the 2 articulation points of env D first.*on 3 edges .* of env D\.$/)
+  t.match(dev.recommendation, /^Ringfence the 2 articulation points of env "D" first.*on 3 edges .* of env "D"\.$/)
   const both = await bench.ok(LATERAL, { app_name: 'x', env_name: 'D' })
   partial(t, both, { high_risk_edges_total: 4, high_risk_bridge_nodes: { length: 3 } })
 })
@@ -602,7 +606,7 @@ t.test('lateral movement: who reaches a target', async (t) => {
   t.same(to.top_reachable_nodes.map(({ app }: Json) => app).sort(), ['a', 'b', 'c', 'd', 'h'])
   t.equal(
     to.recommendation,
-    'Ringfence d (P) first: 4 labelled applications can reach it within 2 hops, 2 directly. Restrict remote administration and file sharing on 1 edge on the way to it.',
+    'Ringfence "d (P)" first: 4 labelled applications can reach it within 2 hops, 2 directly. Restrict remote administration and file sharing on 1 edge on the way to it.',
   )
   for (const target of ['d (P)', 'app=d', 'd', { app: 'd', env: 'P' }, { key: 'app', value: 'd' }])
     t.same((await bench.ok(LATERAL, { target })).paths_to, ['d|P'], JSON.stringify(target))
@@ -614,7 +618,7 @@ t.test('lateral movement: who reaches a target', async (t) => {
   t.same([both.paths_total, both.truncated], [2, false])
   t.notOk('sources_by_hops' in both)
   const on = await bench.ok(LATERAL, { app_name: 'g', target: 'f|P', max_hops: 5 })
-  t.match(on.recommendation, /Every path passes b \(P\), c \(P\), d \(P\), e \(P\)\./)
+  t.match(on.recommendation, /Every path passes "b \(P\)", "c \(P\)", "d \(P\)", "e \(P\)"\./)
   const short = await bench.ok(LATERAL, { app_name: 'g', target: 'f|P' })
   t.same(short.paths, [])
   t.equal(
@@ -628,7 +632,7 @@ t.test('lateral movement: who reaches a target', async (t) => {
   await bench.fails(LATERAL, { target: 'nowhere' }, 'not_found')
   await bench.fails(LATERAL, { target: '' }, 'not_found')
   const self = await bench.fails(LATERAL, { app_name: 'd', env_name: 'P', target: 'd|P' }, 'invalid_argument')
-  t.equal(self.message, 'target: d (P) is where the paths start.')
+  t.equal(self.message, 'target: "d (P)" is where the paths start.')
 })
 
 t.test('lateral movement: unread rows may contain what was not seen', async (t) => {

@@ -333,7 +333,7 @@ t.test('update-container-workload-profile', async (t) => {
     const args = { profile_href: made.href, assign_labels: ['app=pay'] }
     const dry = await bench.ok(NAME, { ...args, dry_run: true })
     const previous = { labels: [{ key: 'role', restriction: role.map(({ value }) => `role=${value}`) }] }
-    partial(t, dry, { warnings: [/choice of labels for role/], previous })
+    partial(t, dry, { warnings: [/choice of labels for "role"/], previous })
     const answer = await bench.ok(NAME, args)
     partial(t, answer, { warnings: [/role/], previous })
     t.same(answer.profile.assign_labels, ['app=pay'])

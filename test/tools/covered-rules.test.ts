@@ -45,7 +45,7 @@ async function warned(bench: Bench, tool: string, args: object): Promise<string[
 t.test('rules of other rule sets that decide all of a new rule', async (t) => {
   const bench = await startBench(t, { estate })
   const to = { ruleset_name: 'Pay', rule_type: 'allow' }
-  const covered = `The allow rule ${DRAFT}/${WIDE} of the rule set Everywhere decides all of this already: the rule changes nothing.`
+  const covered = `The allow rule ${DRAFT}/${WIDE} of the rule set "Everywhere" decides all of this already: the rule changes nothing.`
   t.same(await warned(bench, 'create-rule', { ...to, ...rule(443) }), [covered])
   t.same(await warned(bench, 'create-rule', { ...to, ...rule(22) }), [], 'a disabled rule decides nothing')
   t.same(
@@ -54,10 +54,10 @@ t.test('rules of other rule sets that decide all of a new rule', async (t) => {
     'sources beyond it',
   )
   t.same(await warned(bench, 'create-rule', { ...to, ...rule(3389) }), [
-    `It allows nothing: the override deny rule ${DRAFT}/${RDP} of the rule set Everywhere denies all of it, which comes first.`,
+    `It allows nothing: the override deny rule ${DRAFT}/${RDP} of the rule set "Everywhere" denies all of it, which comes first.`,
   ])
   t.same(await warned(bench, 'create-deny-rule', { ruleset_name: 'Pay', ...rule(80) }), [
-    `It blocks nothing: the allow rule ${DRAFT}/${PAY} of the rule set Pay (which has changes that are not provisioned) decides all of it, which comes first.`,
+    `It blocks nothing: the allow rule ${DRAFT}/${PAY} of the rule set "Pay" (which has changes that are not provisioned) decides all of it, which comes first.`,
   ])
   t.same(
     await warned(bench, 'create-deny-rule', {
@@ -65,7 +65,7 @@ t.test('rules of other rule sets that decide all of a new rule', async (t) => {
       ...rule(23, { consumers: ['iplist:Any (0.0.0.0/0 and ::/0)'], providers: ['role=db'] }),
     }),
     [
-      `The deny rule ${DRAFT}/${TELNET} of the rule set Everywhere decides all of this already: the rule changes nothing.`,
+      `The deny rule ${DRAFT}/${TELNET} of the rule set "Everywhere" decides all of this already: the rule changes nothing.`,
       'The consumers are any address in effect: "Any (0.0.0.0/0 and ::/0)" has 100 % of IPv4 and 100 % of IPv6. The rule denies nearly everybody.',
     ],
   )
@@ -93,7 +93,7 @@ t.test('a ringfence tells which of its rules others make needless', async (t) =>
   })
   const bench = await startBench(t, { estate: wide })
   const asked = { app_name: 'pay', env_name: 'prod' }
-  const said = `Rules that others may make needless: the allow rule for shop (prod): The allow rule ${DRAFT}/1/sec_rules/1 of the rule set Wide decides all of this already: the rule changes nothing.`
+  const said = `Rules that others may make needless: the allow rule for "shop (prod)": The allow rule ${DRAFT}/1/sec_rules/1 of the rule set "Wide" decides all of this already: the rule changes nothing.`
   t.ok((await bench.ok('create-ringfence', { ...asked, dry_run: true })).warnings.includes(said))
   t.ok((await bench.ok('create-ringfence', asked)).warnings.includes(said))
 })

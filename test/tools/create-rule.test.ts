@@ -44,7 +44,7 @@ t.test('each rule type is added to its own collection, and read back in the word
   bench.writes()
   const allow = await bench.ok('create-rule', { ...SHOP, ...RULE, description: 'To the API', unscoped_consumers: true })
   t.same(allow, {
-    message: 'Added the allow rule to the rule set Shop in draft. It takes effect when provisioned.',
+    message: 'Added the allow rule to the rule set "Shop" in draft. It takes effect when provisioned.',
     rule: {
       rule_type: 'allow',
       href: `${AT}/rule_sets/1/sec_rules/${allow.rule.href.split('/').at(-1)}`,
@@ -102,8 +102,8 @@ t.test('what cannot be a rule is refused as in create-ruleset, before anything i
     [{ ruleset_href: `${AT}/ip_lists/2`, ...RULE }, 'invalid_href', {}],
     [{ ...SHOP, ...RULE, providers: ['role=wep'] }, 'label_not_found', { side: 'providers', message: /role=web/ }],
     [{ ...SHOP, ...RULE, consumers: ['web'] }, 'invalid_actor', { side: 'consumers', message: /role=web/ }],
-    [{ ...SHOP, ...RULE, providers: ['lin'] }, 'invalid_actor', { message: / Write workload:lin\.$/ }],
-    [{ ...SHOP, ...RULE, consumers: ['Office'] }, 'invalid_actor', { message: / Write iplist:Office\.$/ }],
+    [{ ...SHOP, ...RULE, providers: ['lin'] }, 'invalid_actor', { message: / Write "workload:lin"\.$/ }],
+    [{ ...SHOP, ...RULE, consumers: ['Office'] }, 'invalid_actor', { message: / Write "iplist:Office"\.$/ }],
     [
       { ...SHOP, ...RULE, ingress_services: ['443/tcp'] },
       'invalid_ingress_services',
@@ -134,7 +134,7 @@ t.test('warnings: a repetition, a rule set that goes, programs that some consume
     warnings: [/already has this rule, .*sec_rules\/1: a second one changes nothing/],
   })
   t.same(withoutModes((await bench.ok('create-rule', { ...same, rule_type: 'deny', dry_run: true })).warnings), [
-    'It blocks nothing: the allow rule /orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1 of the rule set Shop decides all of it, which comes first.',
+    'It blocks nothing: the allow rule /orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1 of the rule set "Shop" decides all of it, which comes first.',
   ])
   partial(t, await bench.ok('create-rule', { ...SHOP, ...RULE, egress_services: ['Updater'], dry_run: true }), {
     egress_services_resolved: [{ name: 'Updater' }],
@@ -151,7 +151,7 @@ t.test('a warning where a rule names nobody', async (t) => {
   await bench.ok('create-label', { key: 'app', value: 'pay' })
   const web = { ...RULE, consumers: ['app=pay'] }
   const warning =
-    'The rule names nobody: its consumers have app=pay, and the scope app=shop. Did you mean unscoped_consumers: true?'
+    'The rule names nobody: its consumers have "app=pay", and the scope "app=shop". Did you mean unscoped_consumers: true?'
   bench.simulator.clearRequests()
   t.same((await bench.ok('create-rule', { ...SHOP, ...web, dry_run: true })).warnings, [warning])
   const asked = bench.simulator.requests.length
@@ -176,12 +176,12 @@ t.test('a warning where a rule names nobody', async (t) => {
     t.notOk('warnings' in (await bench.ok('create-rule', { ...SHOP, ...fine, dry_run: true })), JSON.stringify(fine))
   const providers = await bench.ok('create-deny-rule', { ...SHOP, ...RULE, providers: ['app=pay'], dry_run: true })
   t.same(withoutModes(providers.warnings), [
-    'The rule names nobody: its providers have app=pay, and the scope app=shop. Providers are always within the scope.',
+    'The rule names nobody: its providers have "app=pay", and the scope "app=shop". Providers are always within the scope.',
   ])
   const both = (scopes: string[][]) =>
     bench.ok('create-ruleset', { name: 'New', scopes, rules: [RULE, web], dry_run: true })
   t.same((await both([['app=shop'], ['env=prod', 'app=shop']])).warnings, [
-    'Rule 1: The rule names nobody: its consumers have app=pay, and every scope, such as app=shop. Did you mean unscoped_consumers: true?',
+    'Rule 1: The rule names nobody: its consumers have "app=pay", and every scope, such as "app=shop". Did you mean unscoped_consumers: true?',
   ])
   t.notOk('warnings' in (await both([['app=shop'], ['env=prod']])), 'one scope is enough to be in')
 })
@@ -192,7 +192,7 @@ t.test('a dry run shows the request, sends none, and is what a real call sends',
   const args = { ...SHOP, ...RULE, rule_type: 'override_deny' }
   const plan = await bench.ok('create-rule', { ...args, dry_run: true })
   t.same(bench.writes(), [])
-  partial(t, plan, { dry_run: true, message: 'Would add the override deny rule to the rule set Shop.' })
+  partial(t, plan, { dry_run: true, message: 'Would add the override deny rule to the rule set "Shop".' })
   await bench.ok('create-rule', args)
   const [sent] = bench.writes()
   t.same(plan.requests, [{ method: sent!.method, path: sent!.path.replace('/api/v2', ''), body: sent!.body }])

@@ -57,7 +57,7 @@ t.test('adds and removes entries in any spelling; the rest stays, in its order',
     add_fqdns: ['*.example.com', { fqdn: 'db.example.org', description: 'db' }],
   })
   t.same(answer, {
-    message: 'Changed the IP list Office: 5 additions and 2 removals. It takes effect when provisioned.',
+    message: 'Changed the IP list "Office": 5 additions and 2 removals. It takes effect when provisioned.',
     updated_fields: ['ip_ranges', 'fqdns'],
     warnings: [answer.warnings[0]],
     href: HREF,
@@ -110,7 +110,7 @@ t.test('what is there already is told; where that is all, nothing is written', a
   bench.writes()
   const again = await bench.ok(TOOL, { name: 'Office', add_ranges: ['192.0.2.99', '192.0.2.99/32'] })
   t.same(again, {
-    message: 'the IP list Office already has these values; nothing was written.',
+    message: 'The IP list "Office" already has these values; nothing was written.',
     updated_fields: [],
     href: HREF,
     name: 'Office',
@@ -210,7 +210,7 @@ t.test('what is not in the list cannot be removed, and what is near is named', a
   await unknown(
     { remove_ranges: ['10.1.0.0/16'] },
     {
-      message: 'The IP list Office does not have 10.1.0.0/16.',
+      message: 'The IP list "Office" does not have "10.1.0.0/16".',
       not_in_list: ['10.1.0.0/16'],
       near_entries: ['10.0.0.0/8', '!10.9.0.0/16'],
       hint: /part of 10\.0\.0\.0\/8: add it with exclusion: true/,
@@ -261,7 +261,7 @@ t.test('what is no edit is refused, and so is an empty list', async (t) => {
     both: ['192.0.2.1/32'],
   })
   await refused(t, bench, { name: 'Unused', remove_ranges: ['198.51.100.7'] }, 'invalid_argument', {
-    message: /would leave nothing in the IP list Unused/,
+    message: /would leave nothing in the IP list "Unused"/,
   })
   partial(t, await bench.ok(TOOL, { name: 'Any (0.0.0.0/0 and ::/0)', add_ranges: ['192.0.2.1'], dry_run: true }), {
     warnings: [/built in/, /adds nothing/],
@@ -275,7 +275,7 @@ t.test('a dry run shows the request, sends none, and is what a real call sends',
   const { message, requests, dry_run: dry, warnings, observed: _seen, ...plan } = dried
   t.same(bench.writes(), [])
   t.equal(dry, true)
-  t.equal(message, 'Would change the IP list Office: 1 addition and 1 removal.')
+  t.equal(message, 'Would change the IP list "Office": 1 addition and 1 removal.')
   const done = await bench.ok(TOOL, args)
   const [sent] = bench.writes()
   t.same(requests, [{ method: 'PUT', path: HREF, body: sent!.body }])

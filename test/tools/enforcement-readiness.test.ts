@@ -116,7 +116,7 @@ t.test('the example of the contract: 32 + 20 + 5 + 10 + 0 = 67.0', async (t) => 
   partial(t, answer.analysed, { rows: 10, pce_flows: 10 }, 'the eight inside are in both answers and count once')
   t.notOk('raw_observations' in answer.analysed, 'of how many observations they were made is not known')
   t.same(answer.recommendations, [
-    'Nothing from crm (prod) is allowed: add allow rules, or confirm that enforcement may block it.',
+    'Nothing from "crm (prod)" is allowed: add allow rules, or confirm that enforcement may block it.',
   ])
   t.notOk(answer.truncated_sections)
 })
@@ -217,8 +217,8 @@ t.test('classifies sources as covered, partly covered, uncovered or no applicati
     ],
   )
   t.same(answer.recommendations, [
-    'Nothing from shop (prod-eu), shopper (prod) is allowed: add allow rules, or confirm that enforcement may block it.',
-    'Only part of the traffic from pay (prod) is known to be allowed: see uncovered_flows.',
+    'Nothing from "shop (prod-eu)", "shopper (prod)" is allowed: add allow rules, or confirm that enforcement may block it.',
+    'Only part of the traffic from "pay (prod)" is known to be allowed: see uncovered_flows.',
     '4 sources without both app and env labels, 2 of them with one of the two: 79 connections not known to be allowed. Label them, or allow them by IP list.',
     '2 of 2 outbound rows not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
     '1 of 1 intra row not allowed: the ringfence can allow them.',
@@ -499,7 +499,7 @@ t.test('points alone do not make an application ready if a stricter mode may cut
     level: 'not_ready',
     coverage: '0 of 9 rows allowed (0 %)',
     advice:
-      /^40 of 100, but a stricter mode could block what is allowed now: 9 rows may pass only by default; RF-shop-prod has no enabled rule\. Add allow rules first\.$/m,
+      /^40 of 100, but a stricter mode could block what is allowed now: 9 rows may pass only by default; "RF-shop-prod" has no enabled rule\. Add allow rules first\.$/m,
   })
   t.notMatch(nothing.advice, stricter)
   const byDefault = await judge('selective', [RINGFENCE])
@@ -514,7 +514,7 @@ t.test('points alone do not make an application ready if a stricter mode may cut
   partial(t, byRule, { score: 90, level: 'ready', coverage: '9 of 9 rows allowed (100 %)', advice: stricter })
   const unfilled = await judge('visibility_only', [empty, everything])
   partial(t, unfilled, { score: 85, level: 'partially_ready', coverage: '9 of 9 rows allowed (100 %)' })
-  t.match(unfilled.advice, /^85 of 100, but .*now: RF-shop-prod has no enabled rule\. Add/m)
+  t.match(unfilled.advice, /^85 of 100, but .*now: "RF-shop-prod" has no enabled rule\. Add/m)
   t.notMatch(unfilled.advice, stricter)
   const ready = await judge('visibility_only', [RINGFENCE, everything])
   partial(t, ready, { score: 85, level: 'ready', advice: stricter })
@@ -676,7 +676,7 @@ t.test('also names gaps in outbound and internal traffic', async (t) => {
   t.same((await bench.ok(TOOL, SHOP)).recommendations, [
     '1 of 1 outbound row not allowed: add rules at their destinations, by IP list for those outside; see uncovered_flows.',
     '2 of 3 intra rows not allowed: the ringfence can allow them.',
-    'No ringfence: plan RF-shop-prod with create-ringfence and dry_run.',
+    'No ringfence: plan "RF-shop-prod" with create-ringfence and dry_run.',
   ])
 })
 
@@ -701,7 +701,7 @@ t.test('the ringfence must have exactly this name and scope', async (t) => {
       { name: 'rf-shop-prod', scope: OWN, allow },
     ),
   )
-  partial(t, near, { points: 0, reason: 'no rule set RF-shop-prod', advice: /No ringfence: plan RF-shop-prod/ })
+  partial(t, near, { points: 0, reason: 'no rule set "RF-shop-prod"', advice: /No ringfence: plan "RF-shop-prod"/ })
   partial(t, near.answer.ringfence, { name: 'RF-shop-prod', provisioned: false, conflicts: [] })
   t.notOk('href' in near.answer.ringfence)
 
@@ -716,19 +716,19 @@ t.test('the ringfence must have exactly this name and scope', async (t) => {
     const wrong = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope, allow }))
     partial(t, wrong, {
       points: 0,
-      reason: 'RF-shop-prod has a different scope',
+      reason: '"RF-shop-prod" has a different scope',
       advice: /its scope is not exactly this app/,
     })
     partial(t, wrong.answer.ringfence.conflicts, [{ href: '/orgs/1/sec_policy/draft/rule_sets/1', why: 'other_scope' }])
   }
   const reversed = await ringfenceFactor(await withSets(t, { name: 'RF-shop-prod', scope: 'env=prod app=shop', allow }))
-  partial(t, reversed, { points: 20, reason: 'RF-shop-prod exists' })
+  partial(t, reversed, { points: 20, reason: '"RF-shop-prod" exists' })
   t.equal(reversed.answer.ringfence.href, '/orgs/1/sec_policy/draft/rule_sets/1')
 
   const bench = await withSets(t, { ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', enabled: false }] })
   partial(t, await ringfenceFactor(bench), {
     points: 20,
-    reason: 'RF-shop-prod exists, without an enabled rule',
+    reason: '"RF-shop-prod" exists, without an enabled rule',
     advice: /has no enabled rule/,
   })
   const [set] = await bench.pce.ruleSets.getAll('draft')
@@ -745,17 +745,21 @@ t.test('the ringfence must have exactly this name and scope', async (t) => {
     partial(
       t,
       await ringfenceFactor(bench),
-      { points: 0, reason: 'RF-shop-prod has a different scope' },
+      { points: 0, reason: '"RF-shop-prod" has a different scope' },
       JSON.stringify(scopes),
     )
   }
   await bench.pce.ruleSets.update(set!.href, { scopes: [[app, env]], enabled: false })
   const disabled = await ringfenceFactor(bench)
-  partial(t, disabled, { points: 0, reason: 'RF-shop-prod is disabled', advice: /RF-shop-prod is disabled: enable it/ })
+  partial(t, disabled, {
+    points: 0,
+    reason: '"RF-shop-prod" is disabled',
+    advice: /"RF-shop-prod" is disabled: enable it/,
+  })
   partial(t, disabled.answer.ringfence, { enabled: false, provisioned: true, pending_changes: true })
   await bench.pce.ruleSets.delete(set!.href)
   const deleted = await ringfenceFactor(bench)
-  partial(t, deleted, { points: 0, reason: 'RF-shop-prod is marked for deletion', advice: /marked for deletion/ })
+  partial(t, deleted, { points: 0, reason: '"RF-shop-prod" is marked for deletion', advice: /marked for deletion/ })
   partial(t, deleted.answer.ringfence, { provisioned: true, conflicts: [{ why: 'pending_deletion' }] })
   await bench.pce.discardPendingPolicyChanges()
   await bench.pce.ruleSets.update(set!.href, { enabled: false })
@@ -783,7 +787,7 @@ t.test('counts a draft ringfence and says that it is not in force', async (t) =>
     made.href,
   )
   const answer = await bench.ok(TOOL, SHOP)
-  partial(t, factor(answer, 'ringfence'), { points: 20, reason: 'RF-shop-prod exists, not provisioned' })
+  partial(t, factor(answer, 'ringfence'), { points: 20, reason: '"RF-shop-prod" exists, not provisioned' })
   partial(t, answer, {
     has_ringfence: true,
     ringfence: { enabled: true, rules: 1, provisioned: false, pending_changes: true, conflicts: [] },
@@ -823,7 +827,7 @@ t.test('many neighbours: lists are cut to the budget, totals and score are not',
   partial(t, whole.unlabelled_sources, { total: 30, uncovered: 30 })
   t.equal(whole.unlabelled_sources.top.length, 20)
   t.same(whole.truncated_sections, ['uncovered_flows', 'unlabelled_sources.top'])
-  t.match(whole.recommendations[0], /remote-004 \(prod\) and 145 more is allowed/)
+  t.match(whole.recommendations[0], /"remote-004 \(prod\)" and 145 more is allowed/)
   const small = await (await start(t, estate, { budget: 5_000 })).ok(TOOL, SHOP)
   t.ok(Buffer.byteLength(JSON.stringify(small)) <= 5_000)
   t.ok(small.remote_apps.uncovered.length < 150)

@@ -128,22 +128,22 @@ t.test('get-events finds every form', async (t) => {
     )
     t.equal(
       await note({ created_by: 'bob@example.com' }),
-      `${sent}: none is by "bob@example.com". The most similar name among them is bo@example.com.`,
+      `${sent}: none is by "bob@example.com". The most similar name among them is "bo@example.com".`,
     )
     const names = [VEN.href, 'ada@example.com', 'bo@example.com', 'db1', 'eve@example.com', 'system']
     t.equal(
       await note({ created_by: 'cy@example.com' }),
-      `${sent}: none is by "cy@example.com". They are by ${['-', ...names].join(', ')}.`,
+      `${sent}: none is by "cy@example.com". They are by ${['-', ...names].map((name) => `"${name}"`).join(', ')}.`,
       'mail addresses of one organisation are not similar by its name',
     )
     for (const name of ['zoe@example.com', 'adi@example.com'])
       t.equal(
         await note({ created_by: name, event_type: 'label.update' }),
-        `The PCE sent 1 event (all that it has of type label.update), from ${EVENTS[7]!.timestamp} to ${EVENTS[7]!.timestamp}: none is by "${name}". They are by ada@example.com.`,
+        `The PCE sent 1 event (all that it has of type "label.update"), from ${EVENTS[7]!.timestamp} to ${EVENTS[7]!.timestamp}: none is by "${name}". They are by "ada@example.com".`,
       )
     t.equal(
       await note({ created_by: 'ada@example.com', event_type: 'label.delete', timestamp_gte: '2026-06-15T00:00:00Z' }),
-      'The PCE has no event of type label.delete from 2026-06-15T00:00:00Z.',
+      'The PCE has no event of type "label.delete" from 2026-06-15T00:00:00Z.',
     )
   })
 })

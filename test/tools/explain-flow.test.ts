@@ -86,7 +86,7 @@ t.test('why is this blocked?', async (t) => {
     const answer = await bench.ok(TOOL, { source: 'crm-1', destination: 'db-1', ...SQL })
     t.same(answer, {
       flow: 'crm-1 to db-1, 5432/tcp',
-      active: { verdict: 'blocked', why: 'dropped by db-1 (full): no rule allows it.' },
+      active: { verdict: 'blocked', why: 'dropped by "db-1" (full): no rule allows it.' },
       draft: { verdict: 'blocked', why: SAME },
       source: {
         asked: 'crm-1',
@@ -124,7 +124,7 @@ t.test('why is this blocked?', async (t) => {
   await t.test('allowed, with the rule and who wrote it', async (t) => {
     const answer = await bench.ok(TOOL, quiet('web-1', 'db-1'))
     const why =
-      'let through by web-1 (full) and db-1 (full): allow rule "role=web to role=db, postgres" in "pay | prod".'
+      'let through by "web-1" (full) and "db-1" (full): allow rule "role=web to role=db, postgres" in "pay | prod".'
     t.same(answer.active, { verdict: 'allowed', why })
     t.same(answer.rules, [ALLOW_SQL])
     t.notOk('observed' in answer, 'traffic is not asked for')
@@ -133,7 +133,7 @@ t.test('why is this blocked?', async (t) => {
 
   await t.test('a deny rule, at the destination alone', async (t) => {
     const answer = await bench.ok(TOOL, quiet('192.168.10.7', 'db-1', { port: 22, proto: 'tcp' }))
-    const why = 'dropped by db-1 (full): deny rule "Any (0.0.0.0/0 and ::/0) to role=db, 22/tcp" in "pay | prod".'
+    const why = 'dropped by "db-1" (full): deny rule "Any (0.0.0.0/0 and ::/0) to role=db, 22/tcp" in "pay | prod".'
     t.same(answer.active, { verdict: 'blocked', why })
     t.same(
       answer.rules.map(({ rule_type: type, written_to: to }: Json) => [type, to]),
@@ -148,17 +148,17 @@ t.test('why is this blocked?', async (t) => {
     async (t) => {
       const answer = await bench.ok(TOOL, quiet('crm-1', 'log-1'))
       const rule = 'override deny rule "app=crm to app=log, postgres" in "isolate", which beats every allow rule'
-      t.same(answer.active, { verdict: 'blocked', why: `dropped by log-1 (selective): ${rule}.` })
+      t.same(answer.active, { verdict: 'blocked', why: `dropped by "log-1" (selective): ${rule}.` })
     },
   )
 
   await t.test('what only enforcement would block', async (t) => {
     const answer = await bench.ok(TOOL, quiet('log-1', 'web-2'))
-    const why = 'passes for now; web-2 (visibility_only) would drop it once enforcing: no rule allows it.'
+    const why = 'passes for now; "web-2" (visibility_only) would drop it once enforcing: no rule allows it.'
     t.same(answer.active, { verdict: 'potentially_blocked', why }, 'its being offline changes nothing for log-1')
     const left = 'so the PCE leaves its addresses out of the policy of others'
     t.same(answer.not_judged, [
-      `web-2 is offline, ${left}. The verdicts, and the PCE's own check, are by the rules as if it were online.`,
+      `"web-2" is offline, ${left}. The verdicts, and the PCE's own check, are by the rules as if it were online.`,
     ])
     t.same(answer.near_misses, [
       {
@@ -178,7 +178,7 @@ t.test('why is this blocked?', async (t) => {
     const source = await bench.ok(TOOL, quiet('web-2', 'db-1'))
     t.same(source.active, {
       verdict: 'allowed',
-      why: `let through by web-2 (visibility_only) and db-1 (full): ${rule}. But web-2 is offline: until that changes it is blocked, ${left}`,
+      why: `let through by "web-2" (visibility_only) and "db-1" (full): ${rule}. But "web-2" is offline: until that changes it is blocked, ${left}`,
     })
     t.same(source.draft, { verdict: 'allowed', why: SAME })
     t.same(source.pce_check, { agrees: true, pairs: 1 }, 'which does not ask who is online')
@@ -189,7 +189,7 @@ t.test('why is this blocked?', async (t) => {
 
     const roles = await bench.ok(TOOL, quiet('role=web', 'db-1'))
     t.equal(roles.active.verdict, 'allowed')
-    t.match(roles.not_judged[0], /^1 of 2 sources \(web-2\) is offline, so/)
+    t.match(roles.not_judged[0], /^1 of 2 sources \("web-2"\) is offline, so/)
   })
 
   await t.test('near misses by service and by scope', async (t) => {
@@ -206,7 +206,7 @@ t.test('why is this blocked?', async (t) => {
     const answer = await bench.ok(TOOL, quiet('bare-1', 'idle-1'))
     t.same(answer.active, {
       verdict: 'allowed',
-      why: 'Neither end enforces policy: bare-1 (no VEN), idle-1 (idle).',
+      why: 'Neither end enforces policy: "bare-1" (no VEN), "idle-1" (idle).',
     })
   })
 })
@@ -237,7 +237,7 @@ t.test('selective mode', async (t) => {
     const answer = await ask('sql-1', 5432)
     t.same(answer.active, {
       verdict: 'allowed',
-      why: 'let through by api-1 (selective) and sql-1 (selective): no rule is about it, so selective mode lets it pass for now.',
+      why: 'let through by "api-1" (selective) and "sql-1" (selective): no rule is about it, so selective mode lets it pass for now.',
     })
     t.same([answer.observed.connections, answer.observed.note], [{ potentially_blocked: 1 }, note])
     t.equal((await ask('bare-1', 5432)).observed.note, note, 'with one VEN as well')
@@ -289,7 +289,10 @@ t.test('off the corporate network', async (t) => {
       why: 'allowed or blocked: rules for the corporate network, at an end off it decide.',
     })
     t.same(assumes, ['P107'])
-    t.equal(notes[0], 'home is off the corporate network (on External); whether rules for it reach there is not known.')
+    t.equal(
+      notes[0],
+      '"home" is off the corporate network (on External); whether rules for it reach there is not known.',
+    )
     t.equal(await verdictOf('sql', 22, 'home'), 'uncertain', 'the destination')
     t.equal(await verdictOf('10.0.0.1', 22), 'uncertain', 'by its address')
     t.equal(await verdictOf('home', 26), 'blocked', 'no rule is about it')
@@ -298,7 +301,7 @@ t.test('off the corporate network', async (t) => {
   await t.test('an endpoint whose network is not named may be off it', async (t) => {
     const { active, not_judged: notes } = await ask('lost', 22)
     t.equal(active.verdict, 'uncertain')
-    t.match(notes[0], /^lost may be off the corporate network/)
+    t.match(notes[0], /^"lost" may be off the corporate network/)
   })
 
   await t.test('other ends, and rules for all networks, are judged as before', async (t) => {
@@ -343,7 +346,7 @@ t.test('draft and active policy', async (t) => {
   t.equal(opened.active.verdict, 'blocked')
   t.same(opened.draft, {
     verdict: 'allowed',
-    why: 'let through by crm-1 (selective) and db-1 (full): allow rule "app=crm to role=db, 5432/tcp" in "pay | prod".',
+    why: 'let through by "crm-1" (selective) and "db-1" (full): allow rule "app=crm to role=db, 5432/tcp" in "pay | prod".',
   })
   t.same(
     opened.rules.map(({ in: versions, update_type: type }: Json) => [versions, type]),
@@ -407,7 +410,7 @@ t.test('more kinds of pairs than are judged: what holds for some is not said of 
   const bench = await startBench(t, { estate: handMade({ hosts, ruleSets }) })
   const some = await bench.ok(TOOL, quiet('env=prod', 'env=prod'))
   t.equal(some.active.verdict, 'uncertain', 'the last pair is allowed, and was not judged')
-  t.match(some.active.why, /^All 4000 judged pairs of 4160 are blocked, the others were not judged; h-0 to h-1/)
+  t.match(some.active.why, /^All 4000 judged pairs of 4160 are blocked, the others were not judged; "h-0" to "h-1"/)
   partial(t, some.pairs, { total: 4160, judged: 4000 })
   const suggested = await bench.ok('suggest-rule', { ...SQL, source: 'env=prod', destination: 'env=prod' })
   t.match(suggested.message, /It would allow at least 4000 pairs that were asked about, and 0 beyond\./)
@@ -437,7 +440,7 @@ t.test('what it rests on', async (t) => {
 
   const address = await bench.ok(TOOL, quiet('10.0.0.2', 'db-1'))
   t.equal(address.active.verdict, 'allowed')
-  t.same(address.not_judged, ['10.0.0.2 is the workload web-1.'])
+  t.same(address.not_judged, ['10.0.0.2 is the workload "web-1".'])
 })
 
 t.test('what may decide and is not known for certain', async (t) => {
@@ -514,30 +517,30 @@ t.test('what is refused', async (t) => {
   await refused(
     { destination: 'app=pey' },
     'label_not_found',
-    /^destination: No label matches app=pey exactly\. Did you mean app=pay\?$/,
+    /^destination: No label matches "app=pey" exactly\. Did you mean "app=pay"\?$/,
   )
   await refused(
     { source: ['app=pay', 'app=crm'] },
     'invalid_argument',
-    /^source: No workload has two labels of the key app/,
+    /^source: No workload has two labels of the key "app"/,
   )
   await refused({ source: 'iplist:Offices' }, 'not_found', /^source: No IP list is named exactly "Offices"\.$/)
   await refused({ source: '10.0.0.0/8' }, 'invalid_argument', /^source: "10\.0\.0\.0\/8" cannot be an end of a flow\./)
-  await refused({ source: ['app=crm', 'role=db'] }, 'no_workloads', /^No workload has app=crm role=db\.$/)
-  await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, db-1/)
+  await refused({ source: ['app=crm', 'role=db'] }, 'no_workloads', /^No workload has "app=crm role=db"\.$/)
+  await refused({ source: 'db-1' }, 'invalid_argument', /^source and destination are one workload, "db-1"/)
   await bench.pce.ipLists.create({ name: 'Names alone', ip_ranges: [], fqdns: [{ fqdn: '*.example.com' }] })
   bench.writes()
   await refused(
     { source: 'iplist:Names alone' },
     'invalid_argument',
-    /^source: Names alone has no address that could be judged\. The 1 domain name of .* was not judged\.$/,
+    /^source: "Names alone" has no address that could be judged\. The 1 domain name of .* was not judged\.$/,
   )
   const none = (text: string) => `^source: No workload is named exactly "${text}"\\. `
   for (const text of ['10.0.0.999', 'fe80::12345', '1:2:3'])
     await refused({ source: text }, 'not_found', new RegExp(`${none(text)}It is not a valid IP address either\\.$`))
   await refused({ source: 'ams' }, 'not_found', new RegExp(`${none('ams')}All workloads \\(ams\\) cannot be an end`))
-  await refused({ source: 'crm' }, 'not_found', new RegExp(`${none('crm')}Did you mean app=crm\\?$`))
-  await refused({ source: 'Office' }, 'not_found', new RegExp(`${none('Office')}Did you mean iplist:Office\\?$`))
+  await refused({ source: 'crm' }, 'not_found', new RegExp(`${none('crm')}Did you mean "app=crm"\\?$`))
+  await refused({ source: 'Office' }, 'not_found', new RegExp(`${none('Office')}Did you mean "iplist:Office"\\?$`))
   for (const port of [0, 70_000]) await refused({ port }, 'invalid_argument', /^explain-flow: \/port: must be at/)
   await refused({ proto: 'tpc' }, 'invalid_argument', /^proto: "tpc" is neither/)
   await refused({ port: undefined }, 'invalid_argument', /^port: tcp and udp need one\.$/)

@@ -59,7 +59,7 @@ t.test('fields', async (t) => {
     const { message } = await bench.fails('get-labels', { fields: ['vlaue'] }, 'invalid_argument')
     t.equal(
       message,
-      'No row has the field vlaue. Did you mean value? Fields: href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at.',
+      'No row has the field "vlaue". Did you mean "value"? Fields: href, key, value, deleted, usage, external_data_set, external_data_reference, created_at, updated_at.',
     )
   })
 
@@ -85,7 +85,7 @@ t.test('fields', async (t) => {
     const full = { detail_level: 'full', max_results: 1 }
     partial(t, await bench.fails('get-workloads', { ...full, fields: ['nmae'] }, 'invalid_argument'), {
       unknown_fields: ['nmae'],
-      message: /Did you mean name\?/,
+      message: /Did you mean "name"\?/,
     })
   })
 

@@ -92,7 +92,7 @@ t.test('that apply to a workload, an address or labels', async (t) => {
       ...(rule.by_address ?? []).map((end: string) => `${end} by address`),
     ])
   const db = await bench.ok('find-rules', { applies_to: 'pay-db' })
-  t.equal(db.applies_to, 'pay-db (app=pay, env=prod, role=db)')
+  t.equal(db.applies_to, '"pay-db" ("app=pay, env=prod, role=db")')
   t.same(asOf(db), [
     [1, 'provider'],
     // Not 4, which is disabled.
@@ -103,7 +103,7 @@ t.test('that apply to a workload, an address or labels', async (t) => {
   ])
   const inbound = await bench.ok('find-rules', { applies_to: 'pay-db', as: 'provider', text: 'Default' })
   t.same(asOf(inbound), [[8, 'provider', 'provider by address']])
-  t.match(inbound.summary, /^1 rule of the draft policy that applies to pay-db \(.*\) as provider, out of/)
+  t.match(inbound.summary, /^1 rule of the draft policy that applies to "pay-db" \(.*\) as provider, out of/)
   t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', as: 'consumer' })), [5, 6, 8])
   t.same(idsOf(await bench.ok('find-rules', { applies_to: 'pay-db', enabled: false })), [4])
   const byAddress = await bench.ok('find-rules', { applies_to: 'crm-1' })
@@ -263,8 +263,8 @@ t.test('pages, and bad arguments', async (t) => {
     [{ service: '443' }, 'invalid_argument', / A port is written \{port: 443, proto: "tcp"\}\.$/],
     [{ service: '80-443/UDP' }, 'invalid_argument', / A port is written \{port: 80, to_port: 443, proto: "udp"\}\.$/],
     [{ service: 'web/tcp' }, 'invalid_argument', / is named exactly "web\/tcp"\.$/],
-    [{ actor: 'Any (0.0.0.0/0 and ::/0)' }, 'invalid_actor', / Write iplist:Any \(0\.0\.0\.0\/0 and ::\/0\)\.$/],
-    [{ consumer: 'crm-1' }, 'invalid_actor', / Write workload:crm-1\.$/],
+    [{ actor: 'Any (0.0.0.0/0 and ::/0)' }, 'invalid_actor', / Write "iplist:Any \(0\.0\.0\.0\/0 and ::\/0\)"\.$/],
+    [{ consumer: 'crm-1' }, 'invalid_actor', / Write "workload:crm-1"\.$/],
   ]
   for (const [args, code, message] of advised) {
     const { message: said } = await bench.fails('find-rules', args, code)

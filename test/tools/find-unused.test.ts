@@ -76,7 +76,7 @@ t.test('the whole answer', async (t) => {
   ])
   t.same(answer.counts, { labels: 2, label_groups: 1, ip_lists: 1, services: 1, rule_sets: 1, rules: 1 })
   t.same(answer.excluded, { ip_lists: 1, services: 1 }, 'the built-in list and service')
-  t.same(answer.excluded_why, ['Any (0.0.0.0/0 and ::/0): built in', 'All Services: built in'])
+  t.same(answer.excluded_why, ['"Any (0.0.0.0/0 and ::/0)": built in', '"All Services": built in'])
   t.equal(answer.established_by.labels[0], 'usage flags of the PCE')
   t.equal(
     answer.summary,
@@ -231,6 +231,6 @@ t.test('rules without hits, where the PCE counts them', async (t) => {
     const body = 'Rule,Hits so far'
     simulator.faults.clear()
     simulator.faults.add({ kind: 'status', path: /\/download$/, times: 1, status: 200, body })
-    t.match(await why(), /^The columns of the report are not known: Rule,Hits so far\./)
+    t.match(await why(), /^The columns of the report are not known: "Rule,Hits so far"\./)
   })
 })

@@ -137,7 +137,7 @@ t.test('list-policy-versions', async (t) => {
   await t.test('says why there is nothing, and refuses what is no time', async (t) => {
     partial(t, await ok(TOOL, { author: 'admin@example.co' }), {
       total_count: 0,
-      note: 'None of these versions is by "admin@example.co"; the most similar name among them is admin@example.com.',
+      note: 'None of these versions is by "admin@example.co"; the most similar name among them is "admin@example.com".',
     })
     partial(t, await fails(TOOL, { since: 'yesterday' }, 'invalid_argument'), { argument: 'since' })
     partial(t, await fails(TOOL, { since: '2026-06-03', until: '2026-06-02' }, 'invalid_argument'), {
@@ -707,7 +707,7 @@ t.test('who-changed', async (t) => {
     ])
     partial(t, answer, {
       what: 'the rule set "Pay"',
-      summary: `3 changes of the rule set "Pay" from ${at(2)} to ${at(5)}, by ${bobName}, ${ADA}; 1 of them is a provisioning. The last: update of rule set by ${ADA}.`,
+      summary: `3 changes of the rule set "Pay" from ${at(2)} to ${at(5)}, by "${bobName}", "${ADA}"; 1 of them is a provisioning. The last: update of rule set by "${ADA}".`,
       by: { [ADA]: 1, [bobName]: 2 },
       events: { complete: true, kept_days: 30 },
       versions: { searched: 5, in_time: 5, total: 5, complete: true },

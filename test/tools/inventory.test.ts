@@ -443,7 +443,7 @@ t.test('create-label', async (t) => {
     bench.writes()
     t.same(await bench.ok('create-label', { key: 'app', value: 'dry', dry_run: true }), {
       dry_run: true,
-      message: 'Would create the label app=dry.',
+      message: 'Would create the label "app=dry".',
       requests: [{ method: 'POST', path: '/orgs/1/labels', body: { key: 'app', value: 'dry' } }],
     })
     t.same(bench.writes(), [])
@@ -576,7 +576,7 @@ t.test('get-workloads', async (t) => {
     t.same(error.unresolved, ['app=payment', 'App=payments', 'payments', '{"key":"env","values":"prod"}'])
     t.equal(error.valid_values['app=payment'][0], 'payments', 'the likest first')
     t.ok(error.valid_values['app=payment'].length <= 10, 'not everything, where one is near')
-    t.match(error.valid_values['App=payments'], /Keys: app/)
+    t.match(error.valid_values['App=payments'], /Keys: "app"/)
     t.match(error.valid_values.payments, /app=payments/)
     t.notOk(simulator.requests.some(({ path }) => path.endsWith('/workloads')))
   })
@@ -624,8 +624,8 @@ t.test('get-workloads', async (t) => {
     const one = await bench.ok('get-workloads', { labels: ['labelgroup:outer', 'app=crm'] })
     t.equal(one.total, everybody.filter((each) => has(each, apps[1]!.href)).length, 'a label of the group')
     for (const [refs, message] of [
-      [['labelgroup:empty'], 'The label group empty has no labels, so no workload is in it.'],
-      [['labelgroup:outer', 'app=dns'], 'No workload has app=dns and a label of the label group outer.'],
+      [['labelgroup:empty'], 'The label group "empty" has no labels, so no workload is in it.'],
+      [['labelgroup:outer', 'app=dns'], 'No workload has "app=dns" and a label of the label group "outer".'],
     ] as const)
       t.equal((await bench.fails('get-workloads', { labels: refs }, 'invalid_argument')).message, message)
     const missing = await bench.fails('get-workloads', { labels: 'labelgroup:oter' }, 'not_found')

@@ -150,7 +150,8 @@ t.test('workloads by the addresses of their interfaces', async (t) => {
 t.test('a domain name is compared as it is written', async (t) => {
   const bench = await start(t)
   partial(t, await bench.ok('get-ip-list-matches', { fqdn: 'WWW.example.com' }), {
-    message: 'WWW.example.com is in 1 of 9 IP lists of the draft. Names are compared as written; none is resolved.',
+    message:
+      'The name "WWW.example.com" is in 1 of 9 IP lists of the draft. Names are compared as written; none is resolved.',
     ip_lists: [{ name: 'Names', holds: 'whole', names: ['*.Example.com'] }],
   })
   t.same(await holds(bench, { fqdn: 'example.com' }), {}, 'the star stands for a label before the dot')
@@ -205,7 +206,7 @@ t.test('the version asked for, and what is no question', async (t) => {
     ['10.0.0.0/33', /not a CIDR/],
     ['10.0.0.0/8/9', /not a CIDR/],
     ['10.0.0.0/8-10.1.0.0', /already a network/],
-    ['10.0.0.9-10.0.0.1', /10\.0\.0\.1 is before 10\.0\.0\.9/],
+    ['10.0.0.9-10.0.0.1', /"10\.0\.0\.1" is before "10\.0\.0\.9"/],
     ['10.0.0.1-::1', /different address families/],
     ['10.0.0.1-10.0.0.2-10.0.0.3', /no range/],
     ['10.0.0.1-', /"" is not an address/],

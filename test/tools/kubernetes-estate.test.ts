@@ -71,7 +71,7 @@ const start = (t: Test, { lists = {}, ...more }: Partial<ListedPce> = {}) =>
   })
 const REFUSED = { refused: { kubernetes_workloads: 403 } }
 const WHY =
-  'Kubernetes workloads could not be read (GET /orgs/1/kubernetes_workloads: the PCE answered 403 Forbidden: refused: no kubernetes_workloads here), so what concerns them is not known.'
+  'Kubernetes workloads could not be read (GET /orgs/1/kubernetes_workloads: the PCE answered 403 Forbidden: "refused: no kubernetes_workloads here"), so what concerns them is not known.'
 const GONE = { refused: { kubernetes_workloads: 404 } }
 const CART_PROD = { app_name: 'cart', env_name: 'prod' }
 
@@ -301,7 +301,7 @@ t.test('a rule about Windows programs warns of the pods among its consumers', as
     return warning && [warning.non_windows_consumer_count, warning.examples, warning.message]
   }
   const portAlone = (count: number) =>
-    `${count} consumers without a Windows VEN match this rule by port alone, whatever process connects: Browser is checked on Windows only.`
+    `${count} consumers without a Windows VEN match this rule by port alone, whatever process connects: "Browser" is checked on Windows only.`
   t.same(await warn(['app=cart', 'env=prod']), [2, ['basket', 'driver'], portAlone(2)], 'labels of different keys')
   t.same(await warn(['app=cart', 'app=shop']), [3, ['basket', 'driver', 'front'], portAlone(3)], 'of one key')
   t.same(await warn(['ams']), [3, ['basket', 'driver', 'front'], portAlone(3)], 'all workloads')

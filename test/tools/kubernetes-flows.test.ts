@@ -51,13 +51,13 @@ const start = (t: Test, pods: Json[] = PODS, { lists = {}, ...more }: Partial<Li
   })
 const PORT = { port: 8080, proto: 'tcp', lookback_days: 0 }
 const REFUSED =
-  'GET /orgs/1/kubernetes_workloads: the PCE answered 403 Forbidden: refused: no kubernetes_workloads here'
-const NOBODY = 'Neither end enforces policy: 10.1.1.1 (no VEN), 10.1.1.2 (no VEN).'
+  'GET /orgs/1/kubernetes_workloads: the PCE answered 403 Forbidden: "refused: no kubernetes_workloads here"'
+const NOBODY = 'Neither end enforces policy: "10.1.1.1" (no VEN), "10.1.1.2" (no VEN).'
 
 t.test('an end is a pod by its address, name, href, labels and IP list', async (t) => {
   const list = { href: '/orgs/1/sec_policy/draft/ip_lists/1', name: 'Pods', ip_ranges: [{ from_ip: '10.85.0.9' }] }
   const bench = await start(t, PODS, { lists: { 'sec_policy/ip_lists': [list] } })
-  const blocked = { verdict: 'blocked', why: 'dropped by driver (full) and basket (full): no rule allows it.' }
+  const blocked = { verdict: 'blocked', why: 'dropped by "driver" (full) and "basket" (full): no rule allows it.' }
   for (const [source, destination] of [
     ['10.85.0.7', '10.85.0.9'],
     ['driver', 'workload:basket'],
@@ -77,7 +77,7 @@ t.test('an end is a pod by its address, name, href, labels and IP list', async (
   })
   t.same(answer.active, {
     verdict: 'allowed',
-    why: 'All 2 pairs; front to basket, for example: let through by front (full) and basket (full): allow rule "app=shop to app=cart, 8080/tcp" in "shop to cart".',
+    why: 'All 2 pairs; "front" to "basket", for example: let through by "front" (full) and "basket" (full): allow rule "app=shop to app=cart, 8080/tcp" in "shop to cart".',
   })
   t.same([answer.source.members, answer.destination.members], [1, 2], 'labels stand for the pods that have them')
 })
@@ -95,7 +95,7 @@ t.test('an address that several have is judged for all of them', async (t) => {
   t.equal(answer.active.verdict, 'split')
   t.same(answer.source.modes, { full: 1, visibility_only: 1 })
   t.same(answer.not_judged, [
-    '10.85.0.20 is the Kubernetes workload front and the Kubernetes workload twin; which of them a connection belongs to is not known, so all are judged.',
+    '10.85.0.20 is the Kubernetes workload "front" and the Kubernetes workload "twin"; which of them a connection belongs to is not known, so all are judged.',
   ])
   const error = await bench.fails(
     'suggest-rule',
@@ -179,7 +179,7 @@ t.test('a pod that only the traffic names is not nobody', async (t) => {
     lookback_days: 7,
   })
   const why =
-    'The traffic that was seen names 10.85.9.1 as gone (full), but no list has a workload there, so what it enforces today is not known.'
+    'The traffic that was seen names 10.85.9.1 as "gone" (full), but no list has a workload there, so what it enforces today is not known.'
   t.same(answer.active, { verdict: 'uncertain', why })
   t.same(answer.draft, { verdict: 'uncertain', why: 'For the same reason.' })
   t.same(answer.observed.connections, { blocked: 40 })
@@ -199,7 +199,7 @@ t.test('suggest-rule names pods by their labels, and refuses those without', asy
   const error = await bench.fails('suggest-rule', { ...asked, source: 'bare' }, 'invalid_argument')
   t.equal(
     error.message,
-    'The Kubernetes workload bare has no labels, and rules name Kubernetes workloads by labels alone.',
+    'The Kubernetes workload "bare" has no labels, and rules name Kubernetes workloads by labels alone.',
   )
 })
 

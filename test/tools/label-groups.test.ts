@@ -172,10 +172,10 @@ t.test('circles and missing groups, which a PCE refuses, end and are told', asyn
   const [a, b, , d, e] = found
   t.equal(
     a.members_note,
-    `These label groups contain themselves: b, c. Not in this version of the policy: ${AT}/label_groups/gone. Their labels are missing here.`,
+    `These label groups contain themselves: "b", "c". Not in this version of the policy: "${AT}/label_groups/gone". Their labels are missing here.`,
   )
-  t.match(b.members_note, /contain themselves: b, c\. Not in/)
-  t.match(d.members_note, /contain themselves: d\.$/)
+  t.match(b.members_note, /contain themselves: "b", "c"\. Not in/)
+  t.match(d.members_note, /contain themselves: "d"\.$/)
   t.notOk('members_note' in e)
   t.same(usersOf(b), [
     { type: 'label_groups', name: 'a' },

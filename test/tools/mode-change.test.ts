@@ -188,7 +188,7 @@ t.test('of the pods of a namespace', async (t) => {
     from: 'visibility_only',
     to: 'full',
     traffic: { connections: { cut: 111, kept: 100 }, would_be_cut_total: 4 },
-    note: /^The traffic read is that of everything with app=pay, env=prod, role=db, as the profile labels its pods\. /,
+    note: /^The traffic read is that of everything with "app=pay" and "env=prod" and "role=db", as the profile labels its pods\. /,
   })
   t.match(shown.warnings[0], /^Mode full takes effect at once: .* 111 connections would be cut/)
   t.same(bench.writes(), [])

@@ -301,7 +301,7 @@ t.test('compares names exactly and shows hidden characters as escapes', async (t
   await t.test('in every message and answer', async (t) => {
     const visible = 'Branch⟨U+202E⟩ offices⟨U+0007⟩⟨U+200B⟩'
     const planned = await bench.ok('update-iplist', { href, description: 'a\u200Bb', dry_run: true })
-    t.equal(planned.message, `Would change the IP list ${visible}: description.`)
+    t.equal(planned.message, `Would change the IP list "${visible}": description.`)
     t.same(planned.requests, [{ method: 'PUT', path: href, body: { description: 'a⟨U+200B⟩b' } }])
     const changed = await bench.ok('update-iplist', { href, new_name: 'Honest' })
     t.same(changed.previous, { name: visible })

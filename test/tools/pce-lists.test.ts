@@ -171,12 +171,12 @@ t.test('get-events', async (t) => {
     const sent = `The PCE sent ${everything.length} events (all that it has), from ${times[0]} to ${times.at(-1)}`
     t.same(
       [nobody.events, nobody.total_count, nobody.note],
-      [[], 0, `${sent}: none is by "admin@example.co". The most similar name among them is admin@example.com.`],
+      [[], 0, `${sent}: none is by "admin@example.co". The most similar name among them is "admin@example.com".`],
     )
     for (const name of ['zoe', 'zoe@example.com'])
       t.equal(
         (await bench.ok(NAME, { created_by: name })).note,
-        `${sent}: none is by "${name}". They are by admin@example.com, system.`,
+        `${sent}: none is by "${name}". They are by "admin@example.com", "system".`,
       )
   })
 

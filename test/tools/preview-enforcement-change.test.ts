@@ -67,7 +67,7 @@ t.test('full: what no rule allows is cut, at every workload that is not in full 
   t.same(bench.writes(), [])
   t.equal(
     answer.message,
-    '2 of 4 workloads of pay (prod) would go to full: 1 from selective, 1 from visibility_only. 1 is in full already. 1 has no VEN and no mode to change. ' +
+    '2 of 4 workloads of "pay (prod)" would go to full: 1 from selective, 1 from visibility_only. 1 is in full already. 1 has no VEN and no mode to change. ' +
       'Of the traffic seen in the last 30 days, 114 connections would be cut and 0 possibly, with 5 peers.',
   )
   t.same(answer.selection, {
@@ -155,13 +155,13 @@ t.test('named workloads change alone', async (t) => {
   const one = await ask(bench, 'full', { workloads: ['db-1', 'db-1'] })
   t.same(changes(one).length, 5)
   partial(t, one.connections, { cut: 110, stays_allowed: 100 })
-  t.match(one.message, /^db-1 would go to full: 1 from/)
+  t.match(one.message, /^The workload "db-1" would go to full: 1 from/)
   // A mode between two of them makes no difference to the rest.
   const two = await ask(bench, 'visibility_only', { workloads: ['web-1', 'crm-1'] })
   t.match(two.message, /^1 of 2 named workloads would go to visibility_only: /)
   t.same(changes(two), ['opened intra crm (prod) 443/tcp 40: web-1', 'opened inbound bad (prod) 22/tcp 8: web-1'])
   const none = await ask(bench, 'full', { workloads: ['hard-1'] })
-  t.match(none.message, /^hard-1 does not change its mode\. 1 is in full already\./)
+  t.match(none.message, /^The workload "hard-1" does not change its mode\. 1 is in full already\./)
 })
 
 t.test('says what it does not know', async (t) => {

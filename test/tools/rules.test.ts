@@ -266,7 +266,7 @@ t.test('create-deny-rule', async (t) => {
       t.same(
         await warningsOf({ ...more, dry_run: true }),
         [
-          `The deny rule ${href} (not provisioned yet) of the rule set Denied is the same rule: a second one changes nothing.`,
+          `The deny rule ${href} (not provisioned yet) of the rule set "Denied" is the same rule: a second one changes nothing.`,
         ],
         `other words for the same: ${JSON.stringify(more)}`,
       )

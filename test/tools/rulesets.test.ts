@@ -153,7 +153,7 @@ t.test('get-rulesets', async (t) => {
     await own.fails('get-rulesets', { href: `${one.href}99` }, 'not_found')
     partial(t, await own.fails('get-rulesets', { actor: 'iplist:Vendor' }, 'not_found'), { near_names: ['Vendors'] })
     const bare = await own.fails('get-rulesets', { actor: 'crm' }, 'invalid_actor')
-    t.equal(bare.message, '"crm" cannot be used in actor. Write key=value: app=crm.')
+    t.equal(bare.message, '"crm" cannot be used in actor. Write key=value: "app=crm".')
     const far = await own.fails('get-rulesets', { service: 'Remote Desktop' }, 'invalid_argument')
     partial(t, far, { argument: 'service', reason: 'not_found', near_names: ['Remote desktop'] })
     await own.fails('get-rulesets', { service: { port: 3389 } }, 'invalid_argument')
@@ -483,7 +483,7 @@ t.test('create-ruleset', async (t) => {
         rule({ ingress_services: [{ href: '/orgs/1/sec_policy/draft/services/9999' }] }),
         { reason: 'not_found' },
       ],
-      ['invalid_ingress_services', rule({ ingress_services: [{ ports: 443 }] }), { message: /ports is not a field/ }],
+      ['invalid_ingress_services', rule({ ingress_services: [{ ports: 443 }] }), { message: /"ports" is not a field/ }],
       ['invalid_ingress_services', rule({ ingress_services: { service: 443 } }), { message: /wrong type/ }],
       ['invalid_ingress_services', rule({ ingress_services: [{ service: 'HTTPS', name: 'HTTPS' }] }), {}],
       ['invalid_actor', rule({ consumers: [{ key: 'app', value: 'pay', scope: 'all' }] }), { message: /exclusion/ }],
@@ -665,9 +665,9 @@ t.test('create-ruleset', async (t) => {
       ],
     )
     partial(t, withoutModes(warnings), [
-      /^Rule 0: .* of the rule set complete decides all of this already/,
-      /^Rule 1: It blocks nothing: the allow rule .* of the rule set complete decides all of it/,
-      /^Rule 2: .* of the rule set w1 is the same rule/,
+      /^Rule 0: .* of the rule set "complete" decides all of this already/,
+      /^Rule 1: It blocks nothing: the allow rule .* of the rule set "complete" decides all of it/,
+      /^Rule 2: .* of the rule set "w1" is the same rule/,
       /^Rule 2: 7 consumers without a Windows VEN match this rule by port alone/,
     ])
     await bench.fails('create-ruleset', { name: 'planned', scopes: [['app=nope']], dry_run: true }, 'label_not_found')

@@ -65,7 +65,7 @@ t.test('all workloads of an application, in one request', async (t) => {
     t.ok(sent.length <= 7, 'as its contract says')
     t.equal(
       answer.message,
-      'Set 2 of 4 workloads of pay (prod) to full. 1 was in full already. 1 has no VEN and was left out.',
+      'Set 2 of 4 workloads of "pay (prod)" to full. 1 was in full already. 1 has no VEN and was left out.',
     )
     t.same(outcomes(answer), [
       'box-1 null unmanaged',
@@ -86,7 +86,7 @@ t.test('all workloads of an application, in one request', async (t) => {
     const answer = await bench.ok(TOOL, PAY)
     t.equal(
       answer.message,
-      'Nothing was written: no workload of pay (prod) had a mode to change. 3 were in full already. 1 has no VEN and was left out.',
+      'Nothing was written: no workload of "pay (prod)" had a mode to change. 3 were in full already. 1 has no VEN and was left out.',
     )
     const plan = await bench.ok(TOOL, { ...PAY, dry_run: true })
     t.same(plan.requests, [])
@@ -107,7 +107,7 @@ t.test('named workloads', async (t) => {
   const bench = await start(t)
   const named = (...workloads: string[]) => ({ workloads, enforcement_mode: 'selective' })
   const refused = await bench.fails(TOOL, named('db-1', 'box-1'), 'invalid_argument')
-  partial(t, refused, { argument: 'workloads', unmanaged: [hrefOf('box-1')], message: /^No VEN runs on box-1/ })
+  partial(t, refused, { argument: 'workloads', unmanaged: [hrefOf('box-1')], message: /^No VEN runs on "box-1"/ })
   await bench.fails(TOOL, named('db-1', 'nobody'), 'not_found')
   await bench.fails(TOOL, { ...named('db-1'), app_name: 'pay' }, 'conflicting_identifiers')
   t.same(bench.writes(), [], 'everything is resolved before the first write')
@@ -148,7 +148,7 @@ t.test('more than one request holds', async (t) => {
     bench.simulator.faults.clear()
     t.equal(counts(), 1000)
     partial(t, error, { partial: true, http_status: 406, outcomes: { changed: 1000, failed: 100, not_attempted: 0 } })
-    t.match(error.summary, /^Set 1000 of 1100 workloads of pay \(prod\) to full\. 100 failed\./)
+    t.match(error.summary, /^Set 1000 of 1100 workloads of "pay \(prod\)" to full\. 100 failed\./)
     t.ok(Buffer.byteLength(JSON.stringify(error)) < 50_000)
     t.match(error.warnings.join(), /each list is cut/)
     t.ok(error.written.length > 0)
@@ -187,7 +187,7 @@ t.test("what the PCE refuses of one workload is that one's outcome", async (t) =
 
   bench.simulator.faults.add({ kind: 'status', path, status: 200, times: 1, body: answerOf('db-1', 'app-1') })
   const error = await bench.fails(TOOL, PAY, 'pce_error')
-  t.match(error.message, /^Set 0 of 4 workloads of pay \(prod\) to full\. 2 failed\./)
+  t.match(error.message, /^Set 0 of 4 workloads of "pay \(prod\)" to full\. 2 failed\./)
   t.match(error.hint, /Nothing was changed/)
 
   const stored = await bench.pce.workloads.getAll()

@@ -56,11 +56,11 @@ t.test('into the rule set of the application', async (t) => {
   t.same(answer, {
     status: 'suggested',
     message:
-      'A rule in the existing rule set "pay | prod" for app=pay env=prod. by_workload is for these two workloads alone, until one of them is replaced. By labels it would allow 1 pair that was asked about, and 3 beyond. Nothing was written.',
+      'A rule in the existing rule set "pay | prod" for "app=pay" "env=prod". by_workload is for these two workloads alone, until one of them is replaced. By labels it would allow 1 pair that was asked about, and 3 beyond. Nothing was written.',
     flow: 'crm-1 to db-1, 5432/tcp',
     active: {
       verdict: 'blocked',
-      why: 'dropped by db-1 (full): no rule allows it.',
+      why: 'dropped by "db-1" (full): no rule allows it.',
     },
     draft: { verdict: 'blocked', why: 'The same: nothing is pending.' },
     suggestion: {
@@ -288,7 +288,7 @@ t.test('what holds for the parts of a list that were judged is not said of the o
   })
   const bench = await startBench(t, { estate })
   const ask = (port: number) => bench.ok(TOOL, { source: 'iplist:Many', destination: 'db-1', port, proto: 'tcp' })
-  const note = 'Only the first 2000 parts of Many were judged.'
+  const note = 'Only the first 2000 parts of "Many" were judged.'
 
   const some = await ask(443)
   t.match(some.message, /It would allow at least 1999 pairs that were asked about, and at least 0 beyond\./)
@@ -382,7 +382,7 @@ t.test('what is refused', async (t) => {
 t.test('no rule helps an end that is offline', async (t) => {
   const bench = await start(t)
   const warning =
-    'lap-1 is offline, so the PCE leaves its addresses out of the policy of others: no rule about workloads or labels helps there until it is online again.'
+    '"lap-1" is offline, so the PCE leaves its addresses out of the policy of others: no rule about workloads or labels helps there until it is online again.'
   const suggested = await bench.ok(TOOL, { source: 'lap-1', destination: 'db-1', ...SQL })
   t.equal(suggested.status, 'suggested')
   t.equal(suggested.warnings[0], warning)

@@ -380,14 +380,14 @@ t.test('off the corporate network', async (t) => {
       blocked.map(({ from, to, connections }: Json) => `${from} > ${to} ${connections}`),
       [
         'desk > sql-1 7',
-        'home > 10.0.1.1 (address of sql-1, seen from outside) 5',
-        'home > 10.0.1.2 (address of sql-2 or 1 more, seen from outside) 4',
+        'home > 10.0.1.1 (address of "sql-1", seen from outside) 5',
+        'home > 10.0.1.2 (address of "sql-2" or 1 more, seen from outside) 4',
         `home > 10.0.1.9 ${ANY} 3`,
         `home > 8.8.8.8 ${ANY} 2`,
-        '10.0.1.1 (address of sql-1, seen from outside) > home 1',
+        '10.0.1.1 (address of "sql-1", seen from outside) > home 1',
       ],
     )
-    t.ok(apps.some(({ from, to }: Json) => from === 'api (lab)' && to === 'address of sql-1, seen from outside'))
+    t.ok(apps.some(({ from, to }: Json) => from === 'api (lab)' && to === 'address of "sql-1", seen from outside'))
     t.equal(
       totals.coverage_note,
       "3 rows reported off the corporate network (External): the address is a managed workload's, but may be another machine's there; not counted as external.",
@@ -421,7 +421,7 @@ t.test('off the corporate network', async (t) => {
       t.equal(requests('/workloads'), 0)
       t.same(
         lines(await bench.ok(TOOL, { ...rows, include_services: [{ port: 445 }], network: ['External'] }), 'dst_name'),
-        ['address of sql-1, seen from outside 5', 'address of sql-2 or 1 more, seen from outside 4', '- 3'],
+        ['address of "sql-1", seen from outside 5', 'address of "sql-2" or 1 more, seen from outside 4', '- 3'],
       )
       t.equal(requests('/workloads'), 3, 'one for each address')
       bench.simulator.faults.add({ kind: 'status', path: /\/workloads$/, times: 20, status: 403 })

@@ -158,7 +158,7 @@ t.test('workloads that may not be read: nothing is taken for fine, and the answe
     t.same([found.vens, found.not_known, found.message], [[], 2, 'No VEN is known to match.'], JSON.stringify(filter))
     t.equal(
       found.warnings.at(-1),
-      `The PCE does not tell enough about 2 VENs (host-1, host-2) to decide ${Object.keys(filter).join()}: whether they match is not known.`,
+      `The PCE does not tell enough about 2 VENs ("host-1", "host-2") to decide ${Object.keys(filter).join()}: whether they match is not known.`,
     )
   }
 })
@@ -180,7 +180,9 @@ t.test('a VEN without workload, a workload without VEN, and both forms in one li
     report.summary,
     '3 VENs: 1 online and enforcing the newest policy, not known for 1; 1 offline, not known: health of 2, enforcement_mode of 1, online of 1, policy_sync of 1.',
   )
-  t.same(report.warnings, ['1 workload (machine 4) names a VEN that the list of VENs does not have: not counted here.'])
+  t.same(report.warnings, [
+    '1 workload ("machine 4") names a VEN that the list of VENs does not have: not counted here.',
+  ])
   t.same(
     report.not_known.map(({ name, why }: Json) => [name, why]),
     [

@@ -130,7 +130,7 @@ t.test('explain-flow: an end may be offline if nobody says that it is online', a
   const flow = { source: 'pay-1', destination: 'pay-2', port: 443, proto: 'tcp', lookback_days: 0 }
   const hosts = { 'pay-1': host(1), 'pay-2': host(2) }
   const one = await (await start(t, { hosts }, { 'pay-2': ['online'] })).ok('explain-flow', flow)
-  t.same(one.not_judged, ['Whether pay-2 is online is not known. The verdicts are by the rules as if it were.'])
+  t.same(one.not_judged, ['Whether "pay-2" is online is not known. The verdicts are by the rules as if it were.'])
   const none = await (await start(t, { hosts }, {})).ok('explain-flow', flow)
   t.same(none.not_judged, [])
 })

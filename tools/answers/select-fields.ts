@@ -1,6 +1,7 @@
 import type { TProperties, TSchema } from '@sinclair/typebox'
 import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../../domain/text/compare-texts.js'
+import { quote } from '../../domain/text/escape-text.js'
 
 /** Fields that say what is missing from a row. They are always shown. */
 const ALWAYS = new Set(['omitted', 'deny_rules_error', 'rules_from'])
@@ -43,7 +44,7 @@ export function requireFields(fields: readonly string[], known: readonly string[
   const unknown = fields.filter((field) => !known.includes(field))
   if (unknown.length === 0) return
   const near = [...new Set(unknown.flatMap((field) => nearNames(field, known, 1)))]
-  const meant = near.length === 0 ? '' : ` Did you mean ${near.join(', ')}?`
-  const text = `No row has the field ${unknown.join(', ')}.${meant} Fields: ${known.join(', ')}.`
+  const meant = near.length === 0 ? '' : ` Did you mean ${near.map(quote).join(', ')}?`
+  const text = `No row has the field ${unknown.map(quote).join(', ')}.${meant} Fields: ${known.join(', ')}.`
   throw new ToolError('invalid_argument', text, { argument: 'fields', unknown_fields: unknown, known_fields: known })
 }

@@ -18,6 +18,7 @@ import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { hasLabels } from '../../domain/traffic/read-both-ways.js'
 import { adviseOn, loadLabels, resolveLabels } from '../../domain/inventory/labels.js'
 import { parseHref } from '../../domain/inventory/parse-href.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { showModeChange } from '../answers/readiness/show-mode-change.js'
 import { ProfileOut, showProfiles } from '../answers/show-profile.js'
 
@@ -68,7 +69,7 @@ export default defineTool({
     const labels = asked === undefined ? undefined : await resolveLabels(pce, asked, ctx, unresolved)
     if (labels !== undefined) requireOneLabelPerKey(labels, 'assign_labels')
     const plan = {
-      what: `the profile ${current.namespace ?? current.name ?? current.href}`,
+      what: `the profile ${quote(current.namespace ?? current.name ?? current.href)}`,
       current,
       body: {
         managed,
@@ -143,7 +144,7 @@ async function judgeProfile(
   const change = { from, to }
   if (labels.length === 0) return showModeChange(change, UNLABELLED)
   const ends = { filter: withLabels(labels), isOwn: (end: FlowEnd) => hasLabels(end, labels) }
-  const named = labels.map(({ key, value }) => `${key}=${value}`).join(', ')
+  const named = labels.map(({ key, value }) => quote(`${key}=${value}`)).join(' and ')
   const scope = `The traffic read is that of everything with ${named}, as the profile labels its pods.`
   const asKnown = { ...change, ...(current.managed === true && from === null && { isUntold: true as const }) }
   const traffic = await judgeModeChange({ ...ctx, signal: ctx.beforeWriting }, ends, asKnown, complete)
@@ -160,7 +161,7 @@ const UNLABELLED =
 function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
   const keys = (labels ?? []).flatMap((entry) => ('restriction' in entry ? [entry.key] : []))
   if (keys.length === 0) return []
-  return [`The profile offers a choice of labels for ${keys.join(', ')}; assign_labels replaces it.`]
+  return [`The profile offers a choice of labels for ${keys.map(quote).join(', ')}; assign_labels replaces it.`]
 }
 
 /**
@@ -171,20 +172,25 @@ async function findProfile(pce: PceClient, href: string, signal: AbortSignal): P
   const parsed = parseHref(href)
   const isProfile = parsed?.kind === 'container_workload_profiles' && parsed.parent?.kind === 'container_clusters'
   if (!isProfile || parsed.org !== pce.orgId) {
-    const text = `"${href}" is not the href of a container workload profile in organisation ${pce.orgId}.`
+    const text = `${quote(href)} is not the href of a container workload profile in organisation ${pce.orgId}.`
     throw new ToolError('invalid_href', text, { href })
   }
   try {
     return await pce.containerWorkloadProfiles.getByReference(href, { signal })
   } catch (error) {
     if (!(error instanceof PceApiError) || error.status !== 404) throw error
-    throw new ToolError('not_found', `No container workload profile has the href ${href}.`, { href }, { cause: error })
+    throw new ToolError(
+      'not_found',
+      `No container workload profile has the href ${quote(href)}.`,
+      { href },
+      { cause: error },
+    )
   }
 }
 
 function unresolved(missing: readonly { ref: string; valid: string[] | string }[]): ToolError {
   const advice = missing.map((one) => adviseOn(one)).filter((said) => said !== '')
-  const refs = missing.map(({ ref }) => ref).join(', ')
+  const refs = missing.map(({ ref }) => quote(ref)).join(', ')
   const text = [`No label matches exactly: ${refs}.`, ...advice, 'Nothing was changed.'].join(' ')
   const valid = Object.fromEntries(missing.map(({ ref, valid }) => [ref, valid]))
   return new ToolError('label_not_found', text, { unresolved: missing.map(({ ref }) => ref), valid_values: valid })
@@ -198,7 +204,7 @@ function requireOneLabelPerKey(labels: readonly Label[], argument: string): void
   for (const label of labels) {
     const same = byKey.get(label.key)
     if (same !== undefined && same.href !== label.href) {
-      const text = `One label per key; ${label.key} was given "${same.value}" and "${label.value}".`
+      const text = `One label per key; ${quote(label.key)} was given ${quote(same.value)} and ${quote(label.value)}.`
       throw new ToolError('invalid_argument', text, { argument, key: label.key })
     }
     byKey.set(label.key, label)

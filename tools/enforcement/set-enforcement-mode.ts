@@ -16,6 +16,7 @@ import { judgeEnforcement } from '../../domain/enforcement/judge-enforcement.js'
 import { planRequests, setModes } from '../../domain/enforcement/set-modes.js'
 import { requireApproved } from '../../domain/policy/require-approved.js'
 import { MODE_CHANGE_DAYS } from '../../domain/readiness/judge-mode-change.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { chooseWindow, windowInput, type TrafficWindow } from '../../domain/traffic/traffic-window.js'
 import type { Enforcement } from '../answers/enforcement/describe-enforcement.js'
 import { ModesSetOutput, previewModes, showModesSet, showPlannedModes } from '../answers/enforcement/show-modes-set.js'
@@ -111,7 +112,7 @@ function judgeChange(
 function refuseUnmanaged({ workloads }: ChosenWorkloads): void {
   const unmanaged = workloads.filter(({ isManaged }) => !isManaged)
   if (unmanaged.length === 0) return
-  const names = unmanaged.slice(0, MAX_LISTED).map(({ name }) => name)
+  const names = unmanaged.slice(0, MAX_LISTED).map(({ name }) => quote(name))
   const text = `No VEN runs on ${names.join(', ')}${unmanaged.length > names.length ? ' and others' : ''}, so there is no mode to set. Nothing was written.`
   const details = { argument: 'workloads', unmanaged: unmanaged.slice(0, MAX_LISTED).map(({ href }) => href) }
   throw new ToolError('invalid_argument', text, details, { hint: 'Leave them out.' })

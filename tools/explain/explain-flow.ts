@@ -11,6 +11,7 @@ import { passesByDefault } from '../../domain/policy/mode-effects.js'
 import { UNDECIDED } from '../../domain/policy/three-valued.js'
 import { portName } from '../../domain/inventory/protocols.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { coverageNote } from '../../domain/traffic/read-flows.js'
 import { JUDGED_DECISIONS } from '../../schemas/pce/policy-decisions.js'
@@ -281,7 +282,7 @@ function listOffNetwork(members: readonly Member[]): string[] {
   const tell = (isSure: boolean) => {
     const [first, ...others] = members.filter(({ offNetwork = 'no' }) => offNetwork === (isSure ? 'yes' : 'perhaps'))
     if (first === undefined) return []
-    const who = others.length === 0 ? first.name : `${first.name} and ${others.length} more`
+    const who = others.length === 0 ? quote(first.name) : `${quote(first.name)} and ${others.length} more`
     const are = isSure ? (others.length === 0 ? 'is' : 'are') : 'may be'
     return [
       `${who} ${are} off the corporate network (on ${EXTERNAL_NETWORK}); whether rules for it reach there is not known.`,

@@ -11,6 +11,7 @@ import { portName } from '../../domain/inventory/protocols.js'
 import type { Version } from '../../domain/inventory/find-object.js'
 import type { ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { StringEnum } from '../../schemas/common.js'
 import { FlowInput } from '../../schemas/flow-input.js'
@@ -261,10 +262,10 @@ function tellRule({ consumers, providers, service }: SuggestedRule): string {
 }
 
 function tellPlace({ ruleSet, name, scope }: SuggestedRule): string {
-  const where = scope.length > 0 ? scope.map(({ key, value }) => `${key}=${value}`).join(' ') : 'all workloads'
+  const where = scope.length > 0 ? scope.map(({ key, value }) => quote(`${key}=${value}`)).join(' ') : 'all workloads'
   return ruleSet === null
-    ? `A rule in a new rule set "${name}" for ${where}.`
-    : `A rule in the existing rule set "${ruleSet.name}" for ${where}.`
+    ? `A rule in a new rule set ${quote(name)} for ${where}.`
+    : `A rule in the existing rule set ${quote(ruleSet.name)} for ${where}.`
 }
 
 function tellOpened({ pairs, asked, isCut }: Opened, { by_workload: narrower }: Pick<Output, 'by_workload'>): string {

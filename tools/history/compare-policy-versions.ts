@@ -13,7 +13,9 @@ import { selectDifferences } from '../../domain/history/select-differences.js'
 import { type ChosenVersion, chooseVersion, loadVersions } from '../../domain/history/read-versions.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { rankForReview } from '../../domain/policy/judge-change.js'
+import { capital } from '../../domain/text/capital.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { BRIEFLY, briefChange, shareBytes } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { describeEffects, explainWords } from '../answers/explain-changes.js'
@@ -188,9 +190,9 @@ function summarise(
 
 /** Names the criteria that a comparison was asked for. */
 const describeAsked = ({ type, href, name }: { type: string; href?: string; name?: string }) =>
-  [type !== 'all' && `of type ${type}`, href, name !== undefined && `named "${name}"`].filter(Boolean).join(' ')
-
-const capital = (text: string) => `${text.charAt(0).toUpperCase()}${text.slice(1)}`
+  [type !== 'all' && `of type ${type}`, href !== undefined && quote(href), name !== undefined && `named ${quote(name)}`]
+    .filter(Boolean)
+    .join(' ')
 
 type Changed = PolicyDifference['objects'][number]
 interface Judged {

@@ -8,6 +8,7 @@ import { readSpan } from '../../domain/history/read-span.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { nearPeople } from '../../domain/text/compare-texts.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { answerPage, decodeCursor, pageSize, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
 import { VersionOut, showVersion } from '../answers/show-versions.js'
@@ -100,9 +101,9 @@ async function filterByAuthor(
     return { found, names, note: `The names of ${countOf(unnamed, 'author')} are not known: an href finds theirs.` }
   if (found.length > 0 || authors.size === 0) return { found, names }
   const [near] = nearPeople(wanted, new Set(names.values()), 1)
-  const known = [...new Set(names.values())].sort().slice(0, MOST_NAMED).join(', ')
+  const known = [...new Set(names.values())].sort().slice(0, MOST_NAMED).map(quote).join(', ')
   // A person with this name may exist without having provisioned anything, so a similar name is only mentioned and not
   // used.
-  const advice = near === undefined ? `they are by ${known}.` : `the most similar name among them is ${near}.`
-  return { found, names, note: `None of these versions is by "${wanted}"; ${advice}` }
+  const advice = near === undefined ? `they are by ${known}.` : `the most similar name among them is ${quote(near)}.`
+  return { found, names, note: `None of these versions is by ${quote(wanted)}; ${advice}` }
 }

@@ -25,6 +25,7 @@ import { parseHref } from '../../domain/inventory/parse-href.js'
 import { loadAuthorNames, loadReferenceNames, type ReferenceNames } from '../../domain/inventory/reference-names.js'
 import { showNamesInside } from '../../domain/policy/describe-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, pageSize, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -233,7 +234,7 @@ function summarise(
   const more = people.length > MOST_NAMED ? ` and ${people.length - MOST_NAMED} more` : ''
   const versions = entries.filter(({ version }) => version !== undefined).length
   const when = entries.length === 1 ? `at ${last.at}` : `from ${first.at} to ${last.at}`
-  return `${countOf(entries.length, 'change')} of ${what} ${when}, by ${people.slice(0, MOST_NAMED).join(', ')}${more}; ${versions} of them ${versions === 1 ? 'is a provisioning' : 'are provisionings'}. The last: ${describeKind(last)} by ${last.by}.`
+  return `${countOf(entries.length, 'change')} of ${what} ${when}, by ${people.slice(0, MOST_NAMED).map(quote).join(', ')}${more}; ${versions} of them ${versions === 1 ? 'is a provisioning' : 'are provisionings'}. The last: ${describeKind(last)} by ${quote(last.by)}.`
 }
 
 /** Describes an event type in words: `workloads.bulk_update` becomes a bulk update of workloads. */

@@ -17,6 +17,7 @@ import { NONE_LEFT_OUT, tellUnread } from '../../domain/inventory/kubernetes-wor
 import { createLabelExpander, loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { workInTurns } from '../../domain/text/pace-work.js'
 import { anything } from '../../domain/traffic/applications.js'
 import { createFlowEncoder } from '../../domain/traffic/encode-flow.js'
@@ -308,7 +309,7 @@ function summarise(
   const those = Object.values(filters).every((value) => value === undefined) ? '' : ' that match'
   const keys = Object.keys(byKey)
   if (total === 0) return 'No workload matches.'
-  if (unlabelled === 0) return `None of ${countOf(total, 'workload')}${those} lacks ${keys.join(', ')}.`
-  const parts = Object.entries(byKey).flatMap(([key, count]) => (count === 0 ? [] : [`${count} ${key}`]))
+  if (unlabelled === 0) return `None of ${countOf(total, 'workload')}${those} lacks ${keys.map(quote).join(', ')}.`
+  const parts = Object.entries(byKey).flatMap(([key, count]) => (count === 0 ? [] : [`${count} ${quote(key)}`]))
   return `${unlabelled} of ${countOf(total, 'workload')}${those} lack labels: ${parts.join(', ')}.`
 }

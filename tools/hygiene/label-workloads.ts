@@ -23,6 +23,7 @@ import { tellLeftOut } from '../../domain/inventory/kubernetes-workloads.js'
 import { loadLabels, type LabelIndex, type LabelOutput } from '../../domain/inventory/labels.js'
 import { mayHaveHappened, withDetails } from '../../domain/inventory/pce-errors.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
 import {
   countOutcomes,
@@ -255,7 +256,7 @@ async function showDryRun(
     }
   const counted = `Would change the labels of ${changes.length} of ${countOf(facts.matched, 'workload')}${describeWishes(changes, 'remove')}`
   const rest = noteUnchanged(facts)
-  const names = plannedLabels(created).map(({ key, value }) => `${key}=${value}`)
+  const names = plannedLabels(created).map(({ key, value }) => quote(`${key}=${value}`))
   const makes = names.length === 0 ? '' : ` New labels: ${names.slice(0, 20).join(', ')}.`
   const bound =
     args.selection === undefined || changes.length === 0

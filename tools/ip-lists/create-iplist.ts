@@ -11,6 +11,8 @@ import { planFqdns, planRanges, refuseEmptyList } from '../../domain/drafts/plan
 import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { readBack } from '../../domain/drafts/change-object.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
 
 const output = Type.Object({
@@ -57,10 +59,10 @@ export default defineTool({
       ip_ranges: planned,
       ...(names !== undefined && { fqdns: names }),
     }
-    const notes = [...warnOfWideList(body), ...(await warnOfTwinList(pce, body, signal))]
+    const notes = [...warnOfSentences({ name }), ...warnOfWideList(body), ...(await warnOfTwinList(pce, body, signal))]
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/ip_lists`, body }
-      const message = `Would create the IP list ${name} in draft.`
+      const message = `Would create the IP list ${quote(name)} in draft.`
       return fitAnswer(
         { dry_run: true, message, requests: [request], ...(notes.length > 0 && { warnings: notes }) },
         ctx.limits,
@@ -70,7 +72,7 @@ export default defineTool({
     const { stored, warnings: unread } = await readBack(created, () => pce.ipLists.getByReference(created.href))
     const warnings = [...notes, ...(unread.warnings ?? [])]
     const shown = {
-      message: `Created the IP list ${name} in draft.`,
+      message: `Created the IP list ${quote(name)} in draft.`,
       ...showWrittenIpList(stored),
       ...listDifferences(findDifferences(body, stored)),
       ...(warnings.length > 0 && { warnings }),

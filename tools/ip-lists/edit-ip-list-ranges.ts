@@ -32,6 +32,7 @@ import { judgeObject, rulesAbout } from '../../domain/policy/judge-object.js'
 import { loadContents } from '../../domain/policy/load-contents.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { observeDryRun } from '../../domain/drafts/observe-change.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { fitAnswer } from '../answers/byte-budget.js'
 
@@ -200,7 +201,7 @@ const hasChange = ({ body }: PlannedEdit) => Object.keys(body).length > 0
 function changesTooOften({ name, href }: IpList): ToolError {
   return new ToolError(
     'busy',
-    `The IP list ${name} was changed by somebody else ${MOST_ROUNDS} times during this call. Nothing was written.`,
+    `The IP list ${quote(name)} was changed by somebody else ${MOST_ROUNDS} times during this call. Nothing was written.`,
     { href },
     { hint: 'Find out who changes it, and repeat the call.' },
   )
@@ -227,7 +228,7 @@ async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEd
 function warnOfEffect({ effect, effect_note: note, used_by: used }: Judgement): string[] {
   if (effect === 'neutral') return []
   if (used === undefined) return note === undefined ? [] : [note]
-  const places = used.in.map((holder) => `"${holder}"`).join(', ')
+  const places = used.in.map((holder) => quote(holder)).join(', ')
   const who = `${countOf(used.rules, 'rule')} ${used.rules === 1 ? 'uses' : 'use'} the list${places === '' ? '' : ` (in ${places})`}`
   return [
     effect === undefined ? `${who}: ${note ?? ''}` : `${who}: once provisioned, the edit ${EFFECT_MEANINGS[effect]}.`,

@@ -26,6 +26,7 @@ import {
 } from '../../domain/policy/hold-addresses.js'
 import { sizeOf } from '../../domain/policy/intervals.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { adviseOnRows, mostRowsShown, showSections, Truncation } from '../answers/byte-budget.js'
 import { showLabelOf } from '../answers/show-label.js'
 
@@ -130,7 +131,12 @@ export default defineTool({
     const what = typeof asked === 'string' ? asked : writeInterval(asked.family, asked)
     return showSections(
       {
-        message: describe(what, policyVersion, lists, workloads),
+        message: describe(
+          typeof asked === 'string' ? `The name ${quote(asked)}` : what,
+          policyVersion,
+          lists,
+          workloads,
+        ),
         policy_version: String(policyVersion),
         asked:
           typeof asked === 'string' ? { fqdn: asked } : { addresses: what, address_count: String(sizeOf([asked])) },

@@ -16,6 +16,7 @@ import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showWrittenIpList } from '../answers/show-policy-objects.js'
 import { refuseOverwriting, requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { warnOfWideList } from '../../domain/drafts/warn-of-wide-list.js'
 import { warnOfTwinList } from '../../domain/drafts/warn-of-twin-list.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
@@ -71,6 +72,7 @@ export default defineTool({
         read: (changed: string) => pce.ipLists.getByReference(changed),
         isFresh: true,
         warnings: [
+          ...warnOfSentences({ new_name: newName }),
           ...warnOfBuiltIn(current),
           ...(isNew ? warnOfWideList(entries) : []),
           ...(isNew ? await warnOfTwinList(pce, entries, signal, current.href) : []),

@@ -6,6 +6,8 @@ import { defineTool } from '../define.js'
 import { createLabel, labelExists, warnOfLookAlikes } from '../../domain/drafts/create-labels.js'
 import { loadLabels, showLabel } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
+import { quote } from '../../domain/text/escape-text.js'
 
 const output = Type.Object({
   message: Type.String({ description: 'What happened' }),
@@ -37,13 +39,18 @@ export default defineTool({
     const index = await loadLabels(ctx.pce, ctx, 'fresh')
     const existing = index.find(key, value)
     if (existing !== undefined) throw labelExists(existing)
-    const warning = warnOfLookAlikes(index, key, value)
-    const warnings = warning === undefined ? {} : { warnings: [warning] }
+    const notes = [...warnOfSentences({ value }), ...warnOfLookAlikes(index, key, value)]
+    const warnings = notes.length > 0 ? { warnings: notes } : {}
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${ctx.pce.orgId}/labels`, body: { key, value } }
-      return { dry_run: true, message: `Would create the label ${key}=${value}.`, requests: [request], ...warnings }
+      return {
+        dry_run: true,
+        message: `Would create the label ${quote(`${key}=${value}`)}.`,
+        requests: [request],
+        ...warnings,
+      }
     }
     const label = await createLabel(ctx.pce, key, value, ctx)
-    return { message: `Created the label ${key}=${value}.`, label: showLabel(label), ...warnings }
+    return { message: `Created the label ${quote(`${key}=${value}`)}.`, label: showLabel(label), ...warnings }
   },
 })

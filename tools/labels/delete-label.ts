@@ -7,6 +7,7 @@ import type { ToolContext } from '../../domain/call.js'
 import { deleteObject } from '../../domain/drafts/change-object.js'
 import { findLabel } from '../../domain/inventory/find-labels.js'
 import { forgetLabels, loadLabels, showLabel } from '../../domain/inventory/labels.js'
+import { quote } from '../../domain/text/escape-text.js'
 
 const output = Type.Object({
   ...DeleteOutput,
@@ -36,7 +37,7 @@ export default defineTool({
     const current = findLabel(await loadLabels(ctx.pce, ctx, 'fresh'), { key, value }, ctx.pce.orgId)
     const uses = await listUses(ctx, current, dryRun === true)
     const plan = {
-      what: `the label ${key}=${value}`,
+      what: `the label ${quote(`${key}=${value}`)}`,
       current,
       explainRefusal: async () => {
         const used = await listUses(ctx, current, true)

@@ -22,6 +22,7 @@ import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { parseHref, toDraftHref } from '../../domain/inventory/parse-href.js'
 import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { reasonOf } from '../../domain/inventory/pce-errors.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -122,7 +123,7 @@ export default defineTool({
     const query = { api: pce.labelGroups, policyVersion: version, params: filters, signal }
     const slice = await fetchSlice(query, position, pageSize(maxResults, limits, fields), ownFilter)
     if (own !== undefined && slice.totalCount === 0)
-      throw new ToolError('not_found', `No label group has the href ${href}.`, { href })
+      throw new ToolError('not_found', `No label group has the href ${quote(String(href))}.`, { href })
     const resolved = slice.items.map((group) => ({ group, members: tree.membersOf(group) }))
     const expand = await labelExpander(
       pce,
@@ -148,7 +149,9 @@ function requireGroupHref(href: string, orgId: string): string {
   const parsed = parseHref(href.trim())
   if (parsed?.kind === 'label_groups' && parsed.id !== undefined && parsed.org === orgId)
     return toDraftHref(href.trim())
-  throw new ToolError('invalid_href', `"${href}" is not the href of a label group in organisation ${orgId}.`, { href })
+  throw new ToolError('invalid_href', `${quote(href)} is not the href of a label group in organisation ${orgId}.`, {
+    href,
+  })
 }
 
 interface Everything {
@@ -191,9 +194,9 @@ function showGroup(
   const inCircle = groups.filter((inner) => tree.membersOf(inner).isCyclic).map((inner) => inner.name)
   if (isCyclic) inCircle.unshift(name)
   const notes = [
-    inCircle.length > 0 ? `These label groups contain themselves: ${inCircle.join(', ')}. ` : '',
+    inCircle.length > 0 ? `These label groups contain themselves: ${inCircle.map(quote).join(', ')}. ` : '',
     missing.length > 0
-      ? `Not in this version of the policy: ${missing.join(', ')}. Their labels are missing here.`
+      ? `Not in this version of the policy: ${missing.map(quote).join(', ')}. Their labels are missing here.`
       : '',
   ]
   const note = notes.join('').trim()

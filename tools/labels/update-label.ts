@@ -10,6 +10,8 @@ import { findLabel } from '../../domain/inventory/find-labels.js'
 import { forgetLabels, loadLabels, showLabel } from '../../domain/inventory/labels.js'
 import { refuseHidden } from '../../domain/drafts/create-named.js'
 import { updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
+import { quote } from '../../domain/text/escape-text.js'
 
 const output = Type.Object({
   ...UpdateOutput,
@@ -52,13 +54,15 @@ export default defineTool({
     const next = asked ?? current.value
     const taken = index.find(current.key, next)
     if (taken !== undefined && taken.href !== current.href) throw labelExists(taken)
-    const warning = asked === undefined ? undefined : warnOfLookAlikes(index, current.key, asked, current.href)
     const plan = {
-      what: `the label ${current.key}=${current.value}`,
+      what: `the label ${quote(`${current.key}=${current.value}`)}`,
       current,
       body: { value: asked, ...source },
       read: (changed: string) => ctx.pce.labels.getByReference(changed),
-      warnings: warning === undefined ? [] : [warning],
+      warnings:
+        asked === undefined
+          ? []
+          : [...warnOfSentences({ new_value: asked }), ...warnOfLookAlikes(index, current.key, asked, current.href)],
     }
     try {
       const { stored, previous, ...answer } = await updateObject(ctx, plan, dryRun)

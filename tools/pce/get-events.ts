@@ -7,6 +7,7 @@ import type { PceEvent } from '../../schemas/pce/event.js'
 import { defineTool } from '../define.js'
 import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { type EventFilter, createEventCount, filterEvents } from '../../domain/inventory/search-events.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { readTime } from '../../domain/traffic/traffic-window.js'
 import { answerBudget, jsonBytes } from '../answers/byte-budget.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize, type Slice } from '../answers/page-list.js'
@@ -84,9 +85,9 @@ export default defineTool({
     const select = selectFields(fields, Row)
     const [from, until] = readWindow(filters)
     const asked = [
-      filters.event_type && ` of type ${filters.event_type}`,
-      filters.severity && ` of severity ${filters.severity}`,
-      filters.status && ` of status ${filters.status}`,
+      filters.event_type && ` of type ${quote(filters.event_type)}`,
+      filters.severity && ` of severity ${quote(filters.severity)}`,
+      filters.status && ` of status ${quote(filters.status)}`,
       from && ` from ${from}`,
       until && ` until ${until}`,
     ].join('')
@@ -166,7 +167,7 @@ function readWindow(filters: { timestamp_gte?: string; timestamp_lte?: string })
       if (text === undefined) return undefined
       const time = readTime(text, ofDate)
       if (time !== null) return time
-      const why = `${argument} "${text}" is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
+      const why = `${argument} ${quote(text)} is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
       throw new ToolError('invalid_argument', why, { argument })
     },
   )

@@ -11,6 +11,7 @@ import { updateTypeOf } from '../../domain/policy/choose-changes.js'
 import { describeChanges } from '../../domain/policy/describe-changes.js'
 import { selectPending, selectPendingBy } from '../../domain/policy/select-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { BRIEFLY, briefChange, shareBytes } from '../answers/brief-change.js'
 import { answerBudget } from '../answers/byte-budget.js'
 import { describeEffects, explainWords, worstFirst } from '../answers/explain-changes.js'
@@ -104,7 +105,13 @@ export default defineTool({
       if (pending.length === 0) {
         return { ...empty, status: 'in_sync', message: 'Nothing is pending; draft and active policy are the same.' }
       }
-      const what = [type && `of type ${type}`, href, name !== undefined && `named "${name}"`].filter(Boolean).join(' ')
+      const what = [
+        type && `of type ${type}`,
+        href !== undefined && quote(href),
+        name !== undefined && `named ${quote(name)}`,
+      ]
+        .filter(Boolean)
+        .join(' ')
       const none = note ?? `Nothing ${what} is pending; ${countOf(pending.length, 'other change')}.`
       return { ...empty, message: none }
     }

@@ -28,6 +28,7 @@ import {
 import { loadLabels } from '../../domain/inventory/labels.js'
 import { resolveApplicationReference } from '../../domain/inventory/find-application.js'
 import { resolveApplication } from '../../domain/inventory/find-labels.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { Truncation } from '../answers/byte-budget.js'
 
 const LOOKBACK_DAYS = 30
@@ -142,7 +143,7 @@ function refuseSelf({ start, target }: MovementQuestion): void {
   if (app === undefined || env === undefined || start.app !== app || start.env !== env) return
   throw new ToolError(
     'invalid_argument',
-    `target: ${applicationName({ app, env })} is where the paths start.`,
+    `target: ${quote(applicationName({ app, env }))} is where the paths start.`,
     { argument: 'target' },
     { hint: 'Name another application, or leave out app_name and env_name to see who reaches this one.' },
   )

@@ -17,11 +17,13 @@ import { refuseByRelease, warnOfDenyLimits } from '../../domain/drafts/limits-of
 import { warnOfNobody } from '../../domain/drafts/warn-of-nobody.js'
 import { warnOfWideEnds } from '../../domain/drafts/warn-of-wide-ends.js'
 import { warnOfRepeated } from '../../domain/drafts/warn-of-repetition.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { tellCovered, warnOfCovered } from '../../domain/hygiene/warn-of-covered.js'
 import { showPlannedRule } from '../answers/show-rules.js'
 import { verifyRuleSet, writeRuleSet } from '../../domain/drafts/write-rule-set.js'
 import { warnOfWidening, type WideningWarning } from '../../domain/drafts/warn-of-widening.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 
 /** Answer of create-ruleset: the new rule set, or the plan of a dry run. */
@@ -103,9 +105,9 @@ export default defineTool({
     for (const rule of rules) widening.push(await warnOfWidening(pce, lookups, scopes, rule, signal))
 
     const body = { name, ...(description !== undefined && { description }), scopes: toWireScopes(scopes) }
-    const warnings = scopes.some((scope) => scope.length === 0)
-      ? ['The scope is empty: the rule set covers all workloads.']
-      : []
+    const warnings = warnOfSentences({ name })
+    if (scopes.some((scope) => scope.length === 0))
+      warnings.push('The scope is empty: the rule set covers all workloads.')
     warnings.push(...warnOfRepeated(rules), ...(await refuseByRelease(pce, rules, signal)))
     for (const [index, rule] of rules.entries()) {
       const said = [
@@ -130,7 +132,7 @@ export default defineTool({
       warnings.push(
         ...widening.flatMap((warning, index) => (warning === undefined ? [] : `Rule ${index}: ${warning.message}`)),
       )
-      const message = `Would create the rule set ${name} with ${countOf(rules.length, 'rule')} in draft.`
+      const message = `Would create the rule set ${quote(name)} with ${countOf(rules.length, 'rule')} in draft.`
       const change = { is: 'new_rule_set', ruleSet: plannedRuleSet(`${collection}/new`, body, rules) } as const
       const denies = rules.some(({ type }) => type !== 'allow')
       const { warnings: cut, ...observed } = showObserved(denies ? await observeChange(ctx, change) : null)
@@ -141,7 +143,7 @@ export default defineTool({
     const stored = await verifyRuleSet(pce, ruleSet.href, body, rules, ruleHrefs, signal)
     if (stored.warning !== undefined) warnings.push(stored.warning)
     return {
-      message: `Created the rule set ${name} with ${countOf(rules.length, 'rule')} in draft. It takes effect when provisioned.`,
+      message: `Created the rule set ${quote(name)} with ${countOf(rules.length, 'rule')} in draft. It takes effect when provisioned.`,
       ruleset: {
         href: ruleSet.href,
         name,

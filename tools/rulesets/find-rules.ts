@@ -12,6 +12,7 @@ import { assumedBy, describeReasons, unknown } from '../../domain/policy/three-v
 import { findRules, type FoundRule, type RuleSearchResult } from '../../domain/rule-search/find-rules.js'
 import { asVersion } from '../../domain/rule-search/read-rules.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { nameScopes } from '../answers/hygiene/name-scopes.js'
 import { answerPage, decodeCursor, sliceOfList } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
@@ -189,9 +190,13 @@ function readVersion(asked: string | number | undefined): 'draft' | 'active' | n
   if (asked === undefined || asked === 'draft' || asked === 'active') return asked ?? 'draft'
   const number = typeof asked === 'number' ? asked : /^[1-9]\d{0,8}$/.test(asked) ? Number(asked) : null
   if (number !== null) return number
-  throw new ToolError('invalid_argument', `policy_version "${asked}" is neither draft, active nor a number.`, {
-    argument: 'policy_version',
-  })
+  throw new ToolError(
+    'invalid_argument',
+    `policy_version ${quote(String(asked))} is neither draft, active nor a number.`,
+    {
+      argument: 'policy_version',
+    },
+  )
 }
 
 const AS = { providers: 'provider', consumers: 'consumer' } as const

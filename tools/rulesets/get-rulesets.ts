@@ -18,6 +18,7 @@ import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { readPolicyVersion, requirePolicyVersion, versionInCursor } from '../../domain/inventory/policy-version.js'
 import { loadDenyRules } from '../../domain/inventory/read-rules.js'
 import { loadReferenceNames } from '../../domain/inventory/reference-names.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { answerBudget, countRowsThatFit, jsonBytes } from '../answers/byte-budget.js'
 import {
   answerPage,
@@ -218,7 +219,11 @@ async function sliceOfOne(
   const [whole] = await complete([ruleSet])
   const isMeant = (rule: Rule | DenyRule) => toDraftHref(rule.href) === toDraftHref(href.trim())
   if (isRule && !rulesOf(whole as RuleSet).some(isMeant)) {
-    throw new ToolError('not_found', `The rule set ${ruleSet.name} has no rule with the href ${href.trim()}.`, { href })
+    throw new ToolError(
+      'not_found',
+      `The rule set ${quote(ruleSet.name)} has no rule with the href ${quote(href.trim())}.`,
+      { href },
+    )
   }
   const items = test === undefined || test(whole as RuleSet) ? [whole as RuleSet] : []
   return { items, start: 0, totalCount: items.length, pceTotal: 1, more: false }

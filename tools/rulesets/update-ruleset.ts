@@ -18,6 +18,7 @@ import { observeDryRun } from '../../domain/drafts/observe-change.js'
 import { showScopes, writeScopes } from '../answers/show-rules.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 
 const output = Type.Object({
   ...UpdateOutput,
@@ -75,10 +76,12 @@ export default defineTool({
       body: { name: newName, description, enabled, scopes: scopes && toWireScopes(scopes) },
       read: (changed: string) => pce.ruleSets.getByReference(changed),
       order: orderOf('rule_sets', current.name),
-      warnings:
-        scopes?.some((scope) => scope.length === 0) === true
+      warnings: [
+        ...warnOfSentences({ new_name: newName }),
+        ...(scopes?.some((scope) => scope.length === 0) === true
           ? ['The scope is empty: its rules apply to all workloads.']
-          : [],
+          : []),
+      ],
     }
     const answer = await updateObject(ctx, plan, dryRun)
     const { stored, previous, href: draft } = answer

@@ -5,6 +5,7 @@ import valid from 'semver/functions/valid.js'
 import { Nullable } from '../../schemas/common.js'
 import { ToolError } from '../../schemas/errors.js'
 import type { ToolContext } from '../../domain/call.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { defineTool } from '../define.js'
 
 const output = Type.Object({
@@ -64,7 +65,8 @@ export default defineTool({
       queried_since: since ?? null,
       unlearn: newer.flatMap(unlearnItems),
       ...(unlearnOnly === true ? {} : { releases: newer }),
-      ...(since !== undefined && known === null && { note: `"${since}" is not a version, so every release is shown.` }),
+      ...(since !== undefined &&
+        known === null && { note: `${quote(since)} is not a version, so every release is shown.` }),
       ...(all.length === 0 && { note: 'The changelog lists no releases.' }),
     }
   },

@@ -12,6 +12,8 @@ import { noteEgress, planService, showDiscarded } from '../../domain/drafts/plan
 import { fitAnswer } from '../answers/byte-budget.js'
 import { SERVICE_LISTS } from '../../schemas/pce/words.js'
 import { readBack } from '../../domain/drafts/change-object.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { showService } from '../answers/show-policy-objects.js'
 
 const output = Type.Object({
@@ -54,19 +56,19 @@ export default defineTool({
     await refuseTakenName(pce, 'services', name, signal)
     const body = { name, ...(description !== undefined && { description }), [plan.list]: plan.entries }
     const note = noteEgress(plan.list)
-    const wide = warnOfWideService({ [plan.list]: plan.entries })
+    const notes = [...warnOfSentences({ name }), ...warnOfWideService({ [plan.list]: plan.entries })]
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${pce.orgId}/sec_policy/draft/services`, body }
-      const message = `Would create the service ${name} in draft.`
-      const told = wide.length > 0 && { warnings: wide }
+      const message = `Would create the service ${quote(name)} in draft.`
+      const told = notes.length > 0 && { warnings: notes }
       return fitAnswer({ dry_run: true, message, requests: [request], ...note, ...told }, ctx.limits)
     }
     const created = await createNamed(ctx, 'services', body)
     const { stored, warnings } = await readBack(created, () => pce.services.getByReference(created.href))
-    const all = [...wide, ...(warnings.warnings ?? [])]
+    const all = [...notes, ...(warnings.warnings ?? [])]
     const differences = findDifferences(body, stored)
     const shown = {
-      message: `Created the service ${name} in draft.`,
+      message: `Created the service ${quote(name)} in draft.`,
       service: showService(stored),
       ...note,
       ...showDiscarded(differences),

@@ -11,6 +11,7 @@ import { selectFields } from '../answers/select-fields.js'
 import { fitRow } from '../answers/byte-budget.js'
 import { allOf, matchExactly } from '../../domain/inventory/match-exactly.js'
 import { parseProtocol } from '../../domain/inventory/protocols.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { showService, withoutNulls } from '../answers/show-policy-objects.js'
 
 const NAME = 'get-services'
@@ -66,9 +67,13 @@ export default defineTool({
     const { name, description, port, process_name: ingress, egress_process_name: egress } = filters
     const proto = filters.proto === undefined ? undefined : parseProtocol(filters.proto)
     if (proto === null) {
-      throw new ToolError('invalid_argument', `proto "${filters.proto}" is not a protocol name or number.`, {
-        argument: 'proto',
-      })
+      throw new ToolError(
+        'invalid_argument',
+        `proto ${quote(String(filters.proto))} is not a protocol name or number.`,
+        {
+          argument: 'proto',
+        },
+      )
     }
     const ownFilter = allOf<Service>(
       matchExactly(exact, filters, EXACT),

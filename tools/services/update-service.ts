@@ -17,6 +17,7 @@ import { showObserved, withWarnings } from '../answers/show-observed.js'
 import { showService } from '../answers/show-policy-objects.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { warnOfBuiltIn } from '../../domain/inventory/find-uses.js'
 
 const output = Type.Object({
@@ -69,6 +70,7 @@ export default defineTool({
       body,
       read: (changed: string) => pce.services.getByReference(changed),
       warnings: [
+        ...warnOfSentences({ new_name: newName }),
         ...warnOfBuiltIn(current),
         ...(planned === undefined ? [] : warnOfWideService({ [planned.list]: planned.entries })),
       ],

@@ -12,6 +12,7 @@ import { createTrafficDecider } from '../../domain/policy/decide-traffic.js'
 import { createFlowReader } from '../../domain/traffic/read-flows.js'
 import { createFlowSummary, SECTION_NAMES } from '../../domain/traffic/summarize-flows.js'
 import { loadLabels, type LabelIndex } from '../../domain/inventory/labels.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { resolveTrafficFilters, resolveTrafficServices } from '../../domain/traffic/resolve-filters.js'
 import { chooseWindow, windowInput } from '../../domain/traffic/traffic-window.js'
 
@@ -108,7 +109,7 @@ async function loadLabelsWith(keys: readonly string[], ctx: ToolContext<true>): 
   const fresh = await loadLabels(ctx.pce, ctx, 'fresh')
   const unknown = missing(fresh)
   if (unknown.length === 0) return fresh
-  throw new ToolError('unknown_dimension', `No label has the key ${unknown.join(', ')}.`, {
+  throw new ToolError('unknown_dimension', `No label has the key ${unknown.map(quote).join(', ')}.`, {
     unknown,
     available_dimensions: { labels: fresh.keys() },
   })

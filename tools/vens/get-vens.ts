@@ -28,6 +28,7 @@ import {
 } from '../../domain/vens/join-workload.js'
 import { FEW_VENS, readWorks, type Works } from '../../domain/vens/read-works.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { answerPage, decodeCursor, fetchSlice, pageSize } from '../answers/page-list.js'
 import { selectFields } from '../answers/select-fields.js'
 
@@ -250,7 +251,7 @@ const MOST_NAMED = 3
 /** Returns a remark about the VENs for which the filters could not be decided; empty if there are none. */
 function remarkOnUndecided(undecided: ReadonlyMap<string, string>, asked: readonly string[]): string[] {
   if (undecided.size === 0) return []
-  const names = [...undecided.values()].slice(0, MOST_NAMED).join(', ')
+  const names = [...undecided.values()].slice(0, MOST_NAMED).map(quote).join(', ')
   const more = undecided.size > MOST_NAMED ? ' …' : ''
   const they = undecided.size === 1 ? 'it matches' : 'they match'
   return [
@@ -275,7 +276,7 @@ function readTimes(question: Record<string, unknown>): Record<string, string> {
     if (typeof text !== 'string') return []
     const time = readTime(text, ofDate)
     if (time !== null) return [[param, time] as const]
-    const why = `${argument} "${text}" is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
+    const why = `${argument} ${quote(text)} is not a time. Use YYYY-MM-DD, an ISO 8601 timestamp or epoch seconds.`
     throw new ToolError('invalid_argument', why, { argument })
   })
   return Object.fromEntries(given)
@@ -289,9 +290,13 @@ function requireReleases(question: { version_gte?: string; version_lte?: string 
   for (const argument of ['version_gte', 'version_lte'] as const) {
     const text = question[argument]
     if (text === undefined || isRelease(text)) continue
-    throw new ToolError('invalid_argument', `${argument} "${text}" is not a release such as 25.2.10-101 or 25.2.`, {
-      argument,
-    })
+    throw new ToolError(
+      'invalid_argument',
+      `${argument} ${quote(text)} is not a release such as 25.2.10-101 or 25.2.`,
+      {
+        argument,
+      },
+    )
   }
 }
 

@@ -10,6 +10,7 @@ import { scanEvery } from '../../domain/inventory/fetch-every.js'
 import { resolveLabelConditions } from '../../domain/inventory/label-conditions.js'
 import { createLabelExpander, parseLabelList } from '../../domain/inventory/labels.js'
 import { countOf, percentOf } from '../../domain/text/describe-numbers.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { remarkOnSilent } from '../../domain/vens/describe-ven.js'
 import { joinWorkload, labelsOf, type Work } from '../../domain/vens/join-workload.js'
 import { createFleetCount, VEN_LISTS, type FleetHealth, type VenList } from '../../domain/vens/judge-fleet.js'
@@ -178,7 +179,7 @@ const MOST_NAMED = 3
 
 function remarkOnUnlisted(works: readonly Work[]): string[] {
   if (works.length === 0) return []
-  const names = works.slice(0, MOST_NAMED).map(({ name, hostname, href }) => name ?? hostname ?? href)
+  const names = works.slice(0, MOST_NAMED).map(({ name, hostname, href }) => quote(name ?? hostname ?? href))
   const more = works.length > MOST_NAMED ? ' …' : ''
   return [
     `${countOf(works.length, 'workload')} (${names.join(', ')}${more}) ${works.length === 1 ? 'names a VEN' : 'name VENs'} that the list of VENs does not have: not counted here.`,

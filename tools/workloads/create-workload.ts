@@ -16,8 +16,10 @@ import { readBack } from '../../domain/drafts/change-object.js'
 import { findCreated, refuseHidden } from '../../domain/drafts/create-named.js'
 import { orderOf } from '../../domain/drafts/order-of.js'
 import { warnOfNamesakes } from '../../domain/drafts/warn-of-namesakes.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { showCreatedWorkload } from '../answers/show-workload.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
+import { quote } from '../../domain/text/escape-text.js'
 import { ToolError } from '../../schemas/errors.js'
 import { DifferencesOut } from '../../schemas/update-output.js'
 import { LabelOut } from '../../schemas/label-reference.js'
@@ -63,7 +65,11 @@ export default defineTool({
     checkAddresses(addresses)
     const plan = planWorkloadLabels(await loadLabels(ctx.pce, ctx, 'fresh'), asked)
     const wanted = { names: [name], addresses }
-    const warnings = [...(await warnOfNamesakes(ctx.pce, wanted, ctx.signal)), ...plan.warnings]
+    const warnings = [
+      ...warnOfSentences({ name }),
+      ...(await warnOfNamesakes(ctx.pce, wanted, ctx.signal)),
+      ...plan.warnings,
+    ]
     const interfaces = addresses.map((address, index) => ({ name: `eth${index}`, address }))
     const toBody = (hrefs: string[]) => ({ name, hostname: name, interfaces, labels: hrefs.map((href) => ({ href })) })
     const shownWarnings = warnings.length > 0 ? { warnings } : {}
@@ -71,7 +77,7 @@ export default defineTool({
       const path = `/orgs/${ctx.pce.orgId}/workloads`
       const create = { method: 'POST', path, body: toBody(plannedLabels(plan).map(({ href }) => href)) }
       const requests = [...labelRequests(ctx.pce.orgId, plan), create]
-      return { dry_run: true, message: `Would create the workload ${name}.`, requests, ...shownWarnings }
+      return { dry_run: true, message: `Would create the workload ${quote(name)}.`, requests, ...shownWarnings }
     }
 
     const created: LabelOutput[] = []
@@ -95,7 +101,7 @@ export default defineTool({
     const read = await readBack(workload, () => ctx.pce.workloads.getByReference(workload.href))
     warnings.push(...(read.warnings.warnings ?? []))
     return {
-      message: `Created the unmanaged workload ${name}.`,
+      message: `Created the unmanaged workload ${quote(name)}.`,
       workload: showCreatedWorkload(read.stored, labels),
       labels_created: created,
       ...listDifferences(findDifferences(body, read.stored)),
@@ -108,6 +114,6 @@ export default defineTool({
 function refuseCreatedMeanwhile(name: string, others: ReadonlySet<string>): void {
   const [href] = others
   if (href === undefined) return
-  const text = `Another call created a workload named ${name} during this one. Nothing was written.`
+  const text = `Another call created a workload named ${quote(name)} during this one. Nothing was written.`
   throw new ToolError('already_exists', text, { reason: 'changed_meanwhile', existing_workload: { href, name } })
 }

@@ -7,6 +7,7 @@ import { defineTool } from '../define.js'
 import { deleteObject } from '../../domain/drafts/change-object.js'
 import { describeObject, findObject } from '../../domain/inventory/find-object.js'
 import { isManaged } from '../../domain/inventory/workloads.js'
+import { capital } from '../../domain/text/capital.js'
 
 const output = Type.Object({
   ...DeleteOutput,
@@ -38,7 +39,7 @@ export default defineTool({
     if (isManaged(current)) {
       const details = { argument: href === undefined ? 'name' : 'href', href: current.href, managed: true }
       const hint = 'Unpair the VEN first: in the PCE, or on the host itself.'
-      throw new ToolError('invalid_argument', `${what} has a VEN and cannot be deleted.`, details, { hint })
+      throw new ToolError('invalid_argument', `${capital(what)} has a VEN and cannot be deleted.`, details, { hint })
     }
     const answer = await deleteObject(ctx, { what, current }, dryRun)
     return { ...answer, name: current.name ?? current.hostname ?? '', managed: false }

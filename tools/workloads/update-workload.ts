@@ -29,6 +29,7 @@ import type { FlowEnd } from '../../domain/traffic/flow-ends.js'
 import { isManaged, modeOf } from '../../domain/inventory/workloads.js'
 import { orderOfLabels } from '../../domain/drafts/order-of.js'
 import { requireFields, updateObject, withoutStored } from '../../domain/drafts/change-object.js'
+import { warnOfSentences } from '../../domain/drafts/warn-of-sentences.js'
 import { writeWithRollback } from '../../domain/drafts/write-with-rollback.js'
 
 const output = Type.Object({
@@ -100,6 +101,7 @@ export default defineTool({
       read: (changed: string) => pce.workloads.getByReference(changed),
       order: orderOfLabels(current.href),
       warnings: [
+        ...warnOfSentences({ new_name: newName, hostname }),
         ...(await warnOfNamesakes(pce, changedIdentity(current, args), signal, current.href)),
         ...(labels?.warnings ?? []),
         ...warnOfMode(current, mode),

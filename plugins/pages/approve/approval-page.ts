@@ -14,6 +14,7 @@ import { renderPerson, showName } from '../layout/person.js'
 import { CSRF_FIELD } from '../check-request.js'
 import { renderChange } from './render-change.js'
 import { renderPicture } from './render-picture.js'
+import { renderLead, renderQuotation } from './render-sentence.js'
 import { showStored } from './render-value.js'
 
 /** What every approval page needs to know about the person who views it. */
@@ -62,7 +63,7 @@ export function renderApprovalPage(page: ApprovalPage): string {
           ${mayDecide ? `Approve “${title}”?` : title}
           <span class="badge ${STATES[state].kind}">${STATES[state].title}</span>
         </h1>
-        <p class="lead"><bdi>${showStored(request.shown.summary, 4000)}</bdi></p>
+        <p class="lead">!${renderLead(request.shown.summary, 4000)}</p>
         !${renderPerson(page)} !${mayDecide ? '<p class="jump"><a href="#decide">Go to the decision</a></p>' : ''}
       </div>
       !${notice === null ? '' : renderNotice(notice)} !${state === 'pending' ? '' : renderOutcome(page)}
@@ -121,7 +122,7 @@ function renderAsked(request: ApprovalRequest, isOpen: boolean, now: number): st
       'Through',
       client === undefined
         ? 'a client that does not say what it is'
-        : html`<bdi>${showStored(client, 300)}</bdi> <span class="hint">(what the client calls itself)</span>`,
+        : html`!${renderQuotation(showStored(client, 300))} <span class="hint">(what the client calls itself)</span>`,
     ],
     ['PCE', pce === undefined ? 'none: the tool works on no PCE' : html`<bdi>${showStored(pce, 300)}</bdi>`],
     ['Tool', html`${titleOf({ name: tool })} <code>${showStored(tool, 200)}</code>`],

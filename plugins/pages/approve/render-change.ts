@@ -2,6 +2,7 @@ import { html } from 'ghtml'
 import type { ShownCall, ShownEffect, ShownField, ShownObject, ShownReference } from '../../../schemas/approvals.js'
 import { EFFECT_MEANINGS } from '../../../schemas/policy-changes.js'
 import { fit, isCut, leftOutMark, type Room } from './fit.js'
+import { renderQuotation, renderSentence } from './render-sentence.js'
 import { renderValue, showStored } from './render-value.js'
 
 /**
@@ -72,7 +73,7 @@ export function renderChange(shown: ShownCall): string {
 
 function renderWarnings(warnings: readonly string[]): string {
   if (warnings.length === 0) return ''
-  const { html: items, omitted } = fit(warnings, { left: BYTES.list }, renderSentence)
+  const { html: items, omitted } = fit(warnings, { left: BYTES.list }, renderItem)
   return html`<div class="warning notice">
     <h3>Look at these first</h3>
     <ul>
@@ -82,7 +83,7 @@ function renderWarnings(warnings: readonly string[]): string {
   </div>`
 }
 
-const renderSentence = (sentence: string) => html`<li><bdi>${showStored(sentence, LONGEST_SENTENCE)}</bdi></li>`
+const renderItem = (sentence: string) => html`<li>!${renderSentence(sentence, LONGEST_SENTENCE)}</li>`
 
 function renderTotals(shown: ShownCall): string {
   const { workloads_affected: workloads, is_rough: isRough, draft, effect } = shown
@@ -129,7 +130,7 @@ function countKinds({ objects, objects_total: total }: ShownCall): string {
 function renderDraft({ first_edit: first, last_edit: last, by }: NonNullable<ShownCall['draft']>): string {
   const when =
     first === last ? html`edited ${showTime(first)}` : html`edited from ${showTime(first)} to ${showTime(last)}`
-  const names = by.slice(0, 10).map((name) => html`<bdi>${showStored(name, LONGEST_NAME)}</bdi>`)
+  const names = by.slice(0, 10).map((name) => renderQuotation(showStored(name, LONGEST_NAME)))
   const authors =
     names.length === 0 ? '' : ` by ${names.join(', ')}${by.length > 10 ? ` and ${by.length - 10} more` : ''}`
   return when + authors
@@ -213,7 +214,7 @@ const renderTitle = ({ kind, name, change, effect }: ShownObject) =>
   html`<span class="deed"
       ><span class="${change}">${DEEDS[change] ?? 'Touched'}</span> ${showStored(kind, LONGEST_NAME)}</span
     >
-    !${name === undefined || name === '' ? '' : html`<bdi>${showStored(name, 1000)}</bdi>`}
+    !${name === undefined || name === '' ? '' : renderQuotation(showStored(name, 1000))}
     !${effect === undefined ? '' : renderBadge(effect)}`
 
 function renderNotes(object: ShownObject): string {
@@ -221,20 +222,20 @@ function renderNotes(object: ShownObject): string {
   const edited =
     at === undefined && by === undefined
       ? ''
-      : html`edited${at === undefined ? '' : ` ${showTime(at)}`}!${by === undefined ? '' : html` by <bdi>${showStored(by, LONGEST_NAME)}</bdi>`}`
+      : html`edited${at === undefined ? '' : ` ${showTime(at)}`}!${by === undefined ? '' : html` by !${renderQuotation(showStored(by, LONGEST_NAME))}`}`
   const where = href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`
   const line = [where, edited].filter(Boolean).join(' · ')
-  const listed = fit(warnings, { left: BYTES.list }, renderSentence)
+  const listed = fit(warnings, { left: BYTES.list }, renderItem)
   return [
     line === '' ? '' : html`<p class="hint">!${line}</p>`,
-    note === undefined ? '' : html`<p><bdi>${showStored(note, LONGEST_SENTENCE)}</bdi></p>`,
+    note === undefined ? '' : html`<p>!${renderSentence(note, LONGEST_SENTENCE)}</p>`,
     listed.html === ''
       ? ''
       : html`<ul class="look">
           !${listed.html}
         </ul>`,
     leftOut(listed.omitted, 'more to look at'),
-    left === undefined ? '' : html`<p class="hint"><bdi>${showStored(left, LONGEST_SENTENCE)}</bdi></p>`,
+    left === undefined ? '' : html`<p class="hint">!${renderSentence(left, LONGEST_SENTENCE)}</p>`,
   ].join('')
 }
 
@@ -333,7 +334,7 @@ function renderReference({ kind, name, href, content = {}, note }: ShownReferenc
 function renderDependencies({ dependencies = [] }: ShownCall): string {
   if (dependencies.length === 0) return ''
   const { html: items, omitted } = fit(dependencies, { left: BYTES.list }, ({ kind, name, href, required_by: by }) => {
-    const needing = by.slice(0, 5).map((one) => html`<bdi>${showStored(one, LONGEST_NAME)}</bdi>`)
+    const needing = by.slice(0, 5).map((one) => renderQuotation(showStored(one, LONGEST_NAME)))
     const more = by.length > needing.length ? ` and ${by.length - needing.length} more` : ''
     return html`<li>
       ${showStored(kind, LONGEST_NAME)} !${renderName(name, href)}
@@ -366,7 +367,7 @@ function renderNotIncluded({ not_included: rest }: ShownCall): string {
 
 const renderName = (name: string | undefined, href: string | undefined) =>
   [
-    name === undefined || name === '' ? '' : html`<bdi>${showStored(name, 1000)}</bdi>`,
+    name === undefined || name === '' ? '' : renderQuotation(showStored(name, 1000)),
     href === undefined ? '' : html`<code class="href">${showStored(href, 1000)}</code>`,
   ].join(' ')
 

@@ -6,6 +6,7 @@ import { describeAge, describeWait } from '../layout/describe-time.js'
 import { layOut, LOGOUT_BUTTON } from '../layout/page-layout.js'
 import { renderPerson } from '../layout/person.js'
 import { askerOf, type Reader, renderLogout, renderTime, renderWho } from './approval-page.js'
+import { renderLead } from './render-sentence.js'
 import { showStored } from './render-value.js'
 
 interface WaitingPage extends Reader {
@@ -72,7 +73,7 @@ function renderRow(
   return html`<li>
     <a href="${basePath}/approve/${id}">${titleOf({ name: tool })}</a>!${where}
     !${shown.effect === 'widening' || shown.effect === 'mixed' ? '<span class="badge bad">▲ opens more</span>' : ''}
-    <p><bdi>${showStored(shown.summary, LONGEST_SUMMARY)}</bdi></p>
+    <p>!${renderLead(shown.summary, LONGEST_SUMMARY)}</p>
     <p class="hint">
       !${renderWho(askerOf(request), identity)} · asked !${renderTime(askedAt, describeAge(now - askedAt))} · closes
       ${describeWait(expiresAt - now)}

@@ -2,7 +2,7 @@ import type { Preview, ToolContext } from '../../../domain/call.js'
 import { digestContents } from '../../../domain/policy/digest-content.js'
 import { showNamesInside } from '../../../domain/policy/describe-changes.js'
 import { type PlannedCall, readReferred, type ReferredObjects } from '../../../domain/policy/read-referred.js'
-import { clipText } from '../../../domain/text/escape-text.js'
+import { clipSentence, clipText } from '../../../domain/text/escape-text.js'
 import type { ShownObject } from '../../../schemas/approvals.js'
 import { DRY_RUN_BINDING, type PlannedRequest } from '../../../schemas/dry-run.js'
 import { describeReferred, nameReferred, showReferred, warnOfUnread } from './show-referred.js'
@@ -77,7 +77,7 @@ function previewAnswer(
   const named = <T>(value: T): T => (referred === null ? value : showNamesInside(value, nameReferred(referred)))
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   return {
-    summary: `${typeof message === 'string' ? clipText(message, LONGEST_TEXT) : 'The dry run does not say what the call would do.'}${referred === null ? '' : describeReferred(referred)}${dry}`,
+    summary: `${typeof message === 'string' ? clipSentence(message, LONGEST_TEXT) : 'The dry run does not say what the call would do.'}${referred === null ? '' : describeReferred(referred)}${dry}`,
     details: {
       requests_total: requests.length,
       requests: requests.slice(0, MOST_LISTED).map(shortenFields),

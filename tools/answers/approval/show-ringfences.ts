@@ -3,6 +3,7 @@ import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import type { BatchOutcome } from '../../../domain/ringfence/run-batch.js'
 import type { PlannedRule } from '../../../domain/drafts/plan-rules.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import type { ShownEffect, ShownField, ShownObject } from '../../../schemas/approvals.js'
 import type { Limits } from '../../../schemas/config.js'
 import { joinEffects } from '../policy-words.js'
@@ -84,7 +85,7 @@ function listLosses({ plan }: Prepared): ShownField[] {
   if (cut.length === 0) return []
   const named = cut.slice(0, MOST_CUT).map(({ source, ports, connections, effect }) => {
     const certain = effect === 'possibly_cut' ? ', perhaps' : ''
-    return `${source} on ${ports.join(', ')}: ${countOf(connections, 'connection')}${certain}`
+    return `${quote(source)} on ${ports.join(', ')}: ${countOf(connections, 'connection')}${certain}`
   })
   return [
     { path: 'would_lose_traffic', after: named },

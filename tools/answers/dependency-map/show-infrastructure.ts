@@ -7,6 +7,7 @@ import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { answerBudget, jsonBytes, showSections } from '../byte-budget.js'
 import type { Consumed, Consumption } from '../../../domain/dependency-map/collect-app-graph.js'
 import type { InfrastructureRow } from '../../../domain/dependency-map/rank-infrastructure.js'
+import { quote } from '../../../domain/text/escape-text.js'
 
 export const Tiers = Type.Object(
   {
@@ -205,7 +206,7 @@ function methodology(productionEnvs: readonly string[]): string {
   return (
     'provider = 0.40 in-degree + 0.30 consumer ratio + 0.25 betweenness + 0.05 connections, consumer likewise with out-degree, ' +
     'each relative to the highest of the estate (0 to 100). The greater one counts, divided by 1 + 0.3 min(in, out), and halved ' +
-    `unless env is ${productionEnvs.join(' or ')}. Core Infrastructure from 75, Shared Service from 50. Traffic counts whatever its decision.`
+    `unless env is ${productionEnvs.map(quote).join(' or ')}. Core Infrastructure from 75, Shared Service from 50. Traffic counts whatever its decision.`
   )
 }
 
@@ -218,7 +219,7 @@ function recommend(
   const first = rows
     .filter(({ tier }) => tier !== 'Standard Application')
     .slice(0, 3)
-    .map(applicationName)
+    .map((row) => quote(applicationName(row)))
   return `Write policy for the ${countOf(core + shared, 'infrastructure application')} before ringfencing what depends on them, starting with ${first.join(', ')}.`
 }
 

@@ -15,6 +15,7 @@ import {
 } from '../../../domain/dependency-map/search-movement.js'
 import type { PassageDoubts } from '../../../domain/policy/judge-passage.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import { applicationKey, applicationName } from '../../../domain/traffic/applications.js'
 import type { Reading } from '../../../domain/traffic/read-flows.js'
 import { Count, Counts, Flag, Total } from '../../../schemas/common.js'
@@ -267,7 +268,7 @@ function recommend(
     const direct = hopsToTarget.filter((hops) => hops === 1).length
     const undecided = near - (certainHops?.filter(within).length ?? 0)
     const perhaps = undecided === 0 ? '' : `, ${undecided} of them only over edges that may be blocked`
-    const name = nameOf(target)
+    const name = quote(nameOf(target))
     return [
       near > 0
         ? `Ringfence ${name} first: ${countOf(near, 'labelled application')} can reach it within ${countOf(maxHops, 'hop')}, ${direct} directly${perhaps}.`
@@ -278,7 +279,7 @@ function recommend(
         : []),
     ].join(' ')
   }
-  const where = start.app !== undefined || !isAsked(start) ? '' : ` of env ${start.env}`
+  const where = start.app !== undefined || !isAsked(start) ? '' : ` of env ${quote(start.env ?? '')}`
   const advice = [
     bridges > 0
       ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each connects parts that would otherwise be separate.`
@@ -296,7 +297,7 @@ function passedByAll(nodes: Movement['nodes'], paths: Movement['paths']): string
   if (paths?.starts == null || first === undefined || !paths.isCounted || paths.total > others.length + 1) return []
   const passed = first.path.slice(1, -1).filter((place) => others.every(({ path }) => path.includes(place)))
   if (passed.length === 0) return []
-  return [`Every path passes ${passed.map((place) => applicationName(nodes[place]!)).join(', ')}.`]
+  return [`Every path passes ${passed.map((place) => quote(applicationName(nodes[place]!))).join(', ')}.`]
 }
 
 function nameOf({ app, env }: AppFilter): string {

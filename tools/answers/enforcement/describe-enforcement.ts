@@ -11,7 +11,9 @@ import {
   type TrafficChange,
 } from '../../../domain/enforcement/judge-enforcement.js'
 import { tellLeftOut } from '../../../domain/inventory/kubernetes-workloads.js'
+import { capital } from '../../../domain/text/capital.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import { coverageNote } from '../../../domain/traffic/read-flows.js'
 import { explainRecorded } from '../../../schemas/recorded-otherwise.js'
 import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcement-modes.js'
@@ -44,14 +46,17 @@ export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<
   return Object.fromEntries([...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)))
 }
 
+/** Names what was chosen, within a sentence: `"pay (prod)"`, `3 named workloads`, `the workload "web-1"`. */
 export const nameChosen = ({ application, workloads }: ChosenWorkloads): string => {
-  if (application !== null) return `${application.is.app} (${application.is.env})`
-  return workloads.length === 1 ? (workloads[0] as ChosenWorkload).name : countOf(workloads.length, 'named workload')
+  if (application !== null) return quote(`${application.is.app} (${application.is.env})`)
+  return workloads.length === 1
+    ? `the workload ${quote((workloads[0] as ChosenWorkload).name)}`
+    : countOf(workloads.length, 'named workload')
 }
 
 /**
- * Describes some of the workloads as the subject of a sentence: `2 of 3 workloads of pay (prod)`, `2 of 3 named
- * workloads`, `web-1`.
+ * Describes some of the workloads within a sentence: `2 of 3 workloads of "pay (prod)"`, `2 of 3 named workloads`,
+ * `the workload "web-1"`.
  */
 export function nameSome(chosen: ChosenWorkloads, count: number): string {
   const { application, workloads } = chosen
@@ -61,19 +66,19 @@ export function nameSome(chosen: ChosenWorkloads, count: number): string {
 }
 
 /**
- * Returns a sentence that no workload changes its mode: `No workload of pay (prod) changes its mode`, `web-1 does not
- * change its mode`.
+ * Returns a sentence that no workload changes its mode: `No workload of "pay (prod)" changes its mode`, `The workload
+ * "web-1" does not change its mode`.
  */
 function tellUnchanged(chosen: ChosenWorkloads): string {
   const { application, workloads } = chosen
   if (application !== null) return `No workload of ${nameChosen(chosen)} changes its mode.`
   return workloads.length === 1
-    ? `${nameChosen(chosen)} does not change its mode.`
+    ? `${capital(nameChosen(chosen))} does not change its mode.`
     : `None of ${nameChosen(chosen)} changes its mode.`
 }
 
 /**
- * Describes the change: `2 of 3 workloads of pay (prod) would go to full: 2 from visibility_only. 1 is there already.`
+ * Describes the change: `2 of 3 workloads of "pay (prod)" would go to full: 2 from visibility_only. 1 is there already.`
  */
 export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'>, verb: string): string {
   const counts = countChanges(chosen, to)
@@ -82,7 +87,9 @@ export function describeChange({ chosen, to }: Pick<Enforcement, 'chosen' | 'to'
   const from = countPresentModes(workloads.filter(({ mode }) => mode !== to))
   const origin = Object.entries(from).map(([mode, count]) => `${count} from ${mode}`)
   return [
-    changing === 0 ? tellUnchanged(chosen) : `${nameSome(chosen, changing)} ${verb} ${to}: ${origin.join(', ')}.`,
+    changing === 0
+      ? tellUnchanged(chosen)
+      : `${capital(nameSome(chosen, changing))} ${verb} ${to}: ${origin.join(', ')}.`,
     counts.already > 0 ? `${counts.already} ${counts.already === 1 ? 'is' : 'are'} in ${to} already.` : '',
     counts.none > 0 ? `${counts.none} ${counts.none === 1 ? 'has' : 'have'} no VEN and no mode to change.` : '',
   ]
@@ -193,6 +200,6 @@ export function warnOfEnforcement(enforcement: Enforcement): string[] {
   ].filter((text) => text !== '')
 }
 
-/** Describes a traffic change: `crm (prod) on 5432/tcp, inbound: 30 connections`. */
+/** Describes a traffic change: `"crm (prod)" on 5432/tcp, inbound: 30 connections`. */
 export const describeTrafficChange = ({ peer, port, direction, connections }: TrafficChange): string =>
-  `${peer} on ${port}, ${direction}: ${countOf(connections, 'connection')}`
+  `${quote(peer)} on ${port}, ${direction}: ${countOf(connections, 'connection')}`

@@ -14,6 +14,7 @@ import type { ChosenWorkload, ChosenWorkloads } from '../../../domain/enforcemen
 import { changeOfMode } from '../../../domain/enforcement/judge-enforcement.js'
 import { withDetails } from '../../../domain/inventory/pce-errors.js'
 import { tellLeftOut } from '../../../domain/inventory/kubernetes-workloads.js'
+import { capital } from '../../../domain/text/capital.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { describeBothWays } from '../../../domain/traffic/read-both-ways.js'
 import { Reading } from '../../../domain/traffic/read-flows.js'
@@ -210,7 +211,7 @@ function describeOutcome(chosen: ChosenWorkloads, to: EnforcementMode, counts: R
     changed + failed + differs + unverified + left === 0
       ? `Nothing was written: ${none} to change.`
       : isOne && changed === 0
-        ? `${nameChosen(chosen)} is not known to be in ${to}.`
+        ? `${capital(nameChosen(chosen))} is not known to be in ${to}.`
         : `Set ${nameSome(chosen, changed)} to ${to}.`
   return [
     head,

@@ -2,6 +2,7 @@ import { judgeWhileOffline } from '../../../domain/explain/judge-offline.js'
 import type { JudgedFlow } from '../../../domain/explain/prepare-flow.js'
 import type { Version } from '../../../domain/inventory/find-object.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import type { ToldVerdict, ToldVerdicts } from './tell-verdict.js'
 
 type Flow = Pick<JudgedFlow, 'sources' | 'destinations' | 'verdict' | 'judges'>
@@ -28,7 +29,7 @@ function sayWhileOffline({ verdict, judges }: Flow, version: Version): string {
   const { source, destination } = pair
   const meanwhile = judgeWhileOffline(judges[version], source, destination)
   if (meanwhile === null || meanwhile.decision === pair[version].decision) return ''
-  const who = [source, destination].flatMap(({ isOffline, name }) => (isOffline === true ? [name] : []))
+  const who = [source, destination].flatMap(({ isOffline, name }) => (isOffline === true ? [quote(name)] : []))
   const [is, its] = who.length === 1 ? ['is', 'its'] : ['are', 'their']
   return ` But ${who.join(' and ')} ${is} offline: until that changes it is ${meanwhile.possible.join(' or ')}, since the PCE leaves ${its} ${LEFT_OUT}.`
 }
@@ -48,8 +49,8 @@ function nameEnds(
     const found = members.filter((member) => member.isOffline === isOffline)
     const [first] = found
     if (first === undefined) return []
-    if (members.length === 1) return [{ text: first.name, count: 1 }]
-    const named = found.slice(0, MOST_NAMED).map(({ name }) => name)
+    if (members.length === 1) return [{ text: quote(first.name), count: 1 }]
+    const named = found.slice(0, MOST_NAMED).map(({ name }) => quote(name))
     const more = found.length > MOST_NAMED ? ' …' : ''
     const text = `${found.length} of ${countOf(members.length, noun)} (${named.join(', ')}${more})`
     return [{ text, count: found.length }]

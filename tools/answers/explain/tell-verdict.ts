@@ -52,7 +52,7 @@ export function doubtStrangers(
   strangers: readonly Stranger[],
 ): Record<Version, ToldVerdict> {
   if (strangers.length === 0) return told
-  const named = strangers.map(({ address, name, mode }) => `${address} as ${name} (${mode ?? 'mode unknown'})`)
+  const named = strangers.map(({ address, name, mode }) => `${address} as ${quote(name)} (${mode ?? 'mode unknown'})`)
   const why = `The traffic that was seen names ${named.join(' and ')}, but no list has a workload there, so what it enforces today is not known.`
   return { active: { verdict: 'uncertain', why }, draft: { verdict: 'uncertain', why: 'For the same reason.' } }
 }
@@ -81,10 +81,13 @@ function tellVersion(
   const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
   // The verdict on the judged pairs may not apply to those that were not judged.
   if (isPartial) {
-    const example = `${pair.source.name} to ${pair.destination.name}, for example: ${why}`
+    const example = `${quote(pair.source.name)} to ${quote(pair.destination.name)}, for example: ${why}`
     return { verdict: 'uncertain', why: `${all} are ${only}, the others were not judged; ${example}` }
   }
-  return { verdict: only, why: `${all}; ${pair.source.name} to ${pair.destination.name}, for example: ${why}` }
+  return {
+    verdict: only,
+    why: `${all}; ${quote(pair.source.name)} to ${quote(pair.destination.name)}, for example: ${why}`,
+  }
 }
 
 /** Explains in a sentence why a pair of ends gets its decision. */
@@ -140,11 +143,11 @@ function causeOf(
 
 /** Names a rule: `"role=web to role=db, 5432/tcp" in "payments | prod"`. */
 export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: ReferenceNames): string {
-  const where = held.ruleSet === null ? 'an enforcement boundary' : `"${held.ruleSet.name}"`
-  return `"${nameRule(held.source as AnyRule, names)}" in ${where}`
+  const where = held.ruleSet === null ? 'an enforcement boundary' : quote(held.ruleSet.name)
+  return `${quote(nameRule(held.source as AnyRule, names))} in ${where}`
 }
 
-const describeEnd = ({ name, mode }: Member) => `${name} (${mode === 'none' ? 'no VEN' : mode})`
+const describeEnd = ({ name, mode }: Member) => `${quote(name)} (${mode === 'none' ? 'no VEN' : mode})`
 
 /** Describes in a sentence how one end treats a connection in both versions. */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {

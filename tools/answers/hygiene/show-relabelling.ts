@@ -9,6 +9,7 @@ import {
 import type { RelabellingEffect, RuleSetEffect } from '../../../domain/hygiene/judge-relabelling.js'
 import type { LabelOutcome, WrittenLabels } from '../../../domain/hygiene/write-labels.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 
 export const RelabellingTable = Type.Object(
   {
@@ -102,7 +103,7 @@ function warnOfLost(sets: readonly RuleSetEffect[]): string[] {
     const losing = sets.filter((set) => lostOf(set, types) > 0)
     const lost = losing.reduce((sum, set) => sum + lostOf(set, types), 0)
     if (lost === 0) return []
-    const named = losing.slice(0, MOST_WARNED).map(({ name }) => `"${name}"`)
+    const named = losing.slice(0, MOST_WARNED).map(({ name }) => quote(name))
     const more = losing.length > named.length ? ` and ${losing.length - named.length} more` : ''
     const verb = lost === 1 ? 'names' : 'name'
     return [`${countOf(lost, noun)} no longer ${verb} some of them (in ${named.join(', ')}${more}): ${means}`]
@@ -140,7 +141,7 @@ function listCounts(counts: LabelCounts): string {
   const more = all.length > MOST_NAMED ? ` and ${all.length - MOST_NAMED} more` : ''
   return `${all
     .slice(0, MOST_NAMED)
-    .map(([label, many]) => `${label} (${many})`)
+    .map(([label, many]) => `${quote(label)} (${many})`)
     .join(', ')}${more}`
 }
 
@@ -196,8 +197,16 @@ export const outcomeRows = (results: readonly WrittenLabels[], expand: (label: L
     .sort((a, b) => ORDER.indexOf(a.outcome) - ORDER.indexOf(b.outcome))
     .map(({ change, outcome, message, token, stored }) => {
       const { before, after } = describeRelabelling(change)
-      const why = outcome === 'refused' ? `: ${message || token}` : ''
-      const has = stored === undefined ? '' : `: it has ${stored.map(expand).map(writeShort).join(', ') || 'none'}`
+      const why = outcome === 'refused' ? `: ${quote(message || token || '')}` : ''
+      const has =
+        stored === undefined
+          ? ''
+          : `: it has ${
+              stored
+                .map(expand)
+                .map((label) => quote(writeShort(label)))
+                .join(', ') || 'none'
+            }`
       return [change.workload.name, change.workload.href, before, after, `${outcome}${why}${has}`]
     })
 

@@ -16,6 +16,7 @@ import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { nameRule } from '../../../domain/policy/name-rule.js'
 import type { AnyRule } from '../../../domain/policy/rule-in-force.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import { adviseOnRows, showSections, Truncation } from '../byte-budget.js'
 
 /** The kinds of objects that can be checked. */
@@ -142,7 +143,7 @@ export function showUnused(
       : []),
   ]) as Record<string, string>
   const excluded = [...kinds].filter(([, { left }]) => left.length > 0)
-  const why = excluded.flatMap(([, { left }]) => left.map(({ object, why }) => `${nameOf(object)}: ${why}`))
+  const why = excluded.flatMap(([, { left }]) => left.map(({ object, why }) => `${quote(nameOf(object))}: ${why}`))
   return showSections(
     {
       summary: summarise(counts, Object.keys(notAssessed)),

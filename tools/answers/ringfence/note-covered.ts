@@ -1,6 +1,7 @@
 import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import { warnOfCoveredBy } from '../../../domain/hygiene/warn-of-covered.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import { named } from './warn-of-ringfence.js'
 
 /**
@@ -18,7 +19,8 @@ export async function noteCovered(prepared: Prepared, signal: AbortSignal): Prom
   const scopes = [application.map(({ href }) => ({ label: { href } }))]
   const { byRule, general } = await warnOfCoveredBy(policy, { scopes, rules }, signal)
   const found = plan.newRules.flatMap(({ remote, need }, at) => {
-    const whom = remote !== undefined ? `for ${remote.app} (${remote.env})` : need === undefined ? '' : 'inside'
+    const whom =
+      remote !== undefined ? `for ${quote(`${remote.app} (${remote.env})`)}` : need === undefined ? '' : 'inside'
     const what = `the ${need === undefined ? 'deny' : 'allow'} rule ${whom}`.trim()
     return (byRule[at] ?? []).map((text) => `${what}: ${text.replace(/\.$/u, '')}`)
   })

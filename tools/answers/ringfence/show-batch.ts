@@ -5,7 +5,7 @@ import type { BatchOutcome, RingfenceDone } from '../../../domain/ringfence/run-
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { coverageNote } from '../../../domain/traffic/read-flows.js'
 import type { TrafficWindow } from '../../../domain/traffic/traffic-window.js'
-import { clipText } from '../../../domain/text/escape-text.js'
+import { clipSentence, clipText, quote } from '../../../domain/text/escape-text.js'
 import { showRingfencesForApproval } from '../approval/show-ringfences.js'
 import { answerBudget, jsonBytes, rowsWithin } from '../byte-budget.js'
 import { listForeign, named, warnOfBatch } from './warn-of-ringfence.js'
@@ -182,25 +182,25 @@ export function previewBatch(
 }
 
 const nameOf = (app: string, env: string) => `${short(app)} (${short(env)})`
-const nameOfPlan = ({ application: [app, env] }: Prepared) => nameOf(app.value, env.value)
+const quotePlan = ({ application: [app, env] }: Prepared) => quote(nameOf(app.value, env.value))
 const deniesOf = ({ rules }: Prepared) => rules.some(({ collection }) => collection === 'deny_rules')
 
 function describeWrites(ringfences: readonly Prepared[]): string {
   const rules = ringfences.reduce((sum, prepared) => sum + prepared.rules.length, 0)
   const fresh = ringfences.filter(({ ruleSet }) => ruleSet === null).length
   if (rules + fresh === 0) return 'Nothing would be written.'
-  return `Writes ${countOf(fresh, 'new rule set')} and ${countOf(rules, 'rule')} into the draft, for ${countOf(ringfences.length, 'application')} in this order: ${named(ringfences.map(nameOfPlan))}.`
+  return `Writes ${countOf(fresh, 'new rule set')} and ${countOf(rules, 'rule')} into the draft, for ${countOf(ringfences.length, 'application')} in this order: ${named(ringfences.map(quotePlan))}.`
 }
 
 function describeDenies(ringfences: readonly Prepared[]): string {
-  const denying = ringfences.filter(deniesOf).map(nameOfPlan)
+  const denying = ringfences.filter(deniesOf).map(quotePlan)
   if (denying.length === 0) return 'No deny rule is written.'
   return `A deny rule blocks all other inbound traffic of ${countOf(denying.length, 'application')}: ${named(denying)}.`
 }
 
 function describeForeign(ringfences: readonly Prepared[]): string {
   const foreign = ringfences.flatMap((prepared) =>
-    listForeign(prepared).map(({ app, env }) => `${nameOf(app, env)} to ${nameOfPlan(prepared)}`),
+    listForeign(prepared).map(({ app, env }) => `${quote(nameOf(app, env))} to ${quotePlan(prepared)}`),
   )
   return foreign.length === 0 ? '' : `Lets in sources of other environments: ${named(foreign)}.`
 }
@@ -208,7 +208,7 @@ function describeForeign(ringfences: readonly Prepared[]): string {
 function describeLeftOut(ringfences: readonly Prepared[]): string {
   const out = ringfences.flatMap((prepared) =>
     prepared.plan.remotes.flatMap(({ app, env, rule }) =>
-      rule === 'excluded' ? [`${nameOf(app, env)} to ${nameOfPlan(prepared)}`] : [],
+      rule === 'excluded' ? [`${quote(nameOf(app, env))} to ${quotePlan(prepared)}`] : [],
     ),
   )
   return out.length === 0 ? '' : `Left out, without a rule: ${named(out)}.`
@@ -216,19 +216,19 @@ function describeLeftOut(ringfences: readonly Prepared[]): string {
 
 function describeLosses(ringfences: readonly Prepared[]): string {
   const losses = ringfences.flatMap((prepared) =>
-    listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: nameOfPlan(prepared) })),
+    listCut(prepared.plan.sources).map((cut) => ({ ...cut, target: quotePlan(prepared) })),
   )
   // Sources that are certainly cut off come before those that may be cut off, as in `listCut`.
   const certain = losses.filter(({ effect }) => effect !== 'possibly_cut')
   const [worst] = (certain.length > 0 ? certain : losses).toSorted((a, b) => b.connections - a.connections)
   if (worst === undefined) return 'No source seen in the traffic would be cut.'
   const ports = worst.ports.slice(0, MOST_PORTS).join(', ')
-  return `Once enforced, ${countOf(losses.length, 'source')} would lose traffic (${certain.length} for certain); the busiest is ${short(worst.source)} to ${worst.target}, ${countOf(worst.connections, 'connection')} on ${ports}.`
+  return `Once enforced, ${countOf(losses.length, 'source')} would lose traffic (${certain.length} for certain); the busiest is ${quote(short(worst.source))} to ${worst.target}, ${countOf(worst.connections, 'connection')} on ${ports}.`
 }
 
 function describeFailures(results: readonly BatchOutcome[]): string {
   const of = (status: BatchOutcome['status']) =>
-    results.filter((outcome) => outcome.status === status).map(({ app, env }) => nameOf(app, env))
+    results.filter((outcome) => outcome.status === status).map(({ app, env }) => quote(nameOf(app, env)))
   const [failed, skipped] = [of('error'), of('skipped')]
   return [
     failed.length > 0 ? `Would fail: ${named(failed)}.` : '',
@@ -283,4 +283,4 @@ function worstThatFit(rows: readonly Row[]): Row[] {
 }
 
 const short = (text: string) => clipText(text, LONGEST_NAME)
-const clipped = (text: string) => clipText(text, LONGEST_TEXT)
+const clipped = (text: string) => clipSentence(text, LONGEST_TEXT)

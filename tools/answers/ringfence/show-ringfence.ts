@@ -13,6 +13,7 @@ import type { Prepared } from '../../../domain/ringfence/prepare-ringfence.js'
 import { DENY_WITHHELD } from '../../../domain/ringfence/plan-ringfence.js'
 import { type RingfenceWritten, bodyOf } from '../../../domain/ringfence/write-ringfence.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import { type Reading, describeReading } from '../../../domain/traffic/read-flows.js'
 import type { Limits } from '../../../schemas/config.js'
 import type { PlannedRequest } from '../../../schemas/dry-run.js'
@@ -175,10 +176,11 @@ function describeOutcome(
   const count = countOf(rules.length, 'rule')
   if (ruleSet !== null && rules.length === 0) {
     const all = denyWithheld ? 'all its allow rules' : 'all its rules'
-    return `The rule set ${name} already has ${all}; nothing to write.`
+    return `The rule set ${quote(name)} already has ${all}; nothing to write.`
   }
   const made = `made for ${deny === null ? 'full' : 'selective'} enforcement`
-  const what = ruleSet === null ? `the rule set ${name} with ${count}` : `${count} to the rule set ${name}`
+  const what =
+    ruleSet === null ? `the rule set ${quote(name)} with ${count}` : `${count} to the rule set ${quote(name)}`
   if (written === null) return `Would ${ruleSet === null ? 'create' : 'add'} ${what} in draft, ${made}.`
   return `${ruleSet === null ? 'Created' : 'Added'} ${what} in draft, ${made}. It takes effect when provisioned.`
 }

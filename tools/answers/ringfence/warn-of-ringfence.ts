@@ -1,3 +1,4 @@
+import { warnOfSentences } from '../../../domain/drafts/warn-of-sentences.js'
 import { tellUnread } from '../../../domain/inventory/kubernetes-workloads.js'
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { isSameApplication } from '../../../domain/ringfence/discover-peers.js'
@@ -10,6 +11,7 @@ import type { PlannedRemote } from '../../../domain/ringfence/plan-ringfence.js'
 import { tellIpTables } from '../../../domain/policy/ip-tables.js'
 import { undecidedBecause } from '../../../domain/policy/three-valued.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
+import { quote } from '../../../domain/text/escape-text.js'
 import { explainRecorded, isOtherwise } from '../../../schemas/recorded-otherwise.js'
 import { isMode } from '../../../schemas/pce/enforcement-modes.js'
 import type { Actor } from '../../../schemas/pce/rule-set.js'
@@ -70,7 +72,7 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
     const [app, env] = prepared.application
-    return { name: `${app.value} (${env.value})`, prepared, deviations: deviationsOf(prepared, written) }
+    return { name: quote(`${app.value} (${env.value})`), prepared, deviations: deviationsOf(prepared, written) }
   })
   const sayOf = (text: string, is: (prepared: Prepared, deviations: Deviations) => boolean) => {
     const names = all.flatMap(({ name, prepared, deviations }) => (is(prepared, deviations) ? [name] : []))
@@ -113,8 +115,9 @@ export function warnOfPlan(
   const [app, env] = application
   return [
     workloads.total === 0
-      ? `no_workloads: no workload has the labels app=${app.value} and env=${env.value}; a real call would refuse.`
+      ? `no_workloads: no workload has the labels ${quote(`app=${app.value}`)} and ${quote(`env=${env.value}`)}; a real call would refuse.`
       : '',
+    ...warnOfSentences({ ruleset_name: options.ruleset_name }),
     ...tellUnread(prepared.pods.unread),
     isFallback(prepared) ? fallback(prepared) : '',
     describeLosses(prepared, cut),
@@ -222,10 +225,10 @@ function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: re
   const unclear = cut.some(({ effect }) => effect === 'possibly_cut')
   return [
     pending.length > 0 && unclear
-      ? `There are other changes that are not provisioned (${named(pending)}); what is possibly_cut may depend on them.`
+      ? `There are other changes that are not provisioned (${named(pending.map(quote))}); what is possibly_cut may depend on them.`
       : '',
     unread.length > 0
-      ? `The deny rules of other rule sets could not be read (${named([...new Set(unread)])}); what they may deny counts as possibly_cut.`
+      ? `The deny rules of other rule sets could not be read (${named([...new Set(unread)].map(quote))}); what they may deny counts as possibly_cut.`
       : '',
   ]
     .filter(Boolean)
@@ -239,7 +242,7 @@ function describeOthers({ surroundings: { pending, unread } }: Prepared, cut: re
 function describeInfrastructure(found: readonly InfrastructureSource[]): string {
   const lost = found.filter(({ loses_traffic: loses }) => loses)
   if (lost.length > 0) {
-    const names = named(lost.map(({ app, env, tier }) => `${app} (${env}), ${tier}`))
+    const names = named(lost.map(({ app, env, tier }) => `${quote(`${app} (${env})`)}, ${tier}`))
     return `Infrastructure services would lose traffic: ${names}.`
   }
   return found.length === 0
@@ -263,14 +266,14 @@ function describeForeign(prepared: Prepared): string {
     const all = [...new Set(ports.map(portName))]
     const more = all.length > MOST_PORTS ? ', …' : ''
     const standing = rule === 'existing' ? ', by an existing rule' : ''
-    return `${app} (${env}), ${countOf(connections, 'connection')} on ${all.slice(0, MOST_PORTS).join(', ')}${more}${standing}`
+    return `${quote(`${app} (${env})`)}, ${countOf(connections, 'connection')} on ${all.slice(0, MOST_PORTS).join(', ')}${more}${standing}`
   })
-  return `Lets in sources of other environments than ${prepared.application[1].value}: ${named(names)}. exclude_sources or environments leaves them out.`
+  return `Lets in sources of other environments than ${quote(prepared.application[1].value)}: ${named(names)}. exclude_sources or environments leaves them out.`
 }
 
 /** Describes the sources that the caller leaves out, and for which of them this does not have the expected effect. */
 function describeLeftOut({ plan, choice }: Prepared): string {
-  const nameOf = ({ app, env }: { app: string; env: string }) => `${app} (${env})`
+  const nameOf = ({ app, env }: { app: string; env: string }) => quote(`${app} (${env})`)
   const out = plan.remotes.filter(({ rule }) => rule === 'excluded')
   const standing = plan.standingRules.filter(({ remote }) => remote !== undefined && choice.leavesOut(remote))
   return [
@@ -278,7 +281,7 @@ function describeLeftOut({ plan, choice }: Prepared): string {
       ? `Still let in by existing rules although left out: ${named(standing.map(({ remote, href }) => `${remote === undefined ? '' : nameOf(remote)} by ${href}`))}.`
       : '',
     plan.unusedExclusions.length > 0
-      ? `exclude_sources names what is not among the sources: ${named(plan.unusedExclusions)}.`
+      ? `exclude_sources names what is not among the sources: ${named(plan.unusedExclusions.map(quote))}.`
       : '',
     out.length > 0 ? `Left out, without a rule: ${named(out.map(nameOf))}.` : '',
   ]
@@ -303,7 +306,7 @@ export function describeOutbound({ plan, ranking, deny }: Prepared): string {
   const rest = destinations.length - MOST_DESTINATIONS
   const top = destinations.slice(0, MOST_DESTINATIONS).map(({ name, ports }) => {
     const more = ports.length > MOST_DESTINATIONS ? ', …' : ''
-    return `${name} on ${ports.slice(0, MOST_DESTINATIONS).join(', ')}${more}`
+    return `${quote(name)} on ${ports.slice(0, MOST_DESTINATIONS).join(', ')}${more}`
   })
   const total = certain + byDefault + untold
   const countIn = (part: number) => (part === total ? 'all' : part)
@@ -327,7 +330,7 @@ export function describeOutbound({ plan, ranking, deny }: Prepared): string {
     infrastructure.length > 0
       ? ` Infrastructure services among them: ${infrastructure
           .slice(0, MOST_DESTINATIONS)
-          .map(({ name }) => name)
+          .map(({ name }) => quote(name))
           .join(', ')}.`
       : '',
     unclear && ` ${unclear}`,
