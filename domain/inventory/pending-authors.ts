@@ -1,4 +1,4 @@
-import type { PceClient, TypedPendingChange } from '../../pce-client/index.js'
+import type { ObjectApi, PceClient, TypedPendingChange } from '../../pce-client/index.js'
 import type { RuleSet } from '../../schemas/pce/rule-set.js'
 import { mapBounded } from '../text/pace-work.js'
 import { isUnread, scanEvery } from './fetch-every.js'
@@ -80,12 +80,40 @@ export async function readAuthors(
   const apart = [...read].flatMap(([href, { isApart }]) => (isApart ? href : []))
   const denying = await readDenyAuthors(pce, apart.slice(0, MOST_APART), signal)
   for (const href of apart.slice(MOST_APART)) denying.set(href, ['unread'])
+  const makers = await readMakers(pce, pending, signal)
   const wanted = new Set(hrefs)
   return pending.map((change) => {
     const href = toDraftHref(change.href)
     const inside = wanted.has(href) ? (read.get(href)?.authors ?? ['unread']) : []
-    return { change, authors: [...authorsOf(change), ...inside, ...(denying.get(href) ?? [])] }
+    return {
+      change,
+      authors: [...authorsOf(change), ...inside, ...(denying.get(href) ?? []), ...(makers.get(href) ?? [])],
+    }
   })
+}
+
+/** Reads who made new objects without rules, which the list of pending changes does not tell. */
+async function readMakers(
+  pce: PceClient,
+  pending: readonly TypedPendingChange[],
+  signal: AbortSignal,
+): Promise<Map<string, Author[]>> {
+  const makers = new Map<string, Author[]>()
+  const apis = {
+    ip_lists: pce.ipLists,
+    services: pce.services,
+    label_groups: pce.labelGroups,
+    virtual_services: pce.virtualServices,
+  }
+  for (const [kind, api] of Object.entries(apis)) {
+    const created = pending.filter(({ type, update_type: is }) => type === kind && is === 'create')
+    const hrefs = [...new Set(created.map(({ href }) => toDraftHref(href)))]
+    for (const href of hrefs) makers.set(href, ['unread'])
+    await readEach<Stamped & { href: string }>(api, hrefs, signal, (href, object) =>
+      makers.set(href, object.update_type === 'create' ? authorsOf(object) : []),
+    )
+  }
+  return makers
 }
 
 interface Inside {
@@ -97,28 +125,40 @@ interface Inside {
 /** Reads who made what is pending in these rule sets; those that cannot be read are missing. */
 async function readInside(pce: PceClient, hrefs: readonly string[], signal: AbortSignal): Promise<Map<string, Inside>> {
   const found = new Map<string, Inside>()
+  await readEach<RuleSet>(pce.ruleSets, hrefs, signal, (href, ruleSet) => {
+    // Who made a new rule set is not in the list of pending changes.
+    const makers = ruleSet.update_type === 'create' ? authorsOf(ruleSet) : []
+    found.set(href, { authors: [...makers, ...authorsInside(ruleSet)], isApart: isWithoutDenyRules(ruleSet) })
+  })
+  return found
+}
+
+/**
+ * Reads drafts, a few one by one and more from their list. `keep` gets each that could be read, and may get it twice if
+ * the list has to be read again.
+ */
+async function readEach<T extends { href: string }>(
+  api: Pick<ObjectApi<T>, 'scan' | 'getByReference'>,
+  hrefs: readonly string[],
+  signal: AbortSignal,
+  keep: (href: string, draft: T) => unknown,
+): Promise<void> {
   const orNothing = async (reading: Promise<unknown>) => {
     await reading.catch((error: unknown) => {
       if (!isUnread(error) || signal.aborted) throw error
     })
   }
-  const keep = (href: string, ruleSet: RuleSet) => {
-    // Who made a new rule set is not in the list of pending changes.
-    const makers = ruleSet.update_type === 'create' ? authorsOf(ruleSet) : []
-    found.set(href, { authors: [...makers, ...authorsInside(ruleSet)], isApart: isWithoutDenyRules(ruleSet) })
-  }
   if (hrefs.length <= MOST_SINGLE) {
     await mapBounded(hrefs, IN_FLIGHT, (href) =>
-      orNothing(pce.ruleSets.getByReference(href, { signal }).then((ruleSet) => keep(href, ruleSet))),
+      orNothing(api.getByReference(href, { signal }).then((draft) => keep(href, draft))),
     )
-    return found
+    return
   }
   const wanted = new Set(hrefs)
-  const onItems = (items: RuleSet[]) => {
+  const onItems = (items: T[]) => {
     for (const item of items) if (wanted.has(toDraftHref(item.href))) keep(toDraftHref(item.href), item)
   }
-  await orNothing(scanEvery({ api: pce.ruleSets, params: {}, signal }, { onBegin: () => found.clear(), onItems }))
-  return found
+  await orNothing(scanEvery({ api, params: {}, signal }, { onItems }))
 }
 
 /** Reads who made the pending deny rules of rule sets that do not embed them. */

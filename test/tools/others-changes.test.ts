@@ -185,6 +185,24 @@ t.test('a rule of another counts, whoever changed its rule set last', async (t) 
   }
 })
 
+t.test('who made a new IP list or service counts, whoever changed it last', async (t) => {
+  const bench = await startBench(t, { estate, flows: 0 })
+  const anna = await addUser(bench, 'anna@example.com')
+  t.teardown(() => anna.pce.close())
+  // Six are read from their list, and one by itself.
+  for (let n = 1; n <= 6; n++) {
+    const { href } = await anna.pce.ipLists.create({ name: `list ${n}`, ip_ranges: [{ from_ip: `192.0.2.${n}` }] })
+    await bench.ok('update-iplist', { href, description: 'ours' })
+  }
+  const service = await anna.pce.services.create({ name: 'made', service_ports: [{ port: 9, proto: 6 }] })
+  await bench.ok('update-service', { href: service.href, description: 'ours' })
+  const error = await bench.fails('provision-policy', {}, 'pending_changes')
+  t.equal(
+    error.message,
+    `Of 7 pending changes, 7 are not yours alone: 7 by "anna@example.com" (${anna.href}). Nothing was provisioned.`,
+  )
+})
+
 t.test('the rules of many rule sets are read from one list', async (t) => {
   const { bench, who } = await startHidden(t, 'sec_rules')
   for (let n = 0; n < 5; n++) await bench.pce.ruleSets.create({ name: `ours ${n}`, scopes: [[]] })
