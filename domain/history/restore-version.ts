@@ -5,7 +5,7 @@ import type { JudgedChange } from '../../schemas/policy-changes.js'
 import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
-import { bindChanges } from '../policy/bind-changes.js'
+import { type BoundChanges, bindChanges } from '../policy/bind-changes.js'
 import { choosePending, listPending, toProvisionable } from '../policy/choose-changes.js'
 import { digestContents } from '../policy/digest-content.js'
 import { requireApproved } from '../policy/require-approved.js'
@@ -24,6 +24,8 @@ interface Ground {
   inForce: number
   /** The pending changes to be dropped; the call must name all of them. */
   dropped: TypedPendingChange[]
+  /** What has no draft and is named in them. */
+  named: BoundChanges['named']
   /** A digest of this state. It changes whenever any part of the state changes. */
   digest: string
 }
@@ -46,9 +48,10 @@ export interface RestoreArguments {
  * and pending_changes {pending, unnamed} if it names too few.
  */
 export async function findGround(
-  { pce, signal }: Pick<Reading, 'pce' | 'signal'>,
+  ctx: Reading,
   { version: asked, drop_pending: drop = [] }: RestoreArguments,
 ): Promise<Ground> {
+  const { pce, signal } = ctx
   const named = new Set(toProvisionable(drop, pce.orgId, { argument: 'drop_pending', deed: 'restored' }))
   const list = await loadVersions(pce, signal)
   const version = chooseVersion(list, asked)
@@ -67,9 +70,9 @@ export async function findGround(
       },
     )
   }
-  const bound = await bindChanges({ pce, signal }, dropped, MOST_DESCRIBED)
+  const bound = await bindChanges(ctx, dropped, MOST_DESCRIBED)
   const digest = await digestContents([asked, inForce, bound.digest], signal)
-  return { version, inForce, dropped, digest }
+  return { version, inForce, dropped, named: bound.named, digest }
 }
 
 /** Determines what the restoration would do. Throws the errors of `findGround` and those of the PCE client. */
@@ -96,7 +99,7 @@ export async function describePlan(
  * the approval.
  */
 export async function requireSameGround(
-  ctx: Pick<Reading, 'pce' | 'signal'>,
+  ctx: Reading,
   args: RestoreArguments,
   plan: RestorePlan,
   approved: Approval | undefined,

@@ -1,13 +1,17 @@
 import type { TypedPendingChange } from '../../pce-client/index.js'
 import type { ToolContext } from '../call.js'
-import { toDraftHref } from '../inventory/parse-href.js'
+import { isUnread } from '../inventory/fetch-every.js'
+import { loadLabels } from '../inventory/labels.js'
+import { parseHref, toDraftHref } from '../inventory/parse-href.js'
 import { mapBounded } from '../text/pace-work.js'
 import { digestChanges } from './choose-changes.js'
 import { type ReadVersions, readVersions } from './describe-changes.js'
 import { digestContents } from './digest-content.js'
-import { NAMED_AT_ONCE, readReferred } from './read-referred.js'
+import { hrefsIn, NAMED_AT_ONCE, readReferred, type ReferredObject, type ReferredObjects } from './read-referred.js'
 
 const IN_FLIGHT = 4
+
+type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /** Pending changes as they were read for a person, or for a comparison with what they have approved. */
 export interface BoundChanges {
@@ -15,19 +19,22 @@ export interface BoundChanges {
   digest: string
   /** Both versions of the changes whose content counts, for describing them without another reading. */
   read: ReadonlyMap<TypedPendingChange, ReadVersions>
+  /** What has no draft and is named in them. A change of those that are `unread` is not noticed. */
+  named: Pick<ReferredObjects, 'objects' | 'unread'>
 }
 
 /**
  * Reads the first `most` of these pending changes, which are the ones that a person is shown, and returns a digest of
- * them all: when each was edited, of those that were read the content of both versions, and the names of labels and
- * workloads in them, which have no draft and change at once (D234). The order of the changes does not matter, unless
- * there are more than `most`.
+ * them all: when each was edited, of those that were read the content of both versions, and the names of labels,
+ * workloads and user groups in them, which have no draft and change at once (D234). The order of the changes does not
+ * matter, unless there are more than `most`.
  */
 export async function bindChanges(
-  { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
+  ctx: Context,
   changes: readonly TypedPendingChange[],
   most: number,
 ): Promise<BoundChanges> {
+  const { pce, signal } = ctx
   const shown = changes.slice(0, most)
   const versions = await mapBounded(shown, IN_FLIGHT, (change) => readVersions(pce, change, signal))
   const rows = shown.map((change, at) => {
@@ -36,9 +43,27 @@ export async function bindChanges(
   })
   rows.sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0))
   const contents = rows.map(([, draft, active]) => [draft, active])
-  const named = await readReferred({ pce, signal }, { requests: [], previous: contents }, NAMED_AT_ONCE)
+  const named = await readReferred(ctx, { requests: [], previous: contents }, NAMED_AT_ONCE)
+  const labels = await readLabels(ctx, [...contents, named.objects.map(({ content }) => content)])
   return {
-    digest: await digestContents([digestChanges(changes), rows, named.digest], signal),
+    digest: await digestContents([digestChanges(changes), rows, named.digest, labels], signal),
     read: new Map(shown.map((change, at) => [change, versions[at]!])),
+    named: { objects: [...labels, ...named.objects], unread: named.unread },
   }
+}
+
+/** Returns the labels that these values name, in the order of their hrefs: all of them, from one list. */
+async function readLabels(ctx: Context, values: unknown): Promise<ReferredObject[]> {
+  const hrefs = [...new Set(hrefsIn(values).filter((href) => parseHref(href)?.kind === 'labels'))].sort()
+  if (hrefs.length === 0) return []
+  // Whoever decides is shown names from this list, too, so that they see what is bound.
+  const known = await loadLabels(ctx.pce, ctx, 'fresh').catch((error: unknown) => {
+    if (!isUnread(error) || ctx.signal.aborted) throw error
+    return undefined
+  })
+  return hrefs.map((href) => {
+    const label = known?.get(href)
+    const content = label === undefined ? null : { key: label.key, value: label.value }
+    return { href, kind: 'labels', content, as: 'named' }
+  })
 }

@@ -78,8 +78,8 @@ const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   networks: ['name'],
 }
 
-/** The kinds without a draft, whose names change at once wherever they are shown. */
-export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['labels', 'workloads', 'security_principals'])
+/** The kinds beside labels that have no draft, so that their names change at once wherever they are shown. */
+export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['workloads', 'security_principals'])
 
 interface Reader {
   pce: PceClient
@@ -161,7 +161,7 @@ function onlyOnce(named: readonly Named[]): Named[] {
 }
 
 /** Lists the hrefs inside a value, in their order. Placeholders for what does not exist yet are no hrefs. */
-function hrefsIn(value: unknown): string[] {
+export function hrefsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(hrefsIn)
   if (typeof value !== 'object' || value === null) return []
   return Object.entries(value).flatMap(([name, inner]) =>

@@ -40,3 +40,28 @@ t.test('with the same time of the last edit', async (t) => {
     partial(t, await bench.call('provision-policy', {}, { token }), { ok: true, provisioned_hrefs: [href, list.href] })
   })
 })
+
+t.test('with more names than are read one by one', async (t) => {
+  const bench = await startConfirming(t)
+  const { pce } = bench
+  const { rule } = await bench.draft('Payments')
+  const labels: string[] = []
+  for (let at = 0; at < 101; at++) labels.push((await pce.labels.create({ key: 'app', value: `many-${at}` })).href)
+  // Rules name labels by href alone, scopes with their values.
+  const consumers = labels.sort().map((label) => ({ label: { href: label } }))
+
+  await t.test('every label is bound', async (t) => {
+    await pce.put(rule, { json: { consumers }, includeOrg: false })
+    const token = await bench.tokenFor('provision-policy', {})
+    await pce.put(labels.at(-1)!, { json: { value: 'everything' }, includeOrg: false })
+    partial(t, await bench.call('provision-policy', {}, { token }), { error: 'confirm_required', reason: 'stale' })
+  })
+
+  await t.test('of workloads it is said how many were not read', async (t) => {
+    const workloads = await pce.workloads.get('draft', null, { params: { max_results: 120 } })
+    const named = workloads.map((workload) => ({ workload: { href: workload.href } }))
+    await pce.put(rule, { json: { consumers: named }, includeOrg: false })
+    const asked = [await bench.call('provision-policy', {}), await bench.call('discard-draft-changes', { all: true })]
+    for (const { summary } of asked) t.match(summary, /of which \d+ were read\. A change of the others/)
+  })
+})

@@ -20,8 +20,8 @@ export interface Provisioning {
   /** Judged changes by href. If a change is missing here, it was not judged. */
   judged: ReadonlyMap<string, JudgedChange>
   impact: PolicyImpact | undefined
-  /** What is said of changes of others among them. */
-  carried: readonly string[]
+  /** Sentences about them: what was not read, and changes of others among them. */
+  notes: readonly string[]
   isDryRun: boolean
 }
 
@@ -45,7 +45,7 @@ export function showProvisioning({
   included,
   judged,
   impact,
-  carried,
+  notes,
   isDryRun,
 }: Provisioning): Omit<Preview, 'boundTo'> {
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
@@ -59,7 +59,7 @@ export function showProvisioning({
     included.length > 0
       ? `Not named in the call, but required by what is: ${included.length === 1 ? 'one' : included.length} of these.`
       : '',
-    ...carried,
+    ...notes,
     describeEffects(rows.map((row) => ({ ...row, isUnjudged: !judged.has(row.href) }))),
     describeImpact(impact),
   ]

@@ -28,6 +28,7 @@ import {
 import { countOf } from '../../domain/text/describe-numbers.js'
 import { quote } from '../../domain/text/escape-text.js'
 import { showDiscardForApproval } from '../answers/approval/show-discards.js'
+import { warnOfUnreadNames } from '../answers/approval/show-referred.js'
 import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
 import { describeCounts, namesOf } from '../answers/show-provisioning.js'
 import { trimAmongOthers } from '../answers/trim-change.js'
@@ -76,7 +77,7 @@ export default defineTool({
   isHeavy: true,
   pceRequests: {
     atMost: 90,
-    and: 'two for each change that is described (250 at most) and for each workload that their rules name (50 at most), four for each rule set where the release keeps deny rules apart, and where it is confirmed one for each label and workload that they name (100 at most), and the same once more to redeem it',
+    and: 'two for each change that is described (250 at most) and for each workload that their rules name (50 at most), four for each rule set where the release keeps deny rules apart, and where it is confirmed one for each workload and user group that they name (100 at most), and the same once more to redeem it',
   },
   input: Type.Object(
     {
@@ -103,9 +104,10 @@ export default defineTool({
   async preview(args, ctx) {
     const discard = await chooseDiscard(args, ctx)
     const isDryRun = args.dry_run === true
-    const { digest, read } = await bind(ctx, discard)
+    const { digest, read, named } = await bind(ctx, discard)
     const losses = await describeLosses(ctx, discard.chosen, read)
-    return { ...previewDiscard(discard, losses, isDryRun), boundTo: isDryRun ? DRY_RUN_BINDING : digest }
+    const warnings = [...warnOfUnreadNames(named), ...warnOf(discard, losses)]
+    return { ...previewDiscard(discard, losses, warnings, isDryRun), boundTo: isDryRun ? DRY_RUN_BINDING : digest }
   },
   async handler(args, ctx): Promise<Static<typeof output>> {
     const { dry_run: dryRun, all } = args
@@ -142,7 +144,7 @@ export default defineTool({
   },
 })
 
-const bind = (ctx: Pick<ToolContext<true>, 'pce' | 'signal'>, { chosen }: Discard) =>
+const bind = (ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>, { chosen }: Discard) =>
   bindChanges(ctx, chosen, MOST_DESCRIBED)
 
 function describeOutcome(chosen: readonly TypedPendingChange[], { still, pending }: Discarded) {
@@ -200,12 +202,12 @@ function warnOf({ chosen, rest }: Discard, losses: readonly JudgedChange[]): str
 function previewDiscard(
   discard: Discard,
   losses: readonly JudgedChange[],
+  warnings: readonly string[],
   isDryRun: boolean,
 ): Omit<Preview, 'boundTo'> {
   const { chosen, included, rest } = discard
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   if (chosen.length === 0) return { summary: `Nothing is pending, so the call would change nothing.${dry}` }
-  const warnings = warnOf(discard, losses)
   const rows = chosen.map(showPending)
   const shown = rowsWithin(rows, LIST_BYTES)
   const along =

@@ -18,6 +18,7 @@ import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { loadAuthorNames } from '../../domain/inventory/reference-names.js'
 import { showPending, toChangeSubset } from '../../domain/policy/choose-changes.js'
 import { countOf } from '../../domain/text/describe-numbers.js'
+import { warnOfUnreadNames } from '../answers/approval/show-referred.js'
 import { showDiscards } from '../answers/approval/show-discards.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { answerBudget, countRowsThatFit, jsonBytes, rowsWithin } from '../answers/byte-budget.js'
@@ -137,7 +138,7 @@ export default defineTool({
       )
     }
     // This check must come directly before the write.
-    await requireSameGround({ pce: ctx.pce, signal: reading.signal }, args, plan, ctx.approved)
+    await requireSameGround(reading, args, plan, ctx.approved)
     ctx.beforeWriting.throwIfAborted()
     const done = await restoreVersion(ctx, plan)
     return fit({ ...describeOutcome(plan, done), ...facts }, plan, changes, [...warnOf(plan, done), NOT_VERSIONED], ctx)
@@ -204,7 +205,7 @@ function previewRestore(
   { changes: judged, losses }: { changes: JudgedChange[]; losses: JudgedChange[] },
   isDryRun: boolean,
 ): Preview {
-  const { difference, dropped, version, inForce } = plan
+  const { difference, dropped, named, version, inForce } = plan
   const boundTo = isDryRun ? DRY_RUN_BINDING : plan.digest
   const dry = isDryRun ? ' This is a dry run: it only shows what a real call would send.' : ''
   const changes = difference.objects.map(({ change }) => change)
@@ -217,6 +218,7 @@ function previewRestore(
     changes.length === 0
       ? `${version.name} is what is in force: nothing else changes.`
       : `Makes the draft what ${version.name} was: ${describeCounts(changes)}. Affected: ${namesOf(changes)}. Once provisioned, which this call does not do: ${describeEffects(judged)}`
+  const unread = warnOfUnreadNames(named)
   const rows = worstFirst(judged.map(({ fields: _fields, rules: _rules, assumes: _assumes, ...row }) => row))
   const shown = rowsWithin(rows, LIST_BYTES)
   const { workloads_affected: _none, ...page } = showChangesForApproval({
@@ -228,7 +230,7 @@ function previewRestore(
   })
   const discards = showDiscards(dropped, new Map(losses.map((loss) => [loss.href, loss])))
   return {
-    summary: `${what}${lost} ${NOT_VERSIONED}${dry}`,
+    summary: `${what}${lost}${unread.map((text) => ` ${text}`).join('')} ${NOT_VERSIONED}${dry}`,
     details: {
       version: version.selector,
       in_force: inForce,
@@ -246,6 +248,7 @@ function previewRestore(
       ...page,
       ...(judged.some(({ assumes = [] }) => assumes.length > 0) && { facts: showAssumedBy(judged) }),
       warnings: [
+        ...unread,
         ...(dropped.length > 0 ? [`First loses what is pending now: ${countOf(dropped.length, 'change')}.`] : []),
         ...page.warnings,
         'Nothing is enforced by this: the draft still has to be provisioned.',

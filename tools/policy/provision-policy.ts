@@ -15,6 +15,7 @@ import { judgePending, MOST_JUDGED } from '../../domain/policy/describe-changes.
 import { toDraftHref } from '../../domain/inventory/parse-href.js'
 import { choosePending, refuseOthers, toChangeSubset, toProvisionable } from '../../domain/policy/choose-changes.js'
 import { warnOfCarried } from '../../domain/policy/choose-changes.js'
+import { warnOfUnreadNames } from '../answers/approval/show-referred.js'
 import { showChangesForApproval } from '../answers/approval/show-policy-changes.js'
 import { fitChanges, namesOf, orderForReview, showProvisioning } from '../answers/show-provisioning.js'
 import { requireObject } from '../../domain/drafts/change-object.js'
@@ -119,16 +120,16 @@ export default defineTool({
     const changes = orderForReview(chosen)
     const hrefs = changes.map(({ href }) => toDraftHref(href))
     const isDryRun = args.dry_run === true
-    const { digest, read } = await bind(ctx, chosen)
+    const { digest, read, named } = await bind(ctx, chosen)
     const judged = await judgePending(ctx, changes, read)
     const impact = hrefs.length === 0 ? undefined : await askImpact(ctx.pce, hrefs, [], ctx.signal)
-    const carried = await warnOfNamed(args, ctx, chosen)
+    const notes = [...warnOfUnreadNames(named), ...(await warnOfNamed(args, ctx, chosen))]
     const page = showChangesForApproval({ changes, included, judged, rest, impact })
     return {
-      ...showProvisioning({ changes, included, judged, impact, carried, isDryRun }),
+      ...showProvisioning({ changes, included, judged, impact, notes, isDryRun }),
       page: {
         ...page,
-        warnings: [...carried, ...page.warnings],
+        warnings: [...notes, ...page.warnings],
         facts: {
           change_description: args.change_description ?? DEFAULT_DESCRIPTION,
           ...showAssumedBy([...judged.values()]),
@@ -183,7 +184,7 @@ interface Choice {
   include_dependencies?: boolean
   all_pending?: boolean
 }
-type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
+type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
 /** Binds what a person is shown of these changes. */
 const bind = (ctx: Context, chosen: readonly TypedPendingChange[]) =>

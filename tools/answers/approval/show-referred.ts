@@ -76,17 +76,25 @@ export function nameReferred({ objects }: ReferredObjects): ReferenceNames {
 }
 
 /** Says which objects were not read, so that a later change of them is not noticed. */
-export function warnOfUnread({ objects, unread }: ReferredObjects): string[] {
+export const warnOfUnread = (referred: Unread): string[] => sayUnread(referred, 'requests', '')
+
+/** Says the same of what pending changes name. The objects in them that have a draft are read with it. */
+export const warnOfUnreadNames = (named: Unread): string[] =>
+  sayUnread(named, 'changes', ' without a draft (labels, workloads, user groups)')
+
+type Unread = Pick<ReferredObjects, 'objects' | 'unread'>
+
+function sayUnread({ objects, unread }: Unread, whose: string, which: string): string[] {
   const failed = objects.filter(({ content }) => content === null).length
   return [
     ...(failed > 0
       ? [
-          `${countOf(failed, 'object')} that the requests refer to could not be read, so what is behind the href is not known: look at it in the PCE before you decide.`,
+          `${countOf(failed, 'object')}${which} that the ${whose} refer to could not be read, so what is behind the href is not known: look at it in the PCE before you decide.`,
         ]
       : []),
     ...(unread > 0
       ? [
-          `The requests refer to ${countOf(objects.length + unread, 'object')}, of which ${objects.length} were read. A change of the others after the decision is not noticed.`,
+          `The ${whose} refer to ${countOf(objects.length + unread, 'object')}${which}, of which ${objects.length} were read. A change of the others after the decision is not noticed.`,
         ]
       : []),
   ]
