@@ -13,7 +13,11 @@ export type PolicyChange =
   /** A rule is replaced or, if it is null, deleted; a rule whose href the rule set does not have is added. */
   | { is: 'rule'; ruleSet: string; collection: 'sec_rules' | 'deny_rules'; href: string; rule: object | null }
   /** Fields of a rule set are replaced; it is deleted if they are null. */
-  | { is: 'rule_set'; href: string; fields: Partial<Pick<RuleSet, 'enabled' | 'scopes' | 'rules' | 'deny_rules'>> | null }
+  | {
+      is: 'rule_set'
+      href: string
+      fields: Partial<Pick<RuleSet, 'enabled' | 'scopes' | 'rules' | 'deny_rules'>> | null
+    }
   | { is: 'new_rule_set'; ruleSet: RuleSet }
   | { is: 'ip_list'; list: IpList }
   | { is: 'service'; service: Service }
