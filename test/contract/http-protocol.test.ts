@@ -160,7 +160,7 @@ t.test('params of the wrong shape are -32602, an unknown method is -32601, both 
   contains(
     t,
     (await post(request('tools/call', { name: 'ecko' }))).json().error.message,
-    "'echo'",
+    '"echo"',
     'the nearest name is told',
   )
 })

@@ -197,7 +197,7 @@ t.test('label changes of one workload at once all hold', async (t) => {
   t.equal(outcomes.filter(({ answer }) => answer !== undefined).length, 1, JSON.stringify(outcomes))
   t.match(
     outcomes.find(({ error }) => error !== undefined)?.error,
-    /Somebody else changed labels of the workload pay-1/u,
+    /Somebody else changed labels of the workload \\"pay-1\\"/u,
   )
 })
 

@@ -143,7 +143,7 @@ t.test('selects changes by object and author, and refuses names and hrefs of not
   partial(t, await ok(TOOL, { author: 'admin' }), {
     total_pending_changes: 0,
     total_unfiltered: 3,
-    message: 'None of these 3 changes is by "admin"; they are by admin@example.com.',
+    message: 'None of these 3 changes is by "admin"; they are by "admin@example.com".',
   })
   t.equal(simulator.requests.length - before, 2, 'the list and its author: no object is read')
   partial(t, await ok(TOOL, { name: 'All Services' }), {

@@ -331,13 +331,13 @@ t.test('selectors that are null, and label groups that cannot be read, stop no w
     return { status, body: JSON.stringify({ ...(JSON.parse(body) as object), providers }) }
   })
   t.same(await warned(bench, 'update-deny-rule', { href: `${PAY}/deny_rules/2`, enabled: true }), [
-    '2 destinations that it names could not be read, so the mode there is unknown: No workload has the href /orgs/1/workloads/absent.',
+    '2 destinations that it names could not be read, so the mode there is unknown: No workload has the href "/orgs/1/workloads/absent".',
   ])
   odd(null)
   for (const [tool, args] of calls)
     t.same(
       (await warned(bench, tool, args)).filter((text) => text.includes('enforce')),
-      [`Whether the workloads at its ends enforce the rule is not known: No label group has the href ${group.href}.`],
+      [`Whether the workloads at its ends enforce the rule is not known: No label group has the href "${group.href}".`],
       `${tool}, and the group is gone`,
     )
   t.equal(bench.writes().length, calls.length)
