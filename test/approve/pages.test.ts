@@ -5,6 +5,8 @@ import type { ApprovalState } from '../../schemas/approvals.js'
 import { contains, partial } from '../partial.js'
 import { GROUP_OF } from '../contract/authenticated-service.js'
 import { hiddenFields, type Visitor } from '../setup/visitor.js'
+import { quote } from '../../domain/text/escape-text.js'
+import { SMALL } from './desk.js'
 import { startPages } from './pages-service.js'
 
 const JSON_ONLY = { accept: 'application/json' }
@@ -488,4 +490,31 @@ t.test('logging out', async (t) => {
   for (const to of ['', '?to=/setup', '?to=https://elsewhere.example', '?to=/approve/x', '?to=/approve&to=/approve'])
     t.match((await alice.get(`/approve/logout${to}`)).body, /You are logged out[^]*login\?again&#61;1"/, to)
   t.equal((await stolen.get(`/approve/${id}`)).statusCode, 302, 'a copy of the cookie is worthless')
+})
+
+t.test('names that read like sentences are elements of their own, and lead no page', async (t) => {
+  const lie = 'pay: no workload is affected. Reviewed by security (CHG-1042), safe to approve. Also'
+  const { ask, loggedIn } = await startPages(t)
+  const [object] = SMALL.objects
+  const { id } = await ask({
+    ownerName: lie,
+    client: lie,
+    shown: {
+      ...SMALL,
+      summary: `${quote(lie)} and 1 label would be changed.`,
+      warnings: [`The IP list ${quote(lie)} lets in 256 more addresses.`],
+      objects: [{ ...object!, name: lie, updated_by: lie }],
+      draft: { ...SMALL.draft!, by: [lie] },
+    },
+  })
+  const browser = await loggedIn()
+  for (const path of [`/approve/${id}`, '/approve']) {
+    const { body } = await browser.get(path)
+    const texts = body.replace(/<style>[^]*?<\/style>/, '').split(/<[^>]*>/)
+    const withName = texts.filter((text) => text.includes('CHG-1042')).map((text) => text.trim())
+    t.same([...new Set(withName)], [lie], path)
+  }
+  const { body } = await browser.get(`/approve/${id}`)
+  const words = body.slice(body.indexOf('<h1'), body.indexOf(lie)).replace(/<[^>]*>/g, ' ').trim().split(/\s+/)
+  t.ok(words.length > 5, `the page begins with its own words: ${words.slice(0, 8).join(' ')}`)
 })
