@@ -24,7 +24,7 @@ export async function warnOfTwinList(
   signal: AbortSignal,
   own?: string,
 ): Promise<string[]> {
-  if (!isReadable(entries)) return []
+  if (!hasTexts(entries) || unreadableOf(entries).length > 0) return []
   signal.throwIfAborted()
   const lists = new Map<string, IpList>()
   const unread: string[] = []
@@ -62,27 +62,31 @@ export async function warnOfTwinList(
 /** Returns the address of a network, which the PCE finds in its text. */
 const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
-/** Returns whether every entry of a list can be compared. A list with an odd entry is left out, whoever wrote it. */
-const isReadable = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
+/** Returns whether every entry of a list has the text that is compared. A list with an odd entry is left out. */
+const hasTexts = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
   (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
-  (fqdns ?? []).every((name) => typeof name?.fqdn === 'string') &&
-  unreadableOf({ ip_ranges: ranges }).length === 0
+  (fqdns ?? []).every((name) => typeof name?.fqdn === 'string')
 
 function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]> {
-  const wanted = contentOf(entries)
+  const [names, addresses] = [namesOf(entries), addressesOf(entries)]
   const found: IpList[] = []
   for (const list of lists) {
     yield
-    if (isReadable(list) && contentOf(list) === wanted) found.push(list)
+    // Names are compared first, because reading addresses takes longer.
+    if (!hasTexts(list) || namesOf(list) !== names) continue
+    if (unreadableOf(list).length === 0 && addressesOf(list) === addresses) found.push(list)
   }
   return found
 }
 
-/** Returns a text for the content of a list. The text does not depend on the order or the form of the entries. */
-function contentOf({ ip_ranges: ranges, fqdns }: Entries): string {
+/** Returns a text for the addresses of a list. The text does not depend on the order or the form of the ranges. */
+function addressesOf({ ip_ranges: ranges }: Entries): string {
   const held = (['ipv4', 'ipv6'] as const).map((family) =>
     holdAddresses({ ip_ranges: ranges }, family).held.map(({ from, to }) => `${from}-${to}`),
   )
-  const names = (fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()).sort()
-  return [...held.map((intervals) => intervals.join()), ...new Set(names)].join(' ')
+  return held.map((intervals) => intervals.join()).join(' ')
 }
+
+/** Returns a text for the domain names of a list, whatever their order and case. */
+const namesOf = ({ fqdns }: Entries): string =>
+  [...new Set((fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()))].sort().join(' ')

@@ -235,18 +235,23 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
-    // When the steps are used up, nothing is found to be enough, so that more rules are named than necessary.
-    const allowance = { steps: mostSteps }
-    const enough = (others: readonly number[]) => isEnough(rule, others, allowance)
+    // Each question of a proof has as many steps as the search for the rule. When they are used up, nothing is found to
+    // be enough, so that more rules are named than necessary.
+    const asking = () => {
+      const allowance = { steps: mostSteps }
+      return (others: readonly number[], of = rule) => isEnough(of, others, allowance)
+    }
     const alike = neighboursOf(rule, among, [type])
-    const singles = alike.filter((one) => enough([one]))
-    const equal = singles.find((one) => isEnough(one, [rule], allowance))
+    const isAlone = asking()
+    const singles = alike.filter((one) => isAlone([one]))
+    const isEqual = asking()
+    const equal = singles.find((one) => isEqual([rule], one))
     const single = equal ?? singles[0]
     if (single !== undefined) return { kind: equal === undefined ? 'covered' : 'duplicate', rule, by: [single] }
     const all = neighboursOf(rule, among, typesFor(rule))
     const before = all.filter((one) => (rules[one] as DatedRule).type !== type)
-    const start = before.length > 0 && enough(before) ? before : enough(alike) ? alike : all
-    const by = leaveOut(start, enough)
+    const start = before.length > 0 && asking()(before) ? before : asking()(alike) ? alike : all
+    const by = leaveOut(start, asking())
     return { kind: kindOf(type, by, start === before), rule, by }
   }
   const kindOf = (type: RuleType, by: readonly number[], isBefore: boolean): RedundantKind => {

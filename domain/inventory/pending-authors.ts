@@ -104,6 +104,8 @@ async function readMakers(
     services: pce.services,
     label_groups: pce.labelGroups,
     virtual_services: pce.virtualServices,
+    virtual_servers: pce.virtualServers,
+    enforcement_boundaries: pce.enforcementBoundaries,
   }
   for (const [kind, api] of Object.entries(apis)) {
     const created = pending.filter(({ type, update_type: is }) => type === kind && is === 'create')

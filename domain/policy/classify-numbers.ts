@@ -1,5 +1,5 @@
 import type { Steps } from '../text/pace-work.js'
-import { maskOfBits } from './rule-boxes/bits.js'
+import { type Mask, createMask } from './build-mask.js'
 
 /** The whole numbers from `from` to `to`, both included. */
 export interface Interval {
@@ -18,48 +18,57 @@ export interface NumberClasses {
 /** Number of intervals that are read in one step. */
 const INTERVALS_PER_STEP = 1000
 
+/** A number from which on a set contains the numbers, or no longer does. */
+interface Turn {
+  at: bigint
+  set: number
+}
+
 /** Divides the numbers of `whole` into classes according to the `sets` that contain them. */
 export function* classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): Steps<NumberClasses> {
-  const events = new Map<bigint, number[]>([[whole.to + 1n, []]])
-  const note = (where: bigint, set: number) => {
-    const known = events.get(where)
-    if (known === undefined) events.set(where, [set])
-    else known.push(set)
-  }
-  let read = 0
+  // Numbers are sorted and not the keys of a map, because V8 hashes a bigint by its lowest 64 bits, which are zero in
+  // most networks of IPv6.
+  const turns: Turn[] = []
   for (const [set, intervals] of sets.entries()) {
-    read += intervals.length + 1
-    if (read > INTERVALS_PER_STEP) yield
-    read %= INTERVALS_PER_STEP
-    for (const { from, to } of joinIntervals(intervals)) {
-      note(from, set)
-      note(to + 1n, set)
-    }
+    if (turns.length % INTERVALS_PER_STEP === 0 || intervals.length > INTERVALS_PER_STEP) yield
+    for (const { from, to } of joinIntervals(intervals)) turns.push({ at: from, set }, { at: to + 1n, set })
   }
+  yield
+  turns.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0))
+  yield
+  turns.push({ at: whole.to + 1n, set: -1 })
   const inside = new Set<number>()
   let signature = 0n
-  const classes = new Map<bigint, number>()
+  const classes = new Map<string, number>()
   const sizes: bigint[] = []
-  const bits: number[][] = sets.map(() => [])
+  const masks = sets.map(createMask)
   let start = whole.from
-  for (const [at, where] of [...events.keys()].sort((a, b) => (a < b ? -1 : 1)).entries()) {
-    if (at % INTERVALS_PER_STEP === 0) yield
-    if (where > start) {
-      const index = classes.get(signature) ?? sizes.length
+  let marked = 0
+  for (const { at, set } of turns) {
+    if (at > start) {
+      marked += inside.size + 1
+      if (marked > INTERVALS_PER_STEP) yield
+      marked %= INTERVALS_PER_STEP
+      const id = signature.toString(16)
+      const index = classes.get(id) ?? sizes.length
       if (index === sizes.length) {
-        classes.set(signature, index)
+        classes.set(id, index)
         sizes.push(0n)
-        for (const set of inside) (bits[set] as number[]).push(index)
+        for (const one of inside) (masks[one] as Mask).set(index)
       }
-      sizes[index] = (sizes[index] as bigint) + where - start
-      start = where
+      sizes[index] = (sizes[index] as bigint) + at - start
+      start = at
     }
-    for (const set of events.get(where) as number[]) {
-      if (!inside.delete(set)) inside.add(set)
-      signature ^= 1n << BigInt(set)
-    }
+    if (set < 0) continue
+    if (!inside.delete(set)) inside.add(set)
+    signature ^= 1n << BigInt(set)
   }
-  return { masks: bits.map(maskOfBits), sizes }
+  const read: bigint[] = []
+  for (const mask of masks) {
+    read.push(mask.read())
+    yield
+  }
+  return { masks: read, sizes }
 }
 
 /** Merges intervals that overlap or touch, and sorts them. */

@@ -6,7 +6,7 @@ import { createPceSimulator } from '../../pce-simulator/index.js'
 import { SMALL, smallEstate } from '../../pce-simulator/small-estate.js'
 import { largeEstate } from '../tools/large-estate.js'
 
-/** Numbers of objects. Of the lists, `long` have as many domain names as `names` says, the others five. */
+/** Numbers of objects. Of the lists, `long` have as many domain names and networks as `names` says, the others five. */
 export interface PolicySize {
   rules: number
   lists: number
@@ -27,7 +27,9 @@ const ipLists = Array.from({ length: lists }, (_, at) => ({
   href: listAt(at),
   name: `list-${at}`,
   description: '',
-  ip_ranges: Array.from({ length: at < long ? 200 : 5 }, (_, n) => ({ from_ip: `10.${at % 250}.${n}.0/24` })),
+  ip_ranges: Array.from({ length: at < long ? names : 5 }, (_, n) => ({
+    from_ip: n % 2 === 0 ? `10.${at % 250}.${n % 250}.0/24` : `2001:${at.toString(16)}:${n.toString(16)}::/48`,
+  })),
   // Every seventh is a pattern.
   fqdns: Array.from({ length: at < long ? names : 5 }, (_, n) => ({
     fqdn: `${n % 7 === 0 ? '*.' : ''}host-${n}.list-${at}.example.com`,

@@ -5,7 +5,7 @@ import type { Box } from '../boxes.js'
 import { classifyNumbers } from '../classify-numbers.js'
 import type { PolicyContents } from '../load-contents.js'
 import type { RuleInForce } from '../rule-in-force.js'
-import type { Steps } from '../../text/pace-work.js'
+import { type Steps, finishAtOnce } from '../../text/pace-work.js'
 import type { Bit } from './bits.js'
 import { textOf } from './comparable-text.js'
 import { classifyNames } from './name-classes.js'
@@ -38,16 +38,12 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
       if (object !== undefined) lists.add(object)
     }
   }
-  const readable = [...lists].filter(isReadable)
+  const readable: IpList[] = []
+  for (const list of lists) if ((yield* readRanges(list)).isReadable) readable.push(list)
   const index = new Map(readable.map((list, at) => [list, at]))
-  const classify = function* (family: Family) {
-    const of = (excluded: boolean) =>
-      readable.map((list) =>
-        readRanges(list).flatMap((range) =>
-          range !== null && range.family === family && range.exclusion === excluded ? [range] : [],
-        ),
-      )
-    return yield* classifyNumbers({ from: 0n, to: LAST[family] }, [...of(false), ...of(true)])
+  const classify = (family: Family) => {
+    const of = (part: keyof Parts) => readable.map((list) => finishAtOnce(readRanges(list))[family][part])
+    return classifyNumbers({ from: 0n, to: LAST[family] }, [...of('included'), ...of('excluded')])
   }
   const [four, six] = [yield* classify('ipv4'), yield* classify('ipv6')]
   const shift = BigInt(four.sizes.length)
@@ -92,15 +88,40 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
 }
 
 /** Returns true if every range of a list can be read. */
-export const isReadable = (list: IpList): boolean => !readRanges(list).includes(null)
+export const isReadable = (list: IpList): boolean => finishAtOnce(readRanges(list)).isReadable
 
 const isEverything = ({ name }: IpList) => name === ANY_IP_LIST_NAMES[0]
 
-const rangesOf = new WeakMap<IpList, readonly (Range | null)[]>()
+interface Parts {
+  included: Range[]
+  excluded: Range[]
+}
 
-/** Reads the ranges of a list, once per list; null stands for each range that cannot be read. */
-function readRanges(list: IpList): readonly (Range | null)[] {
-  const known = rangesOf.get(list) ?? (list.ip_ranges ?? []).map(readRange)
-  rangesOf.set(list, known)
-  return known
+/** The ranges of a list that can be read, by their family. */
+interface Ranges extends Record<Family, Parts> {
+  isReadable: boolean
+}
+
+/** Number of ranges that are read in one step, which takes about a millisecond. */
+const RANGES_PER_STEP = 100
+
+const rangesOf = new WeakMap<IpList, Ranges>()
+
+/** Reads the ranges of a list, once per list. */
+function* readRanges(list: IpList): Steps<Ranges> {
+  const known = rangesOf.get(list)
+  if (known !== undefined) return known
+  const read: Ranges = {
+    isReadable: true,
+    ipv4: { included: [], excluded: [] },
+    ipv6: { included: [], excluded: [] },
+  }
+  for (const [at, one] of (list.ip_ranges ?? []).entries()) {
+    if (at % RANGES_PER_STEP === 0) yield
+    const range = readRange(one)
+    if (range === null) read.isReadable = false
+    else read[range.family][range.exclusion ? 'excluded' : 'included'].push(range)
+  }
+  rangesOf.set(list, read)
+  return read
 }

@@ -18,15 +18,3 @@ export function createBits(): Bit {
     return found
   }
 }
-
-const BITS_PER_BYTE = 8
-
-/** Returns the mask in which the bits with these indices are set. It takes time for the longest mask only once. */
-export function maskOfBits(indices: readonly number[]): bigint {
-  const last = indices.reduce((most, index) => Math.max(most, index), -1)
-  if (last < 0) return 0n
-  const bytes = new Uint8Array(Math.floor(last / BITS_PER_BYTE) + 1)
-  for (const index of indices)
-    bytes[bytes.length - 1 - Math.floor(index / BITS_PER_BYTE)]! |= 1 << (index % BITS_PER_BYTE)
-  return BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
-}

@@ -1,7 +1,7 @@
 import type { IpList } from '../../../schemas/pce/ip-list.js'
 import type { Steps } from '../../text/pace-work.js'
 import { compileName } from '../compile-name.js'
-import { maskOfBits } from './bits.js'
+import { createMask } from '../build-mask.js'
 
 /** Domain names and patterns divided into classes. Those of one class are on exactly the same lists. */
 export interface NameClasses {
@@ -16,10 +16,15 @@ export interface NameClasses {
   isComplete: boolean
 }
 
-/** Number of names of short lists that are sorted together, which takes a few milliseconds. */
-const SHELF = 4096
-/** Number of names from which on a list is long. */
-const LONG = 500
+/** Numbers of names that decide how names are searched, never what is found. */
+export interface ShelfSizes {
+  /** Names of short lists that are sorted together, which takes a few milliseconds. */
+  shared: number
+  /** A list of so many names has a sorted copy of its own, which is kept. */
+  own: number
+}
+
+const SHELF_SIZES: ShelfSizes = { shared: 4096, own: 500 }
 /** Number of names that are divided in one step. */
 const NAMES_PER_STEP = 2000
 /** Maximum number of names that are compared with patterns, which takes about a second. */
@@ -30,10 +35,10 @@ const MOST_COMPARED = 5_000_000
  * not for their length. A pattern contains every other pattern that it matches: *.example.com contains
  * *.eu.example.com.
  */
-export function* classifyNames(lists: readonly IpList[]): Steps<NameClasses> {
+export function* classifyNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
   const last = lists[0] && lastClasses.get(lists[0])
   if (last?.lists.length === lists.length && last.lists.every((list, at) => list === lists[at])) return last.classes
-  const classes = yield* divideNames(lists)
+  const classes = yield* divideNames(lists, sizes)
   if (lists[0] !== undefined) lastClasses.set(lists[0], { lists, classes })
   return classes
 }
@@ -41,9 +46,9 @@ export function* classifyNames(lists: readonly IpList[]): Steps<NameClasses> {
 /** The last result for lists that begin with this one: one change is often judged for many rules that name a list. */
 const lastClasses = new WeakMap<IpList, { lists: readonly IpList[]; classes: NameClasses }>()
 
-function* divideNames(lists: readonly IpList[]): Steps<NameClasses> {
+function* divideNames(lists: readonly IpList[], sizes: ShelfSizes): Steps<NameClasses> {
   // Names need not be told apart within a single list.
-  const contained = lists.length < 2 ? [] : yield* findContained(lists)
+  const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
   // A class is the set of the lists that have been read and contain its names, as a chain from the last to the first.
   const classOf = new Map<string, Class>()
   for (const [at, list] of lists.entries()) {
@@ -61,16 +66,19 @@ function* divideNames(lists: readonly IpList[]): Steps<NameClasses> {
     }
   }
   const classes = [...new Set(classOf.values())]
-  const bits: number[][] = lists.map(() => [])
-  for (const [bit, own] of classes.entries()) {
-    if (bit % NAMES_PER_STEP === 0) yield
-    for (let one: Class | undefined = own; one !== undefined; one = one.before) bits[one.list]!.push(bit)
+  const masks = lists.map(createMask)
+  let marked = 0
+  for (const [bit, own] of classes.entries())
+    for (let one: Class | undefined = own; one !== undefined; one = one.before) {
+      if (marked++ % NAMES_PER_STEP === 0) yield
+      masks[one.list]!.set(bit)
+    }
+  const read = new Map<IpList, bigint>()
+  for (const [at, list] of lists.entries()) {
+    read.set(list, masks[at]!.read())
+    yield
   }
-  return {
-    masks: new Map(lists.map((list, at) => [list, maskOfBits(bits[at]!)])),
-    count: classes.length,
-    isComplete: contained !== undefined,
-  }
+  return { masks: read, count: classes.length, isComplete: contained !== undefined }
 }
 
 interface Class {
@@ -90,10 +98,10 @@ function namesIn(list: IpList): ReadonlySet<string> {
 /**
  * Finds for each list, in parts, the names and patterns that its patterns match; undefined if that would take too long.
  */
-function* findContained(lists: readonly IpList[]): Steps<(readonly string[])[][] | undefined> {
+function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(readonly string[])[][] | undefined> {
   const wide = lists.map(patternsIn)
   if (wide.every((own) => own.length === 0)) return []
-  const shelves = yield* createShelves(lists)
+  const shelves = yield* createShelves(lists, sizes)
   const contained: (readonly string[])[][] = []
   let compared = 0
   for (const [at, list] of lists.entries()) {
@@ -135,20 +143,20 @@ function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
 const shelfOfList = new WeakMap<IpList, Shelf>()
 
 /** Puts the names of all lists on shelves. A long list has one of its own, which is kept; short ones share some. */
-function* createShelves(lists: readonly IpList[]): Steps<Shelf[]> {
+function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shelf[]> {
   const shelves: Shelf[] = []
   let short = new Set<string>()
   for (const list of lists) {
     yield
     const names = namesIn(list)
-    if (names.size >= LONG) {
+    if (names.size >= sizes.own) {
       const own = shelfOfList.get(list) ?? createShelf([...names])
       shelfOfList.set(list, own)
       shelves.push(own)
       continue
     }
     for (const name of names) short.add(name)
-    if (short.size < SHELF) continue
+    if (short.size < sizes.shared) continue
     shelves.push(createShelf([...short]))
     short = new Set()
   }
