@@ -76,51 +76,89 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 }
 
 /**
- * Returns 1 for every node whose removal splits its component, else 0 (T18). It is a depth-first search with an
- * explicit stack, because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan,
- * "Efficient algorithms for graph manipulation", 1973).
+ * Returns 1 for every node whose removal parts some of its neighbours from others, else 0 (T18). The `neighbours` may be
+ * those in another graph over the same nodes; parts are those of `graph`. It is a depth-first search with an explicit
+ * stack, because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan, "Efficient
+ * algorithms for graph manipulation", 1973).
  */
-export function* findArticulationPoints({ starts, targets }: Adjacency): Steps<Uint8Array> {
+export function* findArticulationPoints(graph: Adjacency, neighbours = graph): Steps<Uint8Array> {
+  const { starts, targets } = graph
   const count = starts.length - 1
-  const cuts = new Uint8Array(count)
   /** When each node was entered, counted from 1; 0 if it has not been entered yet. */
   const entered = new Uint32Array(count)
+  /** When the last of its descendants was entered. */
+  const last = new Uint32Array(count)
   /**
    * For every node, the earliest entered node adjacent to it or to one of its descendants. The parent of the node may
    * be included, because that never hides an articulation point.
    */
   const earliest = new Uint32Array(count)
   const parent = new Int32Array(count).fill(NONE)
+  /** For every node, the root of its tree. */
+  const tree = new Uint32Array(count)
+  const order = new Uint32Array(count)
   const nextEdge = starts.slice()
   let clock = 0
   let steps = 0
 
   for (let root = 0; root < count; root++) {
     if (entered[root] !== 0) continue
-    let branches = 0
-    entered[root] = earliest[root] = ++clock
     for (let node = root; node !== NONE;) {
       if (++steps % STEPS_AT_ONCE === 0) yield
-      const above = parent[node]!
+      if (entered[node] === 0) {
+        order[clock] = node
+        entered[node] = earliest[node] = ++clock
+        tree[node] = root
+      }
       if (nextEdge[node]! < starts[node + 1]!) {
         const other = targets[nextEdge[node]!++]!
         if (entered[other] === 0) {
-          entered[other] = earliest[other] = ++clock
           parent[other] = node
-          if (node === root) branches++
           node = other
         } else {
           earliest[node] = Math.min(earliest[node]!, entered[other]!)
         }
         continue
       }
-      if (above !== NONE) {
-        earliest[above] = Math.min(earliest[above]!, earliest[node]!)
-        if (above !== root && earliest[node]! >= entered[above]!) cuts[above] = 1
-      }
+      last[node] = clock
+      const above = parent[node]!
+      if (above !== NONE) earliest[above] = Math.min(earliest[above]!, earliest[node]!)
       node = above
     }
-    if (branches > 1) cuts[root] = 1
+  }
+
+  const children = groupChildren(order, parent)
+  /** Returns the part in which `other` is without `node`: a child of the node stands for what hangs on it, a root for the rest. */
+  const partOf = (other: number, node: number): number => {
+    const isBelow = entered[other]! > entered[node]! && entered[other]! <= last[node]!
+    if (!isBelow) return tree[other]!
+    let [low, high] = [children.starts[node]!, children.starts[node + 1]! - 1]
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1
+      if (entered[children.targets[middle]!]! <= entered[other]!) low = middle
+      else high = middle - 1
+    }
+    const child = children.targets[low]!
+    return earliest[child]! >= entered[node]! ? child : tree[node]!
+  }
+  const cuts = new Uint8Array(count)
+  for (let node = 0; node < count; node++) {
+    const [first, end] = [neighbours.starts[node]!, neighbours.starts[node + 1]!]
+    for (let edge = first; edge < end && cuts[node] === 0; edge++) {
+      if (++steps % STEPS_AT_ONCE === 0) yield
+      if (partOf(neighbours.targets[edge]!, node) !== partOf(neighbours.targets[first]!, node)) cuts[node] = 1
+    }
   }
   return cuts
+}
+
+/** Groups nodes, which are in the order they were entered in, by their parents. */
+function groupChildren(order: Uint32Array, parent: Int32Array): Adjacency {
+  const starts = new Uint32Array(order.length + 1)
+  for (const above of parent) if (above !== NONE) starts[above + 1]!++
+  for (let node = 0; node < order.length; node++) starts[node + 1]! += starts[node]!
+  const free = starts.slice()
+  const targets = new Uint32Array(order.length)
+  for (const node of order) if (parent[node] !== NONE) targets[free[parent[node]!]!++] = node
+  return { starts, targets }
 }

@@ -7,9 +7,14 @@ export interface ReachRow {
   node: number
   app: string
   env: string
+  /** True if it connects parts that would otherwise be separate, or perhaps does. */
   is_articulation_point: boolean
+  /** True if that is not certain. */
+  isPerhapsOne: boolean
   /** Number of other nodes that can be reached along directed edges. */
   reachable_apps: number
+  /** Of these, the number that certain edges alone do not reach. */
+  reachedPerhaps: number
   /** Number of nodes one hop away, not of connections. */
   direct_connections_out: number
   direct_connections_in: number
@@ -17,18 +22,26 @@ export interface ReachRow {
 
 /**
  * Ranks nodes by how many others an intruder could reach from them, most first; ties are in the order of the keys
- * (T18).
+ * (T18). `certain` has the edges of the graph that are certain to be open. The others may be open in any combination, so a
+ * node perhaps connects its neighbours if certain edges alone do not connect these around it, and certainly does so if
+ * no edge connects certain neighbours around it.
  */
-export function* rankReach({ nodes, given, outgoing, incoming, neighbours }: GraphLayout): Steps<ReachRow[]> {
-  const cuts = yield* findArticulationPoints(neighbours)
+export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[]> {
+  const { nodes, given, outgoing, incoming, neighbours } = graph
+  const isAll = certain === graph
+  const cuts = yield* findArticulationPoints(certain.neighbours, neighbours)
+  const sure = isAll ? cuts : yield* findArticulationPoints(neighbours, certain.neighbours)
   const reachable = yield* countReachable(outgoing)
+  const known = isAll ? reachable : yield* countReachable(certain.outgoing)
   return nodes
     .map(({ app, env }, node) => ({
       node: given[node]!,
       app,
       env,
       is_articulation_point: cuts[node] === 1,
+      isPerhapsOne: cuts[node] !== sure[node],
       reachable_apps: reachable[node]!,
+      reachedPerhaps: reachable[node]! - known[node]!,
       direct_connections_out: degreeOf(outgoing, node),
       direct_connections_in: degreeOf(incoming, node),
     }))

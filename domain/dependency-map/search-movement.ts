@@ -37,7 +37,7 @@ export interface Movement {
    * Null if neither a start nor a target was given. If only one of them was given, `starts` or `targets` is null for
    * the other.
    */
-  paths: (SearchedPaths & { starts: number[] | null; targets: number[] | null }) | null
+  paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
   /**
    * For each node, the number of hops to the nearest target: 0 for a target itself, `FAR` if none is reachable. Null
    * without a target.
@@ -71,22 +71,24 @@ export async function searchMovement(
   const layout = layOutGraph({ nodes, edges: usable })
   const certain =
     undecidedEdges.size === 0 ? layout : layOutGraph({ nodes, edges: filterEdges(edges, (edge) => open.has(edge)) })
-  const reach = await workInTurns(rankReach(layout), signal)
+  const reach = await workInTurns(rankReach(layout, certain), signal)
   const placesOf = (filter: AppFilter) =>
     isAsked(filter) ? nodes.flatMap((node, at) => (matchesFilter(node, filter) ? [at] : [])) : null
   const [starts, targets] = [placesOf(start), placesOf(target)]
-  const search = async (graph: GraphLayout): Promise<FoundPaths | null> => {
-    const steps =
-      targets === null
-        ? starts && findPaths(graph, starts, maxHops)
-        : starts === null
-          ? findPathsTo(graph, targets, maxHops)
-          : findPathsBetween(graph, starts, targets, maxHops)
-    return steps && workInTurns(steps, signal)
+  const search =
+    targets === null
+      ? starts && findPaths(layout, starts, maxHops, certain)
+      : starts === null
+        ? findPathsTo(layout, targets, maxHops, certain)
+        : findPathsBetween(layout, starts, targets, maxHops)
+  const found = search && (await workInTurns(search, signal))
+  let undecided = found?.undecided ?? null
+  if (found?.undecided === null && found.isCounted) {
+    // All paths between two ends are found, so those over certain edges are counted by themselves.
+    const known =
+      certain === layout ? found : await workInTurns(findPathsBetween(certain, starts!, targets!, maxHops), signal)
+    if (known.isCounted) undecided = found.total - known.total
   }
-  const found = await search(layout)
-  const known = certain === layout ? found : await search(certain)
-  const isKnown = found?.isCounted === true && known?.isCounted === true
   return {
     nodes,
     edges,
@@ -94,7 +96,7 @@ export async function searchMovement(
     blockedEdges: edges.from.length - usable.from.length,
     undecidedEdges,
     reach,
-    paths: found && { starts, targets, ...found, undecided: isKnown ? found.total - known.total : null },
+    paths: found && { starts, targets, ...found, undecided },
     hopsToTarget: targets && countHopsTo(layout, targets),
     certainHops: targets && countHopsTo(certain, targets),
   }
@@ -183,79 +185,122 @@ interface FoundPath {
   hops: number
 }
 
-/** The paths with how many of them exist only if undecided edges are open; null if that could not be counted. */
-interface SearchedPaths extends FoundPaths {
-  undecided: number | null
-}
-
 interface FoundPaths {
   /** Paths of equal length are sorted by the key of their first node, then their second, and so on. */
   paths: FoundPath[]
   /** Total number of paths. If `isCounted` is false, this is only a lower bound. */
   total: number
   isCounted: boolean
+  /** The number of these paths that have an edge that is not certain to be open; null if that was not counted. */
+  undecided: number | null
 }
 
 /**
- * Finds one shortest path from each start to every node 1 to `maxHops` hops away along directed edges, longest first.
- * If several are equally short, the one that sorts first in `paths` is taken. `starts` are indices in the caller's list
- * of nodes.
+ * Finds one path from each start to every node 1 to `maxHops` hops away along directed edges, longest first: a shortest one
+ * over edges that are certain to be open, or over all edges if there is none. If several are equally short, the one that
+ * sorts first in `paths` is taken. `starts` are indices in the caller's list of nodes.
  */
-export function* findPaths(graph: GraphLayout, starts: readonly number[], maxHops: number): Steps<FoundPaths> {
-  const { given, outgoing } = graph
-  const walk = createWalk(outgoing)
-  let total = 0
+export function* findPaths(
+  graph: GraphLayout,
+  starts: readonly number[],
+  maxHops: number,
+  certain = graph,
+): Steps<FoundPaths> {
+  const { given } = graph
+  const compare = comparePaths(graph, (a, b) => b.hops - a.hops)
+  const walk = createTwoWalks(graph, certain, ({ outgoing }) => createWalk(outgoing))
+  const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
   for (const start of placesInOrder(graph, starts)) {
     // Neighbours are sorted by key, so the search reaches the nodes of a level in the sort order of their paths.
-    const { order, parent, levels } = walk(start, maxHops)
-    const pathTo = (end: number, hops: number): FoundPath => {
-      const path = new Array<number>(hops + 1)
-      for (let hop = hops, node = end; hop >= 0; hop--, node = parent[node]!) path[hop] = given[node]!
-      return { path, hops }
+    for (const { order, parent, levels, isNew } of walk(start, maxHops, counts)) {
+      const longest: FoundPath[] = []
+      for (let hops = levels.length - 2; hops > 0; hops--)
+        for (let i = levels[hops]!; i < levels[hops + 1]! && longest.length < MOST_PATHS; i++) {
+          if (!isNew(order[i]!)) continue
+          const path = new Array<number>(hops + 1)
+          for (let hop = hops, node = order[i]!; hop >= 0; hop--, node = parent[node]!) path[hop] = given[node]!
+          longest.push({ path, hops })
+        }
+      paths = [...paths, ...longest].sort(compare).slice(0, MOST_PATHS)
     }
-    const longest: FoundPath[] = []
-    for (let hops = levels.length - 2; hops > 0; hops--)
-      for (let i = levels[hops]!; i < levels[hops + 1]! && longest.length < MOST_PATHS; i++)
-        longest.push(pathTo(order[i]!, hops))
-    total += levels.at(-1)! - 1
-    // Sorting is stable and both lists are sorted, so paths of equal length stay in the order of their keys.
-    paths = [...paths, ...longest].sort((a, b) => b.hops - a.hops).slice(0, MOST_PATHS)
     yield
   }
-  return { paths, total, isCounted: true }
+  return { paths, ...counts, isCounted: true }
 }
 
 /**
- * Finds one shortest path to each target from every node 1 to `maxHops` hops away. The shortest come first, because the
- * nearest nodes matter most to a target. If several are equally short, the one that sorts first in `paths` is taken.
- * `targets` are indices in the caller's list of nodes.
+ * Finds one path to each target from every node 1 to `maxHops` hops away: a shortest one over edges that are certain to be
+ * open, or over all edges if there is none. The shortest come first, because the nearest nodes matter most to a target. If
+ * several are equally short, the one that sorts first in `paths` is taken. `targets` are indices in the caller's list of
+ * nodes.
  */
-export function* findPathsTo(graph: GraphLayout, targets: readonly number[], maxHops: number): Steps<FoundPaths> {
-  const { given, placed, incoming } = graph
+export function* findPathsTo(
+  graph: GraphLayout,
+  targets: readonly number[],
+  maxHops: number,
+  certain = graph,
+): Steps<FoundPaths> {
+  const { given } = graph
+  const compare = comparePaths(graph, (a, b) => a.hops - b.hops)
   // Within a level, the first node claims its predecessors, so each node gets the first possible next hop in key order.
-  const walk = createWalk(incoming, { byNumber: true })
-  const compare = (a: FoundPath, b: FoundPath) => {
-    const at = a.path.findIndex((place, hop) => place !== b.path[hop])
-    return a.hops - b.hops || (at === -1 ? 0 : placed[a.path[at]!]! - placed[b.path[at]!]!)
-  }
-  let total = 0
+  const walk = createTwoWalks(graph, certain, ({ incoming }) => createWalk(incoming, { byNumber: true }))
+  const counts = { total: 0, undecided: 0 }
   let paths: FoundPath[] = []
   for (const target of placesInOrder(graph, targets)) {
-    const { order, parent, levels } = walk(target, maxHops)
-    const nearest: FoundPath[] = []
-    for (let hops = 1; hops < levels.length - 1; hops++) {
-      for (let i = levels[hops]!; i < levels[hops + 1]! && nearest.length < MOST_PATHS; i++) {
-        const path = new Array<number>(hops + 1)
-        for (let hop = 0, node = order[i]!; hop <= hops; hop++, node = parent[node]!) path[hop] = given[node]!
-        nearest.push({ path, hops })
+    for (const { order, parent, levels, isNew } of walk(target, maxHops, counts)) {
+      const nearest: FoundPath[] = []
+      for (let hops = 1; hops < levels.length - 1; hops++) {
+        for (let i = levels[hops]!; i < levels[hops + 1]! && nearest.length < MOST_PATHS; i++) {
+          if (!isNew(order[i]!)) continue
+          const path = new Array<number>(hops + 1)
+          for (let hop = 0, node = order[i]!; hop <= hops; hop++, node = parent[node]!) path[hop] = given[node]!
+          nearest.push({ path, hops })
+        }
       }
+      paths = [...paths, ...nearest].sort(compare).slice(0, MOST_PATHS)
     }
-    total += levels.at(-1)! - 1
-    paths = [...paths, ...nearest].sort(compare).slice(0, MOST_PATHS)
     yield
   }
-  return { paths, total, isCounted: true }
+  return { paths, ...counts, isCounted: true }
+}
+
+/** Compares paths by their hops, and equally long ones by the key of their first node, then their second, and so on. */
+const comparePaths =
+  ({ placed }: GraphLayout, byHops: (a: FoundPath, b: FoundPath) => number) =>
+  (a: FoundPath, b: FoundPath): number => {
+    const order = byHops(a, b)
+    if (order !== 0) return order
+    const at = a.path.findIndex((place, hop) => place !== b.path[hop])
+    return at === -1 ? 0 : placed[a.path[at]!]! - placed[b.path[at]!]!
+  }
+
+/**
+ * Creates a search that walks over certain edges and then, if there are others, over all. In the second walk only nodes
+ * that the first did not reach are new. The nodes reached are added to the counts.
+ */
+function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph: GraphLayout) => Search) {
+  const walkCertain = create(certain)
+  const walkAll = certain === graph ? null : create(graph)
+  const known = new Uint8Array(graph.given.length)
+  return function* (
+    from: number,
+    maxHops: number,
+    counts: { total: number; undecided: number },
+  ): Generator<Walk & { isNew: (node: number) => boolean }, void> {
+    const first = walkCertain(from, maxHops)
+    const reached = first.levels.at(-1)!
+    counts.total += reached - 1
+    yield { ...first, isNew: () => true }
+    if (walkAll === null) return
+    known.fill(0)
+    for (let i = 0; i < reached; i++) known[first.order[i]!] = 1
+    const second = walkAll(from, maxHops)
+    const more = second.levels.at(-1)! - reached
+    counts.total += more
+    counts.undecided += more
+    yield { ...second, isNew: (node) => known[node] === 0 }
+  }
 }
 
 /**
@@ -310,7 +355,7 @@ export function* findPathsBetween(
           continue
         }
         if (++looked % LOOKS_AT_ONCE === 0) yield
-        if (looked > looks) return { paths, total, isCounted: false }
+        if (looked > looks) return { paths, total, isCounted: false, undecided: null }
         const other = outgoing.targets[next[hop]!++]!
         if (isOnPath[other] === 1) continue
         if (isTarget[other] === 1) {
@@ -327,7 +372,7 @@ export function* findPathsBetween(
       }
     }
   }
-  return { paths, total, isCounted: true }
+  return { paths, total, isCounted: true, undecided: null }
 }
 
 /**
@@ -380,14 +425,13 @@ interface Walk {
   readonly levels: readonly number[]
 }
 
+type Search = (from: number, maxHops: number) => Walk
+
 /**
  * Creates a breadth-first search whose result is valid until its next run. With `byNumber`, the nodes of each level are
  * visited in ascending order.
  */
-function createWalk(
-  { starts, targets }: Adjacency,
-  { byNumber = false } = {},
-): (from: number, maxHops: number) => Walk {
+function createWalk({ starts, targets }: Adjacency, { byNumber = false } = {}): Search {
   const count = starts.length - 1
   const order = new Uint32Array(count)
   const parent = new Uint32Array(count)

@@ -102,7 +102,7 @@ function describe(
     warnings: [answer.recommendation],
     notes: [
       ...(answer.message === undefined ? [] : [answer.message]),
-      `Traffic ${windowInWords(answer.window)} between ${countOf(answer.total_apps, 'application')}: ${countOf(answer.total_edges, 'open connection')} between them, ${wholeNumber(answer.blocked_edges)} blocked. ${countOf(answer.articulation_points, 'application')} ${answer.articulation_points === 1 ? 'is a bridge' : 'are bridges'}.`,
+      `Traffic ${windowInWords(answer.window)} between ${countOf(answer.total_apps, 'application')}: ${countOf(answer.total_edges, 'open connection')} between them, ${wholeNumber(answer.blocked_edges)} blocked. ${countOf(answer.articulation_points, 'application')} ${answer.articulation_points === 1 ? 'is a bridge' : 'are bridges'}${answer.articulation_points_undecided === undefined ? '' : `, ${wholeNumber(answer.articulation_points_undecided)} only perhaps`}.`,
       isPaths
         ? `${countOf(paths.length, 'shortest path')} of ${answer.paths_uncounted === true ? 'at least ' : ''}${wholeNumber(total)}${answer.max_hops === undefined ? '' : `, of at most ${countOf(answer.max_hops, 'hop')}`}.`
         : `${countOf(edges, 'edge')} of ${wholeNumber(answer.high_risk_edges_total)} with remote administration or file sharing.`,

@@ -561,6 +561,51 @@ t.test('lateral movement: policy in force decides, whatever was recorded', async
   t.match(unread.message, /undecided because of .*a policy that could not be read/)
 })
 
+t.test('lateral movement: what undecided edges decide is marked, and certain paths come first', async (t) => {
+  const host = (app: string, at: number, mode?: HandMadeHost['mode']): [string, HandMadeHost] => [
+    `${app}/P`,
+    { ip: `10.9.0.${at}`, labels: `app=${app} env=P`, ...(mode && { mode }) },
+  ]
+  const deny = (to: string) => ({ from: 'app=a', to: `app=${to}`, extra: true })
+  const { ok } = await start(
+    t,
+    // A source in selective mode perhaps drops what is denied (P51).
+    estateOf(['a/P > b/P', 'b/P > c/P', 'a/P > c/P', 'a/P > d/P'], {
+      hosts: Object.fromEntries([host('a', 1, 'selective'), host('b', 2), host('c', 3), host('d', 4)]),
+      ruleSets: [{ name: 'r', scope: '', deny: [deny('c'), deny('d')] }],
+    }),
+  )
+  const answer = await ok(LATERAL, { app_name: 'a', env_name: 'P' })
+  partial(t, answer, { undecided_edges: 2, articulation_points: 2, articulation_points_undecided: 2 })
+  t.same(
+    answer.high_risk_bridge_nodes.map((row: Json) => [row.app, row.undecided, row.reachable_apps]),
+    [
+      ['a', true, 3],
+      ['b', true, 1],
+    ],
+  )
+  t.same(answer.top_reachable_nodes[0], {
+    app: 'a',
+    env: 'P',
+    reachable_apps: 3,
+    reachable_undecided: 1,
+    is_bridge_node: true,
+    bridge_undecided: true,
+  })
+  t.match(
+    answer.recommendation,
+    /^Ringfence the 2 articulation points first: .* separate, but only perhaps, depending on edges that may be blocked\./,
+  )
+  t.same(answer.paths, [
+    { path: ['a|P', 'b|P', 'c|P'], hops: 2 },
+    { path: ['a|P', 'b|P'], hops: 1 },
+    { path: ['a|P', 'd|P'], hops: 1, undecided: true },
+  ])
+  t.same([answer.paths_total, answer.paths_undecided], [3, 1])
+  const to = await ok(LATERAL, { target: 'c|P' })
+  t.same([pathsOf(to), to.paths_total, to.paths_undecided], [['bc', 'abc'], 2, undefined])
+})
+
 t.test('lateral movement: twenty rows, ten bridges', async (t) => {
   const chain = seq(14).map((at) => `n${at + 10}/P > n${at + 11}/P`)
   const bench = await start(t, estateOf([...chain, ...seq(10).map((at) => `n10/P > m${at}/P`)]))

@@ -145,12 +145,15 @@ t.test('the reach and the paths of the worked example', async (t) => {
     reachable_apps: 4,
     direct_connections_out: 1,
     direct_connections_in: 2,
+    isPerhapsOne: false,
+    reachedPerhaps: 0,
   })
   t.same(walk(CHAIN, [0], 4), { total: 4, paths: ['abcde', 'abcd', 'abc', 'ab'] }, 'f is five hops away')
   t.same(run(findPaths(layOutGraph(CHAIN), [0], 1)), {
     total: 1,
     paths: [{ path: [0, 1], hops: 1 }],
     isCounted: true,
+    undecided: 0,
   })
 })
 
@@ -356,6 +359,43 @@ t.test('betweenness, articulation points, reach and paths match their definition
         found.total === all.length &&
         found.paths.map(({ path }) => path).join(' ') === all.slice(0, 50).join(' ') &&
         found.paths.every(({ path, hops: count }) => count === path.length - 1 && count <= maxHops)
+      )
+    }),
+    500,
+  )
+})
+
+t.test('bridges, reach and paths match their definitions where any of some edges may be open', async (t) => {
+  holds(
+    t,
+    fc.property(anyGraph, fc.nat(63), fc.integer({ min: 1, max: 5 }), ({ nodes, edges }, mask, maxHops) => {
+      const isOpen = (at: number, open: number) => at >= 6 || (open & (1 << at)) !== 0
+      /** The graph with the edges that are certain, or among the first six are open. */
+      const graphOf = (open: number): DrawnGraph => ({ nodes, edges: edges.filter((_, at) => isOpen(at, open)) })
+      const graphs = [...Array(64).keys()].filter((open) => (open & mask) === mask).map(graphOf)
+      const [all, certain] = [layOutGraph(graphOf(63)), layOutGraph(graphOf(mask))]
+      const points = graphs.map((graph) => brute.articulationPoints(brute.undirected(graph)))
+      const reach = [graphOf(mask), graphOf(63)].map((graph) => brute.reach(brute.directed(graph)))
+      const ends = (paths: readonly number[][]) => new Set(paths.map((path) => `${path[0]} ${path.at(-1)}`))
+      const [few, many] = [graphOf(mask), graphOf(63)].map((graph) => brute.paths(graph, [...nodes.keys()], maxHops))
+      const known = ends(few!)
+      const wanted = [...few!, ...many!.filter((path) => !known.has(`${path[0]} ${path.at(-1)}`))]
+      const found = run(findPaths(all, [...nodes.keys()], maxHops, certain))
+      const to = run(findPathsTo(all, [...nodes.keys()], maxHops, certain))
+      const shown = (paths: readonly number[][]) => paths.map(String).sort().join(' ')
+      return (
+        run(rankReach(all, certain)).every(
+          (row) =>
+            row.is_articulation_point === points.some((one) => one[row.node]) &&
+            row.isPerhapsOne === (row.is_articulation_point && !points.every((one) => one[row.node])) &&
+            row.reachable_apps === reach[1]![row.node] &&
+            row.reachedPerhaps === reach[1]![row.node]! - reach[0]![row.node]!,
+        ) &&
+        found.total === wanted.length &&
+        found.undecided === wanted.length - few!.length &&
+        (wanted.length > 50 || shown(found.paths.map(({ path }) => path)) === shown(wanted)) &&
+        to.total === wanted.length &&
+        to.undecided === found.undecided
       )
     }),
     500,

@@ -26,6 +26,9 @@ import { adviseOnRows, showSections } from '../byte-budget.js'
 
 const Reachable = Count('Other applications it reaches over any number of hops, undecided edges included')
 
+const Perhaps = Type.Optional(Count('Of these, only over undecided edges'))
+const PerhapsOne = Type.Optional(Flag('Undecided edges decide whether it is one'))
+
 const Edges = (description: string) =>
   Type.Array(
     Type.Object({
@@ -47,8 +50,10 @@ export const MovementLists = {
     Type.Object({
       app: Type.String(),
       env: Type.String(),
-      is_articulation_point: Flag('Always true: it links otherwise separate parts'),
+      is_articulation_point: Flag('Always true: it links otherwise separate parts, perhaps if undecided'),
+      undecided: PerhapsOne,
       reachable_apps: Reachable,
+      reachable_undecided: Perhaps,
       direct_connections_out: Count('Applications one hop on'),
       direct_connections_in: Count('Applications one hop back'),
     }),
@@ -59,7 +64,9 @@ export const MovementLists = {
       app: Type.String(),
       env: Type.String(),
       reachable_apps: Reachable,
+      reachable_undecided: Perhaps,
       is_bridge_node: Flag('It is an articulation point'),
+      bridge_undecided: PerhapsOne,
     }),
     { description: 'Farthest reach first' },
   ),
@@ -69,7 +76,7 @@ export const MovementLists = {
   paths_to: Type.Optional(Type.Array(Type.String(), { description: 'Target nodes' })),
   sources_by_hops: Type.Optional(Counts('Applications by hops to the nearest target, over any number of hops')),
   unlabelled_sources: Type.Optional(
-    Count('Addresses without app or env label with open traffic to a target; no path shows them'),
+    Count('Addresses without app or env label whose traffic to a target may pass; no path shows them'),
   ),
   max_hops: Type.Optional(Count('Most hops of a path')),
   paths: Type.Optional(
@@ -81,13 +88,13 @@ export const MovementLists = {
       }),
       {
         description:
-          'From the start: a shortest one to each node, longest first. To the target: one from each node; between both: all; shortest first. At most 50',
+          'From the start: one to each node, longest first. To the target: one from each node; between both: all; shortest first. One of each is the shortest without undecided edges if there is one. At most 50',
       },
     ),
   ),
   paths_total: Type.Optional(Total),
-  paths_undecided: Type.Optional(Count('Of these, those that are none if undecided edges are blocked')),
-  paths_uncounted: Type.Optional(Flag('There may be more than paths_total')),
+  paths_undecided: Type.Optional(Count('Of these, those over an undecided edge')),
+  paths_uncounted: Type.Optional(Flag('There may be more than paths_total and paths_undecided')),
   truncated: Type.Optional(Flag('Paths are not shown, or flows_truncated')),
   path_edges: Type.Optional(Edges('Edges of these paths')),
 }
@@ -150,6 +157,7 @@ export function showMovement(
   })
   const message = [explain(found, question, reading), ...tellDoubts(found, doubts)].filter(Boolean).join(' ')
   const undecided = paths?.undecided ?? paths?.paths.filter((one) => 'undecided' in showPath(one)).length ?? 0
+  const perhapsPoints = countPerhaps(found.reach)
   const keysOf = (places: readonly number[]) => places.map((at) => keys[at]!).sort()
   const envelope = {
     lookback_days: days,
@@ -159,6 +167,7 @@ export function showMovement(
     ...(found.undecidedEdges.size > 0 && { undecided_edges: found.undecidedEdges.size }),
     app_to_app_flows: between,
     articulation_points: found.reach.filter((row) => row.is_articulation_point).length,
+    ...(perhapsPoints > 0 && { articulation_points_undecided: perhapsPoints }),
     high_risk_edges_total: risky.total,
     ...(paths !== null && {
       max_hops: question.maxHops,
@@ -168,7 +177,12 @@ export function showMovement(
     }),
     ...(paths?.starts === null && { sources_by_hops: countByHops(found) }),
     ...(unlabelledSources !== undefined && { unlabelled_sources: unlabelledSources }),
-    recommendation: recommend(found, question, { bridges: bridges.length, risky: risky.total, reading }),
+    recommendation: recommend(found, question, {
+      bridges: bridges.length,
+      perhapsBridges: countPerhaps(bridges),
+      risky: risky.total,
+      reading,
+    }),
     ...(message !== '' && { message }),
     ...showRecorded(doubts.recorded),
     ...showAssumed(doubts.assumes),
@@ -176,18 +190,22 @@ export function showMovement(
   }
   const sections = {
     high_risk_bridge_nodes: {
-      rows: bridges.slice(0, most.bridges).map(({ node: _node, ...row }) => row),
+      rows: bridges.slice(0, most.bridges).map(({ node: _node, isPerhapsOne, reachedPerhaps, ...row }) => ({
+        ...row,
+        ...(isPerhapsOne && { undecided: true }),
+        ...(reachedPerhaps > 0 && { reachable_undecided: reachedPerhaps }),
+      })),
       total: bridges.length,
     },
     top_reachable_nodes: {
-      rows: ranked
-        .slice(0, most.nodes)
-        .map(({ app, env, reachable_apps: reachable, is_articulation_point: bridge }) => ({
-          app,
-          env,
-          reachable_apps: reachable,
-          is_bridge_node: bridge,
-        })),
+      rows: ranked.slice(0, most.nodes).map((row) => ({
+        app: row.app,
+        env: row.env,
+        reachable_apps: row.reachable_apps,
+        ...(row.reachedPerhaps > 0 && { reachable_undecided: row.reachedPerhaps }),
+        is_bridge_node: row.is_articulation_point,
+        ...(row.isPerhapsOne && { bridge_undecided: true }),
+      })),
       total: ranked.length,
     },
     high_risk_edges: { rows: risky.edges.map(showEdge), total: risky.total },
@@ -213,6 +231,8 @@ export function showMovement(
   const isCut = !paths.isCounted || (answer.paths?.length ?? 0) < paths.total
   return { ...answer, truncated: reading.flows_truncated || isCut }
 }
+
+const countPerhaps = (rows: Movement['reach']) => rows.filter(({ isPerhapsOne }) => isPerhapsOne).length
 
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
@@ -258,7 +278,12 @@ function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: 
 function recommend(
   { nodes, paths, hopsToTarget, certainHops }: Movement,
   { start, target, maxHops }: MovementQuestion,
-  { bridges, risky, reading }: { bridges: number; risky: number; reading: Reading },
+  {
+    bridges,
+    perhapsBridges,
+    risky,
+    reading,
+  }: { bridges: number; perhapsBridges: number; risky: number; reading: Reading },
 ): string {
   const isPartial = reading.flows_truncated
   const missing = isPartial ? ' in the rows read; the missing rows may have some' : ''
@@ -280,9 +305,13 @@ function recommend(
     ].join(' ')
   }
   const where = start.app !== undefined || !isAsked(start) ? '' : ` of env ${quote(start.env ?? '')}`
+  const perhaps =
+    perhapsBridges === 0
+      ? ''
+      : `, ${bridges === perhapsBridges ? 'but' : `${perhapsBridges} of them`} only perhaps, depending on edges that may be blocked`
   const advice = [
     bridges > 0
-      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each connects parts that would otherwise be separate.`
+      ? `Ringfence the ${countOf(bridges, 'articulation point')}${where} first: each connects parts that would otherwise be separate${perhaps}.`
       : `No labelled application${where} connects parts that would otherwise be separate${isPartial ? ', in the rows read' : ''}.`,
     risky > 0
       ? `Restrict remote administration and file sharing on ${countOf(risky, 'edge')} between labelled applications${where}.`
