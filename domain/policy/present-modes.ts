@@ -17,7 +17,8 @@ const MOST_WORKLOADS = 50_000
 export interface PresentModes {
   /**
    * Returns the mode of an end in the inventory. A workload that the rows call managed and that is not so any more has an
-   * `unknown` mode; only where the inventory could not be read, it is the mode that the row reports.
+   * `unknown` mode; only where the inventory could not be read, it is the mode that the row reports, or `none` if the row
+   * calls the workload unmanaged.
    */
   modeOf: (end: FlowEnd) => EndMode
   /** Says in sentences which ends were asked for without being found in the inventory. */
@@ -44,6 +45,7 @@ export async function readPresentModes(source: Source): Promise<PresentModes> {
   const inventories: Record<string, Inventory> = { workloads, kubernetes_workloads: kubernetes }
   const gone = new Set<string>()
   const byRow = new Map<string, string>()
+  const unmanaged = new Set<string>()
   return {
     modeOf(end) {
       const { workload, managed } = end
@@ -51,12 +53,13 @@ export async function readPresentModes(source: Source): Promise<PresentModes> {
       const inventory = inventories[parseHref(workload)?.kind ?? '']
       const known = inventory?.modes.get(workload)
       if (known !== undefined) return known
-      if (!managed) return 'none'
       if (inventory?.unread === null) {
-        gone.add(workload)
-        return 'unknown'
+        if (managed) gone.add(workload)
+        return managed ? 'unknown' : 'none'
       }
-      byRow.set(workload, inventory?.unread ?? 'they are of another kind')
+      // What a row calls unmanaged may be managed by now, so it is noted as well where the inventory does not say.
+      if (!managed && inventory !== undefined) unmanaged.add(workload)
+      if (managed || inventory !== undefined) byRow.set(workload, inventory?.unread ?? 'they are of another kind')
       return endModeOf(end)
     },
     notes: () => [
@@ -67,7 +70,7 @@ export async function readPresentModes(source: Source): Promise<PresentModes> {
         : []),
       ...(byRow.size > 0
         ? [
-            `For ${countOf(byRow.size, 'workload')} the mode is that of the rows: ${[...new Set(byRow.values())].join('; ')}.`,
+            `For ${countOf(byRow.size, 'workload')} the mode is that of the rows${unmanaged.size > 0 ? ` (${unmanaged.size} unmanaged there)` : ''}: ${[...new Set(byRow.values())].join('; ')}.`,
           ]
         : []),
     ],
