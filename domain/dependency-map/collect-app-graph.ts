@@ -39,7 +39,9 @@ export function decisionsOf(
 
 /** Builds the graph of applications from flow rows. */
 interface AppGraphCollector {
-  /** Adds a row and returns the number of its edge; null unless its ends are two different applications. */
+  /** True if the ends of a row are two different applications. */
+  isEdge(row: FlowRow): boolean
+  /** Adds a row and returns the number of its edge; null if it is none. */
   readonly add: (row: FlowRow) => number | null
   /** Returns the graph: each ordered pair of applications is one edge, with its connections by decision (T11, T17). */
   finish(): DecidedGraph
@@ -56,12 +58,16 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
   const decided = groupRows({ edge: numbers('edge'), decision: textColumn(encoder, 'decision') })
+  const isEdge = (row: FlowRow) => {
+    const [from, to] = [src.code(row), dst.code(row)]
+    return from !== 0 && to !== 0 && from !== to
+  }
   return {
+    isEdge,
     add(row) {
-      const [from, to] = [src.code(row), dst.code(row)]
-      if (from === 0 || to === 0 || from === to) return null
-      current.from = placeOf(from)
-      current.to = placeOf(to)
+      if (!isEdge(row)) return null
+      current.from = placeOf(src.code(row))
+      current.to = placeOf(dst.code(row))
       current.edge = pairs.add(row)
       decided.add(row)
       return current.edge
@@ -214,6 +220,8 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
 
 /** Counts sources that belong to no application. Their traffic is not an edge of the application graph. */
 export interface UnlabelledCollector {
+  /** True if a row comes from such a source and leads to an application. Others are not added. */
+  isSource(row: FlowRow): boolean
   readonly add: (row: FlowRow) => void
   /** Returns the number of distinct such addresses that reach at least one application for which `isWanted` holds. */
   count(isWanted: (application: Application) => boolean): number
@@ -222,9 +230,11 @@ export interface UnlabelledCollector {
 export function collectUnlabelledSources(encoder: FlowEncoder): UnlabelledCollector {
   const { src, dst } = applicationColumns(encoder)
   const sources = groupRows({ dst, ip: endColumn(encoder, 'src', ({ ip }) => ip ?? '-') })
+  const isSource = (row: FlowRow) => src.code(row) === 0 && dst.code(row) !== 0
   return {
+    isSource,
     add(row) {
-      if (src.code(row) === 0 && dst.code(row) !== 0) sources.add(row)
+      if (isSource(row)) sources.add(row)
     },
     count(isWanted) {
       const addresses = new Set<string | null>()

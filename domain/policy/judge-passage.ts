@@ -17,7 +17,7 @@ export interface JudgedRow {
   passes: 'yes' | 'no' | 'perhaps'
 }
 
-/** What is known about the judgements of all rows. */
+/** What is known about the judgements of the rows on which the answer relies. */
 export interface PassageDoubts {
   /** Why it is open whether traffic passes, as in `undecided because of …`; empty if it is open for none. */
   because: string
@@ -31,7 +31,8 @@ export interface PassageDoubts {
 
 /** Judges rows by whether their traffic would pass today, whatever the PCE recorded. */
 export interface PassageJudge {
-  judge: (row: FlowRow) => JudgedRow
+  /** Judges a row. It adds to the doubts only if the answer relies on it. */
+  judge: (row: FlowRow, isReliedOn: boolean) => JudgedRow
   /** Returns what the judgements depend on, after the last row. */
   doubts: () => PassageDoubts
 }
@@ -50,11 +51,12 @@ export async function createPassageJudge(
   const assumed = collectAssumedFacts()
   const recorded = noDisagreement()
   return {
-    judge(given) {
+    judge(given, isReliedOn) {
       const { row, word, possible, undecided, disagreement } = decide(given)
+      const passes = !possible.includes('blocked') ? 'yes' : possible.length === 1 ? 'no' : 'perhaps'
+      if (!isReliedOn) return { row, passes }
       if (word !== 'unknown') assumed.add(undecided, encoder.ends.end(row.src), encoder.ends.end(row.dst))
       if (disagreement !== null) recorded[disagreement] += row.connections
-      const passes = !possible.includes('blocked') ? 'yes' : possible.length === 1 ? 'no' : 'perhaps'
       if (passes === 'perhaps') open.add(undecided)
       return { row, passes }
     },

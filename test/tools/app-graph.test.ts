@@ -606,6 +606,29 @@ t.test('lateral movement: what undecided edges decide is marked, and certain pat
   t.same([pathsOf(to), to.paths_total, to.paths_undecided], [['bc', 'abc'], 2, undefined])
 })
 
+/** One edge, to a workload without a VEN; rows recorded otherwise inside its application and to a host without labels. */
+const ONE_EDGE: HandMadeEstate = estateOf(['a/P > print/P'], {
+  hosts: {
+    'print/P': { ip: '10.9.0.1', labels: 'app=print env=P', managed: false },
+    a2: { ip: '10.9.0.2', labels: 'app=a env=P' },
+    bare: { ip: '10.9.0.3', managed: false },
+  },
+  flows: ['a2', 'bare'].map((to) => ({ from: 'a/P', to, port: 22, recorded: 'allowed' as const })),
+})
+
+t.test('lateral movement: only rows that are edges count in what the answer relies on', async (t) => {
+  const { ok } = await start(t, ONE_EDGE)
+  for (const args of [{}, { target: 'print|P' }])
+    partial(t, await ok(LATERAL, args), { total_edges: 1, recorded_otherwise: undefined })
+})
+
+t.test('lateral movement: without the inventory, what rows call unmanaged may be managed', async (t) => {
+  const { ok, simulator } = await start(t, ONE_EDGE)
+  simulator.faults.add({ kind: 'status', path: /\/workloads$/, status: 403, times: 9, body: [] })
+  const { message } = await ok(LATERAL)
+  t.match(message, /^For 2 workloads the mode is that of the rows \(1 unmanaged there\): /)
+})
+
 t.test('lateral movement: twenty rows, ten bridges', async (t) => {
   const chain = seq(14).map((at) => `n${at + 10}/P > n${at + 11}/P`)
   const bench = await start(t, estateOf([...chain, ...seq(10).map((at) => `n10/P > m${at}/P`)]))

@@ -102,7 +102,9 @@ export default defineTool({
       encoder,
       args.complete,
     )({ name: 'mcp-lateral-movement', window }, (given) => {
-      const { row, passes } = judge(given)
+      const isEdge = graph.isEdge(given)
+      if (!isEdge && unlabelled?.isSource(given) !== true) return
+      const { row, passes } = judge(given, isEdge)
       if (passes !== 'no') unlabelled?.add(row)
       const edge = graph.add(row)
       if (edge === null) return
