@@ -86,9 +86,9 @@ interface Reader {
   signal: AbortSignal
 }
 
-/** An object that is named somewhere. `isDeleted` if the call deletes it with everything in it. */
+/** An object that is named somewhere. `withInside` if the call writes or deletes it, and so decides on what is in it. */
 interface Named extends Pick<ReferredObject, 'href' | 'as'> {
-  isDeleted?: true
+  withInside?: true
 }
 
 /**
@@ -135,8 +135,9 @@ export async function readReferred(
 function namedBy({ requests, previous }: PlannedCall): Named[] {
   const targets = requests.flatMap(({ method, path }) =>
     targetsOf(method, path).map((href, at): Named => {
-      const isDeleted = method === 'DELETE' && at === 0
-      return { href, as: 'target', ...(isDeleted && { isDeleted }) }
+      // A rule set that is switched on, or gets other scopes, has its rules in force as they are.
+      const withInside = method !== 'POST' && at === 0
+      return { href, as: 'target', ...(withInside && { withInside }) }
     }),
   )
   const inside = [...requests.map(({ body }) => body), previous].flatMap(hrefsIn)
@@ -171,7 +172,7 @@ export function hrefsIn(value: unknown): string[] {
 
 async function readOne(
   { pce, signal }: Reader,
-  { href, as, isDeleted }: Named,
+  { href, as, withInside }: Named,
 ): Promise<{ object: ReferredObject; size: number }> {
   const { kind = '' } = parseHref(href) ?? {}
   const unread = { object: { href, kind, content: null, as }, size: 0 }
@@ -180,9 +181,12 @@ async function readOne(
     const answer = await pce.get(href, { includeOrg: false, signal })
     const object = answer.json<PceObject | null>()
     if (typeof object?.href !== 'string') return unread
-    const whole = isDeleted && kind === 'rule_sets' ? await withDenyRules(pce, object as RuleSet, signal) : object
+    if (withInside !== true || kind !== 'rule_sets')
+      return { object: { href, kind, content: contentOf(kind, object, false), as }, size: answer.text.length }
+    const whole = await withDenyRules(pce, object as RuleSet, signal)
     if (whole === null) return unread
-    return { object: { href, kind, content: contentOf(kind, whole, isDeleted === true), as }, size: answer.text.length }
+    const size = answer.text.length + JSON.stringify(whole.deny_rules ?? []).length
+    return { object: { href, kind, content: contentOf(kind, whole, true), as }, size }
   } catch (error) {
     if (!(error instanceof PceError) || signal.aborted) throw error
     return unread
@@ -197,10 +201,10 @@ async function withDenyRules(pce: PceClient, ruleSet: RuleSet, signal: AbortSign
 
 const RULES: ReadonlySet<string> = new Set(['rules', 'deny_rules'])
 
-function contentOf(kind: string, object: PceObject, isDeleted: boolean): Record<string, unknown> {
+function contentOf(kind: string, object: PceObject, withRules: boolean): Record<string, unknown> {
   const chosen = FIELDS[kind] ?? WHOLE
   const isChosen = (name: string) =>
-    chosen === WHOLE ? !NO_CONTENT.has(name) || (isDeleted && RULES.has(name)) : chosen.includes(name)
+    chosen === WHOLE ? !NO_CONTENT.has(name) || (withRules && RULES.has(name)) : chosen.includes(name)
   const content = Object.fromEntries(Object.entries(object).filter(([name, value]) => value != null && isChosen(name)))
   // The VEN reports the addresses of its own workload, and they come and go. Those of the others are typed in.
   const addresses =

@@ -11,11 +11,19 @@ import { startConfirming } from './harness.js'
 const CONFIRMED = [
   'create-rule',
   'update-sec-rule',
+  'update-ruleset',
   'delete-ruleset',
   'update-workload',
   'label-workloads',
   'update-iplist',
 ]
+const ALL = { enabled: true, providers: [{ actors: 'ams' }], consumers: [{ actors: 'ams' }] }
+const DENIED = { ...ALL, ingress_services: [{ port: 22, proto: 6 }] }
+const EVERYTHING = {
+  ...ALL,
+  ingress_services: [{ port: 1, to_port: 65535, proto: 6 }],
+  resolve_labels_as: { providers: ['workloads'], consumers: ['workloads'] },
+}
 const ESTATE = handMade({
   hosts: {
     'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod' },
@@ -109,6 +117,16 @@ t.test('what stands behind the hrefs of a request', async (t) => {
       name: 'update-workload',
       args: { href: old, description: 'Moved' },
       change: () => put(old, { name: 'core-switch' }),
+    },
+    'one more rule of a rule set whose scopes are changed': {
+      name: 'update-ruleset',
+      args: { name: 'Payments', scopes: [['app=pay']] },
+      change: () => pce.rules.create(EVERYTHING as Json, set),
+    },
+    'a deny rule of a rule set that is switched off': {
+      name: 'update-ruleset',
+      args: { name: 'Payments', enabled: false },
+      change: () => pce.denyRules.create(DENIED as Json, set),
     },
     'a rule of a deleted rule set': {
       name: 'delete-ruleset',
