@@ -171,7 +171,7 @@ t.test('an enforcement boundary is a deny rule for everyone', async (t) => {
   await bench.pce.enforcementBoundaries.create(boundary)
   const pending = await bench.ok('create-ringfence', { ...PAY, ...options })
   t.same(effects(pending), [['8.8.8.8', 'possibly_cut']])
-  t.match(text(pending), /not provisioned \(wall\)/)
+  t.match(text(pending), /not provisioned \("wall"\)/)
   await bench.ok('provision-policy', {})
   t.same(effects(await bench.ok('create-ringfence', { ...PAY, ...options })), [['8.8.8.8', 'cut']])
 })
@@ -225,7 +225,7 @@ t.test('does not rely on unprovisioned rules', async (t) => {
       ['8.8.8.8', 'cut'],
       ['192.168.10.7', 'possibly_cut'],
     ])
-    t.match(text(plan), /not provisioned \(office\)/)
+    t.match(text(plan), /not provisioned \("office"\)/)
     await bench.ok('provision-policy', {})
     t.same(effects(await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })), [
       ['8.8.8.8', 'cut'],
@@ -329,8 +329,8 @@ t.test('names outbound traffic that full enforcement would cut', async (t) => {
   const plan = await bench.ok('create-ringfence', { ...PAY, dry_run: true })
   const said = plan.warnings.find((one: string) => /no outbound rules/.test(one))
   t.match(said, /\(590 connections in the window\)/, 'where nothing is enforced, no mode is the reason')
-  t.match(said, /Busiest: dns \(prod\) on 53\/udp; 9\.9\.9\.9 on 443\/tcp\./)
-  t.match(said, /Infrastructure services among them: dns \(prod\)\./)
+  t.match(said, /Busiest: "dns \(prod\)" on 53\/udp; "9\.9\.9\.9" on 443\/tcp\./)
+  t.match(said, /Infrastructure services among them: "dns \(prod\)"\./)
   t.notMatch(text(await bench.ok('create-ringfence', { ...PAY, selective: true, dry_run: true })), /no outbound rules/)
 })
 
@@ -420,7 +420,7 @@ t.test('deny rules of others that cannot be read may deny anything', async (t) =
   bench.simulator.faults.add({ kind: 'status', path: /rule_sets\/\d+\/deny_rules$/, times: 99, status: 403 })
   const plan = await bench.ok('create-ringfence', { ...PAY, ...options })
   t.same(effects(plan), [['8.8.8.8', 'possibly_cut']])
-  t.match(text(plan), /could not be read \(old\)/)
+  t.match(text(plan), /could not be read \("old"\)/)
 })
 
 t.test('a write whose answer is lost is not counted as missing where it stands', async (t) => {
@@ -486,7 +486,7 @@ t.test('sources of another environment are let in with a warning, or left out', 
   t.same(
     plan.warnings.filter((one: string) => one.includes('environments')),
     [
-      'Lets in sources of other environments than prod: crm (dev), 23 connections on 443/tcp, 22/tcp; erp (dev), 7 connections on 443/tcp. exclude_sources or environments leaves them out.',
+      'Lets in sources of other environments than "prod": "crm (dev)", 23 connections on 443/tcp, 22/tcp; "erp (dev)", 7 connections on 443/tcp. exclude_sources or environments leaves them out.',
     ],
   )
 
@@ -504,7 +504,7 @@ t.test('sources of another environment are let in with a warning, or left out', 
     prodOnly.planned_rules.map(({ consumers }: Json) => consumers),
     ['All workloads', 'app=crm, env=prod', 'app=web, env=prod'],
   )
-  t.match(text(prodOnly), /Left out, without a rule: crm \(dev\); erp \(dev\)\./)
+  t.match(text(prodOnly), /Left out, without a rule: "crm \(dev\)"; "erp \(dev\)"\./)
   t.notMatch(text(prodOnly), /Lets in sources of other environments/)
 
   bench.writes()
@@ -546,7 +546,7 @@ t.test('what is to be left out is named exactly', async (t) => {
   const unseen = await bench.ok('create-ringfence', { ...PAY, exclude_sources: ['a|prod', 'app=erp'], dry_run: true })
   t.match(
     text(unseen),
-    /exclude_sources names what is not among the sources: a \(prod\)\. Left out, without a rule: erp/,
+    /exclude_sources names what is not among the sources: "a \(prod\)"\. Left out, without a rule: "erp/,
   )
 
   bench.writes()
@@ -555,7 +555,7 @@ t.test('what is to be left out is named exactly', async (t) => {
     [{ exclude_sources: ['app=cr'] }, 'not_found', { value: 'app=cr' }],
     [{ exclude_sources: ['crm'] }, 'not_found', { value: 'crm' }],
     [{ exclude_sources: ['CRM|dev'] }, 'not_found', { value: 'CRM|dev' }],
-    [{ exclude_sources: ['role=db'] }, 'invalid_argument', { message: /role=db names none/ }],
+    [{ exclude_sources: ['role=db'] }, 'invalid_argument', { message: /"role=db" names none/ }],
     [
       { exclude_sources: ['a|b|prod'] },
       'invalid_argument',
@@ -584,7 +584,7 @@ t.test('what is left out stays in by a rule that stands, and that is said', asyn
   const bench = await start(t, ALREADY_ALLOWED)
   const plan = await bench.ok('create-ringfence', { ...PAY, exclude_sources: ['app=crm'], dry_run: true })
   t.same(ruleOf(plan), { 'crm|prod': 'existing' })
-  t.match(text(plan), /Still let in by existing rules although left out: crm \(prod\) by \S+sec_rules\/1\./)
+  t.match(text(plan), /Still let in by existing rules although left out: "crm \(prod\)" by \S+sec_rules\/1\./)
 })
 
 t.test('a batch leaves the same sources out of each of its ringfences', async (t) => {
@@ -594,7 +594,7 @@ t.test('a batch leaves the same sources out of each of its ringfences', async (t
   })
   const apps = [PAY, { app_name: 'web', env_name: 'prod' }]
   const whole = await bench.ok('ringfence-batch', { apps, dry_run: true })
-  t.same(whole.warnings, ['Sources of other environments are let in (2 applications): pay (prod); web (prod).'])
+  t.same(whole.warnings, ['Sources of other environments are let in (2 applications): "pay (prod)"; "web (prod)".'])
   const plan = await bench.ok('ringfence-batch', { apps, environments: ['prod'], dry_run: true })
   t.same(plan.warnings, [])
   t.same(

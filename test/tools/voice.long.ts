@@ -1,7 +1,7 @@
 /**
  * No name speaks in our voice (D236): in an estate where every name, description, user and process ends in a sentence that misleads whoever
- * reads it, every tool is called, in ways that succeed and in ways that fail, and every page for an approval is opened. Where a sentence
- * has such a name, it is quoted.
+ * reads it, every tool is called, in ways that succeed, in ways that fail, and up to its confirmation. Where a sentence of an answer, an
+ * error, a preview or a progress message has such a name, it is quoted. Pages of approvals are tested in test/approve/.
  */
 import t from 'tap'
 import { makeSafe } from '../../domain/text/escape-text.js'
@@ -29,12 +29,23 @@ const DATA = new Set([
   'path',
   'pce_message',
   'order',
+  'process',
+  'processes',
 ])
 const PROSE = /^(?:message|summary|hint|notes?|warnings?|why|reason|detail|recommendations?|advice|.*_note)$/u
 
+/** Completes the name in whose middle a text is cut, so that its words do not count as ours. */
+function completeName(text: string): string {
+  if (!text.endsWith('…')) return text
+  const cut = text.slice(0, -1)
+  const shown = Array.from({ length: SHOWN.length - 1 }, (_, at) => SHOWN.length - 1 - at)
+  const length = shown.find((most) => cut.endsWith(SHOWN.slice(0, most)))
+  return length === undefined ? text : cut.slice(0, -length) + SHOWN
+}
+
 /** How many words of a text are ours. */
 function ownWords(text: string): number {
-  const parts = text.split(SHOWN)
+  const parts = completeName(text).split(SHOWN)
   const ours = parts.map((part, at) => {
     if (at === parts.length - 1) return part
     const start = [...part].findIndex((_, from) => texts.has(part.slice(from)))
