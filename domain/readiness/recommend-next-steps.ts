@@ -157,7 +157,11 @@ function recommendRingfence({
   provisioned,
   pending_changes: pending,
   conflicts,
+  href = '',
 }: RingfenceState): string {
+  const alike = conflicts.filter(({ why }) => why === 'same_scope').length
+  if (alike > 0)
+    return `${alike + 1} rule sets are named ${quote(name)} and have exactly this scope; of them only ${href} was judged as the ringfence: rename or delete all but one.`
   if (enabled === undefined) {
     const [conflict] = conflicts
     if (conflict === undefined) return `No ringfence: plan ${quote(name)} with create-ringfence and dry_run.`

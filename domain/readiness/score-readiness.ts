@@ -1,4 +1,5 @@
 import { tellUnread } from '../inventory/kubernetes-workloads.js'
+import { toDraftHref } from '../inventory/parse-href.js'
 import { tellIpTables } from '../policy/ip-tables.js'
 import { isInForce } from '../policy/load-snapshot.js'
 import type { RingfenceFound } from '../ringfence/find-existing.js'
@@ -19,13 +20,18 @@ export interface RingfenceState {
   provisioned: boolean
   /** True if the draft differs from the active policy. */
   pending_changes: boolean
-  /** Rule sets that have the ringfence's name but are not the ringfence, each with the reason. */
-  conflicts: { href: string; why: 'other_scope' | 'pending_deletion' }[]
+  /** The other rule sets of the ringfence's name, each with the reason why it is not the one that is judged. */
+  conflicts: { href: string; why: 'other_scope' | 'pending_deletion' | 'same_scope' }[]
 }
 
-/** Combines the draft and active versions of a ringfence. It counts as existing if the draft has it (T15, T10). */
+/**
+ * Combines the draft and active versions of a ringfence. It counts as existing if the draft has it (T15, T10). Of
+ * several rule sets of the name and scope, the first that is enabled is judged, and the others are conflicts.
+ */
 export function describeRingfence(draft: RingfenceFound, active: RingfenceFound): RingfenceState {
-  const { ruleSet } = draft
+  const [drafts, actives] = [draft, active].map(({ ruleSet: one, others }) => (one === null ? [] : [one, ...others]))
+  const ruleSet = drafts?.find(({ enabled }) => enabled !== false) ?? draft.ruleSet
+  const inForce = actives?.filter(({ href }) => ruleSet === null || toDraftHref(href) === ruleSet.href)
   return {
     name: draft.name,
     ...(ruleSet !== null && {
@@ -33,9 +39,12 @@ export function describeRingfence(draft: RingfenceFound, active: RingfenceFound)
       enabled: ruleSet.enabled !== false,
       rules: [...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].filter(isInForce).length,
     }),
-    provisioned: active.ruleSet !== null && active.ruleSet.enabled !== false,
+    provisioned: inForce?.some(({ enabled }) => enabled !== false) === true,
     pending_changes: typeof ruleSet?.update_type === 'string',
-    conflicts: draft.conflicts.map(({ ruleSet: { href }, why }) => ({ href, why })),
+    conflicts: [
+      ...(drafts ?? []).flatMap((one) => (one === ruleSet ? [] : [{ href: one.href, why: 'same_scope' as const }])),
+      ...draft.conflicts.map(({ ruleSet: { href }, why }) => ({ href, why })),
+    ],
   }
 }
 
@@ -152,7 +161,11 @@ function ringfenceFactor({ ringfence }: ReadinessFacts): Factor {
   const factor = { factor: 'ringfence', max: 20 }
   const { name, enabled, rules, provisioned, conflicts } = ringfence
   if (enabled === true) {
-    const flaws = [provisioned ? '' : 'not provisioned', rules === 0 ? 'without an enabled rule' : ''].filter(Boolean)
+    const flaws = [
+      provisioned ? '' : 'not provisioned',
+      rules === 0 ? 'without an enabled rule' : '',
+      conflicts.some(({ why }) => why === 'same_scope') ? 'more than once with this scope' : '',
+    ].filter(Boolean)
     const reason = [`${quote(name)} exists`, ...flaws].join(', ')
     return { ...factor, points: 20, reason }
   }

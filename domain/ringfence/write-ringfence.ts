@@ -9,7 +9,7 @@ import { loadDenyRules } from '../inventory/read-rules.js'
 import { mayHaveHappened, withDetails } from '../inventory/pce-errors.js'
 import type { PlannedRule } from '../drafts/plan-rules.js'
 import { verifyRuleSet, type RuleSetBody, type StoredRuleSet } from '../drafts/write-rule-set.js'
-import { findRingfence, readExisting } from './find-existing.js'
+import { findRingfence, readExisting, type RingfenceFound } from './find-existing.js'
 import type { Prepared } from './prepare-ringfence.js'
 import { toWireScopes } from '../drafts/resolve-actors.js'
 import { ToolError } from '../../schemas/errors.js'
@@ -114,7 +114,10 @@ function countMissing(wanted: number, written: readonly string[], stands: readon
   return wanted - ours - Number(isThere)
 }
 
-/** Returns the hrefs of the rule set and rules that did not exist before; null if they cannot be read. */
+/**
+ * Returns the hrefs of the rule set and rules that did not exist before; null if they cannot be read, or if nobody knows
+ * which of several rule sets is the one that was written. `href` is that of the rule set, if it is known.
+ */
 async function findNew(
   pce: PceClient,
   application: readonly Label[],
@@ -125,8 +128,11 @@ async function findNew(
   const { signal } = new AbortController()
   try {
     const found = await findRingfence(pce, application, 'draft', signal, name)
+    const alike = alikeIn(found)
+    if (href === undefined && alike.length > 1) return null
     // The rule set counts even if its scope was changed in the meantime, because it still contains what was written.
-    const ruleSet = found.ruleSet ?? found.conflicts.find((one) => one.ruleSet.href === href)?.ruleSet
+    const named = [...alike, ...found.conflicts.map((one) => one.ruleSet)]
+    const ruleSet = href === undefined ? alike[0] : named.find((one) => one.href === href)
     if (ruleSet === undefined) return []
     const [complete] = await loadDenyRules(pce, [ruleSet], signal)
     if (complete === undefined || complete.error !== undefined) return null
@@ -136,6 +142,9 @@ async function findNew(
     return null
   }
 }
+
+/** Lists all rule sets of the name and scope. Others may have been created since the plan was made. */
+const alikeIn = ({ ruleSet, others }: RingfenceFound): RuleSet[] => (ruleSet === null ? [] : [ruleSet, ...others])
 
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
   ruleSet === null ? [] : [ruleSet, ...(ruleSet.rules ?? []), ...(ruleSet.deny_rules ?? [])].map(({ href }) => href)
@@ -166,7 +175,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
-  const { ruleSet, changed } = await readAgain(ctx, prepared, planned?.href ?? null)
+  const { ruleSet, alike, changed } = await readAgain(ctx, prepared, planned?.href ?? null)
+  if (ruleSet !== null && alike > 1) changed.push('another rule set of this name and scope was created')
   if (planned !== null && ruleSet !== null) changed.push(...compareRules(planned, ruleSet))
   if (changed.length > 0) {
     const text = `was changed by somebody else during the call: ${changed.join('; ')}. Nothing was written. Call again.`
@@ -197,21 +207,25 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
 }
 
 /**
- * Returns the current rule set. If it has changed, returns null and describes the change in `changed`. A null `href`
+ * Returns the current rule set, and how many have its name and scope. If it has changed, returns null and describes the change in `changed`. A null `href`
  * means that no rule set existed when the plan was made.
  */
 async function readAgain(
   { pce, signal }: Context,
   { application, name }: Prepared,
   href: string | null,
-): Promise<{ ruleSet: RuleSet | null; changed: string[] }> {
-  const { ruleSet, conflicts } = await findRingfence(pce, application, 'draft', signal, name)
-  const none = (why: string) => ({ ruleSet: null, changed: [why] })
+): Promise<{ ruleSet: RuleSet | null; alike: number; changed: string[] }> {
+  const found = await findRingfence(pce, application, 'draft', signal, name)
+  const { conflicts } = found
+  const all = alikeIn(found)
+  const alike = all.length
+  const none = (why: string) => ({ ruleSet: null, alike, changed: [why] })
   if (href === null) {
-    const taken = ruleSet !== null || conflicts.length > 0
-    return taken ? none('a rule set of this name was created') : { ruleSet: null, changed: [] }
+    const taken = alike > 0 || conflicts.length > 0
+    return taken ? none('a rule set of this name was created') : { ruleSet: null, alike, changed: [] }
   }
-  if (ruleSet?.href !== href) {
+  const ruleSet = all.find((one) => one.href === href)
+  if (ruleSet === undefined) {
     const why = conflicts.find((one) => one.ruleSet.href === href)?.why
     if (why === undefined) return none('the rule set was deleted or renamed')
     return none(why === 'other_scope' ? 'its scope is different' : 'its deletion is pending')
@@ -220,7 +234,7 @@ async function readAgain(
   const [complete] = await loadDenyRules(pce, [ruleSet], signal)
   if (complete === undefined || complete.error !== undefined)
     throw new ToolError('pce_error', `The deny rules of ${quote(name)} could not be read again.`)
-  return { ruleSet: complete.ruleSet, changed: [] }
+  return { ruleSet: complete.ruleSet, alike, changed: [] }
 }
 
 function changedError({ name, ruleSet }: Prepared, changed: readonly string[], text: string): ToolError {

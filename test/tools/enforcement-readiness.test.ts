@@ -725,6 +725,15 @@ t.test('the ringfence must have exactly this name and scope', async (t) => {
   partial(t, reversed, { points: 20, reason: '"RF-shop-prod" exists' })
   t.equal(reversed.answer.ringfence.href, '/orgs/1/sec_policy/draft/rule_sets/1')
 
+  const twins = await ringfenceFactor(await withSets(t, { ...RINGFENCE, allow }, { ...RINGFENCE, allow }))
+  partial(t, twins, {
+    points: 20,
+    reason: '"RF-shop-prod" exists, more than once with this scope',
+    advice:
+      /2 rule sets are named "RF-shop-prod" and have exactly this scope; of them only .*rule_sets\/\d+ was judged/,
+  })
+  partial(t, twins.answer.ringfence.conflicts, [{ why: 'same_scope' }])
+
   const bench = await withSets(t, { ...RINGFENCE, allow: [{ from: 'ams', to: 'ams', enabled: false }] })
   partial(t, await ringfenceFactor(bench), {
     points: 20,

@@ -141,6 +141,46 @@ t.test('does not write if the name is taken during the queries', async (t) => {
   }
 })
 
+/** From now on the PCE lists a second rule set of this name and scope, and lists it first. */
+function listTwin({ pce }: Bench) {
+  const { ruleSets } = pce
+  const page = ruleSets.getPage.bind(ruleSets)
+  ruleSets.getPage = async (...args) => {
+    const { items, ...rest } = await page(...args)
+    const [own] = items.filter(({ name }) => name === 'RF-pay-prod')
+    const twin = own && { ...own, href: `${own.href}00`, rules: [], deny_rules: [] }
+    return { ...rest, items: twin === undefined ? items : [twin, ...items] }
+  }
+}
+
+t.test('a second rule set of the name that appears during the queries', async (t) => {
+  await t.test('is the reason that is given', async (t) => {
+    const bench = await start(t, [{ ...FENCE, allow: [FROM_CRM] }])
+    meanwhile(bench, async () => listTwin(bench))
+    const error = await bench.fails('create-ringfence', PAY, 'already_exists')
+    partial(t, error, {
+      reason: 'changed_meanwhile',
+      changed: ['another rule set of this name and scope was created'],
+    })
+    t.same(bench.writes(), [])
+  })
+
+  await t.test('is not taken for the one that was written', async (t) => {
+    const bench = await start(t, [{ ...FENCE, allow: [FROM_CRM] }])
+    const { rules } = bench.pce
+    const create = rules.create.bind(rules)
+    rules.create = async (body, parent) => {
+      const created = await create(body, parent)
+      listTwin(bench)
+      await bench.pce.rules.update(created.href, { enabled: false })
+      return created
+    }
+    const error = await bench.fails('create-ringfence', { ...PAY, selective: true }, 'already_exists')
+    partial(t, error, { changed: [/allow rule inside the application is not in force/], written: { length: 1 } })
+    t.same(error.stands, error.written)
+  })
+})
+
 t.test('withholds the deny rule if allow rules have disappeared', async (t) => {
   // Someone strikes after the first rule was written: the one inside the application.
   const strikes: [string, (bench: Bench, written: string) => Promise<unknown>, RegExp, number][] = [

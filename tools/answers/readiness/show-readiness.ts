@@ -115,11 +115,11 @@ export const ReadinessOutput = Type.Object({
       conflicts: Type.Array(
         Type.Object({
           href: Plain,
-          why: StringEnum(['other_scope', 'pending_deletion'] as const, {
-            description: 'other_scope: not exactly these two labels',
+          why: StringEnum(['other_scope', 'pending_deletion', 'same_scope'] as const, {
+            description: 'other_scope: not exactly these two labels; same_scope: a second one',
           }),
         }),
-        { description: 'Draft rule sets of this name that are not the ringfence' },
+        { description: 'Other draft rule sets of this name' },
       ),
     },
     { description: 'Draft rule set RF-<app>-<env>; without href there is none' },
