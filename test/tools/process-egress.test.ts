@@ -257,6 +257,18 @@ t.test('a fully known estate', async (t) => {
     })
   })
 
+  await t.test('a process that may be beyond the row limit is not said to be absent', async (t) => {
+    const cut = await bench.ok(TOOL, { process: ['ping'], max_results: 3 })
+    partial(t, cut, {
+      totals: { pce_flows: 3, egress_rows: 0 },
+      message:
+        'Only 3 rows could be looked at, and there are more. Among them: no flows in the window are of such a process. The process may be in the others.',
+      hint: /^complete: true reads the rest; or narrow by include_sources/,
+    })
+    const some = await bench.ok(TOOL, { process: ['python'], max_results: 3 })
+    t.match(some.message, /^Only 3 rows could be looked at, and there are more: the process may have/)
+  })
+
   await t.test('the window', async (t) => {
     const windowOf = async (args: object) => {
       const { window } = await bench.ok(TOOL, args)

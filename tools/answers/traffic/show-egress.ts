@@ -5,6 +5,7 @@ import { isProviderName } from '../../../domain/traffic/providers/provider-domai
 import { findProvider } from '../../../domain/traffic/providers/find-provider.js'
 import { markOutside } from '../../../domain/traffic/outside-window.js'
 import { Reading, describeReading, type FlowsRead } from '../../../domain/traffic/read-flows.js'
+import { countOf } from '../../../domain/text/describe-numbers.js'
 import { Count, Counts, Flag, Nullable, StringEnum, Text, Total } from '../../../schemas/common.js'
 import { TrafficCounts, TrafficSums, TrafficTimes } from '../../../schemas/traffic-counts.js'
 import type { Limits } from '../../../schemas/config.js'
@@ -88,7 +89,7 @@ export const EgressOutput = Type.Object({
 const MOST_USERS = 5
 
 const NOTE =
-  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. was_permitted is what was recorded: policy may have changed since, or no deny rule matched. process matches any part of the path, in any case, at the PCE and again here.'
+  'Egress is traffic to destinations without a VEN of this PCE, public or not. A provider is the publisher of the address range: likely means that the range serves its own services, ambiguous that many tenants share it, so who runs the service is unknown: destination and other_names are the names that traffic has for it. was_permitted is what was recorded: policy may have changed since, or no deny rule matched. process matches any part of the path, in any case, in the rows that were read.'
 
 /** Converts a finding to its output form; unknown values are absent. */
 export function showFinding({ keys, measures, parts, otherNames }: EgressGroup) {
@@ -148,7 +149,9 @@ export function showEgress(
         without_process: steps.without_process,
       },
       ...(coverage !== undefined && { coverage_note: coverage }),
-      ...(isEmpty && explainEmpty(steps, read.rows, named, filtered)),
+      ...(isEmpty
+        ? explainEmpty(steps, read, named, filtered)
+        : named && read.truncated && { message: lookedAt(read) }),
       note: NOTE,
       ...reading,
       analysed: basis,
@@ -174,8 +177,22 @@ export function showEgress(
   return answer
 }
 
+const lookedAt = ({ pceFlows }: FlowsRead) =>
+  `Only ${countOf(pceFlows, 'row')} could be looked at, and there are more: the process may have other destinations there.`
+
+/** Like `explainStep`, and says that there may be rows beyond those that were read. */
+function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, filtered: boolean) {
+  const { message, hint } = explainStep(steps, read.rows, named, filtered)
+  if (!read.truncated) return { message, hint }
+  const rest = read.divides ? 'Narrow' : 'complete: true reads the rest; or narrow'
+  return {
+    message: `Only ${countOf(read.pceFlows, 'row')} could be looked at, and there are more. Among them: ${message.charAt(0).toLowerCase()}${message.slice(1)} ${named ? 'The process' : 'Some'} may be in the others.`,
+    hint: `${rest} by include_sources, policy_decisions or a shorter window. ${hint}`,
+  }
+}
+
 /** Explains at which step the last row was dropped, and which change to the call would keep it. */
-function explainEmpty(
+function explainStep(
   steps: Egress['steps'],
   rows: number,
   named: boolean,
