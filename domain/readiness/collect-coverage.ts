@@ -64,12 +64,13 @@ export function collectCoverage(encoder: FlowEncoder) {
       // Of a row that is undecided, it is not known that the draft would change anything.
       if (isNotAllowed(word) && readDecision(draft.value(draft.code(row))) === 'allowed') matching.add(row)
     },
-    result: (own: Application, hasDraft: boolean) => ({
+    /** `hasRules` is false if the PCE did not say which rules of the draft match. */
+    result: (own: Application, { hasDraft, hasRules }: { hasDraft: boolean; hasRules: boolean }) => ({
       inbound: paths.inbound.result(own, hasDraft),
       outbound: paths.outbound.result(own, hasDraft),
       intra: paths.intra.result(own, hasDraft),
       overall: { decisions: overall.active.result(), draft: hasDraft ? overall.draft.result() : null },
-      rules: hasDraft ? countRules(matching) : [],
+      rules: hasDraft && hasRules ? countRules(matching) : [],
       /** Number of rows that are certainly not allowed now and that the draft would allow. */
       wouldAllow: [...matching].reduce((sum, { rows }) => sum + rows, 0),
     }),
@@ -96,7 +97,7 @@ function countRules(
 export interface Uncovered {
   flows: number
   connections: number
-  /** Number of these connections, without undecided ones, that the draft would allow; null if the PCE gave no draft decisions. */
+  /** Number of these connections, without undecided ones, that the draft would allow; null if the draft was not read. */
   draft_allowed_connections: number | null
 }
 export interface UncoveredService extends Uncovered {

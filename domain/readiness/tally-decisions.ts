@@ -106,7 +106,7 @@ export interface Reliance {
 
 /**
  * Decides the rows of an application by the policy in force, whatever the PCE recorded (D78). The modes of its own
- * `workloads` are their current ones; those of other ends come from the rows. With a draft, rows are decided by it as well,
+ * `workloads` are their current ones; those of other ends come from the rows. With a draft, which is `policy` itself if nothing is pending, rows are decided by it as well,
  * in place of what the PCE says of it: an end that enforces nothing lets the PCE say "allowed" without a rule.
  */
 export function decideByRules(
@@ -121,7 +121,8 @@ export function decideByRules(
   const own = new Map(workloads.map((one) => [one.href, modeOf(one)] as const))
   const modeNow = (end: FlowEnd) => own.get(end.workload ?? '') ?? endModeOf(end)
   const decide = createRowDecider(encoder, policy, modeNow)
-  const decideDraft = draft && createRowDecider(encoder, draft, modeNow)
+  // A draft in which nothing is pending decides as the policy in force.
+  const decideDraft = draft === undefined || draft === policy ? null : createRowDecider(encoder, draft, modeNow)
   const answers = new Set<Answer>()
   const blockedAnswers = new Set<Answer>()
   const assumed = collectAssumedFacts()
@@ -145,7 +146,11 @@ export function decideByRules(
       const passes = word === 'undecided' || word === 'potentially_blocked'
       if (passes && mayPassByDefault(...modes.map((mode) => (mode === 'none' ? null : mode)))) byDefault += count
       if (word === 'allowed' && modes[path === 'outbound' ? 0 : 1] === 'none') elsewhere += count
-      if (decideDraft) row.draftDecision = encoder.dictionaries.draftDecision.code(decideDraft(given).word)
+      if (draft !== undefined) {
+        const drafted = decideDraft?.(given) ?? { word, undecided }
+        if (drafted.word !== 'unknown') assumed.add(drafted.undecided)
+        row.draftDecision = encoder.dictionaries.draftDecision.code(drafted.word)
+      }
       pass(row, path)
     },
     result(): Reliance {

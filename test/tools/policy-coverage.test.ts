@@ -220,7 +220,7 @@ t.test('a draft that removes an allow rule covers less', async (t) => {
   })
 })
 
-t.test('without draft decisions only that part is missing', async (t) => {
+t.test('without draft decisions of the PCE only the rules of the draft are missing', async (t) => {
   for (const [fault, reason] of [
     [{ kind: 'status', status: 404, body: [] }, /404/],
     [{ kind: 'status', status: 403, body: [{ token: 'method_not_allowed', message: 'no' }] }, /403/],
@@ -231,12 +231,38 @@ t.test('without draft decisions only that part is missing', async (t) => {
     await allowCrm(bench)
     bench.simulator.faults.add({ ...fault, path: /update_rules$/, method: 'PUT', times: 1 })
     const answer = await bench.ok(TOOL, SHOP)
-    partial(t, answer.draft, { assessed: false, reason, overall_coverage_percentage: null, would_allow_flows: null })
+    partial(t, answer.draft, { assessed: true, reason, overall_coverage_percentage: 33.3, would_allow_flows: 2 })
     t.same(answer.draft.rules, [])
-    partial(t, answer, { total_flows: 12, total_allowed: 2, inbound: { draft_coverage_percentage: null } })
-    t.equal(answer.inbound.uncovered_apps[0].draft_allowed_connections, null)
-    t.notMatch(answer.recommendation, /draft/)
+    partial(t, answer, { total_flows: 12, total_allowed: 2, inbound: { draft_coverage_percentage: 44.4 } })
+    t.equal(answer.inbound.uncovered_apps[0].draft_allowed_connections, 50)
+    t.match(answer.recommendation, /The draft policy would allow 2 of the other 10 rows/)
   }
+})
+
+t.test('a draft that cannot be read is not assessed, and one in which nothing is pending is not read', async (t) => {
+  const bench = await start(t, ESTATE)
+  bench.simulator.clearRequests()
+  partial(t, (await bench.ok(TOOL, SHOP)).draft, { assessed: true, reason: undefined, would_allow_flows: 0 })
+  t.same(
+    bench.simulator.requests.flatMap(({ path }) => (path.includes('/sec_policy/draft/') ? [path] : [])),
+    [],
+  )
+  await allowCrm(bench)
+  bench.simulator.faults.add({ kind: 'status', path: /draft\/services$/, status: 403, times: 9, body: [] })
+  const { draft, recommendation } = await bench.ok(TOOL, SHOP)
+  partial(t, draft, { assessed: false, reason: 'the draft policy could not be read', would_allow_flows: null })
+  t.notMatch(recommendation, /draft/)
+})
+
+t.test('what the draft leaves open counts in what the figures assume', async (t) => {
+  const hosts = { ...ESTATE.hosts, 'pay-1': { ...ESTATE.hosts!['pay-1']!, mode: 'selective' as const } }
+  const bench = await start(t, { ...ESTATE, hosts })
+  t.equal((await bench.ok(TOOL, SHOP)).assumes, undefined)
+  const rule = { providers: ['ams'], consumers: ['app=pay', 'env=prod'], ingress_services: ['All Services'] }
+  await bench.ok('create-deny-rule', { ruleset_name: 'Shop', ...rule, override: true, unscoped_consumers: true })
+  const { assumes, draft } = await bench.ok(TOOL, SHOP)
+  t.same(assumes, ['P51'])
+  t.not(draft.overall_coverage_percentage, 16.7, 'a source in selective mode perhaps drops what the draft denies')
 })
 
 t.test('reports lookup progress and deletes the query of a cancelled call', async (t) => {

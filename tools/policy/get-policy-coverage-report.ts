@@ -1,4 +1,6 @@
 import { Type, type Static } from '@sinclair/typebox'
+import type { PceClient } from '../../pce-client/index.js'
+import { isUnread } from '../../domain/inventory/fetch-every.js'
 import { DetailLevel } from '../../schemas/common.js'
 import { CompleteInput } from '../../schemas/traffic-input.js'
 import { defineTool } from '../define.js'
@@ -45,8 +47,10 @@ export default defineTool({
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
+    // What is pending is read first: what is provisioned meanwhile is then in the policy in force.
+    const isSame = await isNothingPending(ctx)
     const policy = await readPolicyInForce(pce, ctx.signal, index)
-    const draft = await readWholePolicy(ctx, 'draft', index)
+    const draft = isSame ? policy : await readWholePolicy(ctx, 'draft', index)
     const byRules = decideByRules(encoder, policy, { workloads, application: labels, ...(draft && { draft }) })
     const request = {
       name: 'mcp-policy-coverage',
@@ -61,19 +65,29 @@ export default defineTool({
       (row, path) => byRules.take(row, path, found.take),
     )
     const application = applicationOfLabels(labels)
-    const draftUnavailable =
-      reads.inbound.draftUnavailable ??
-      reads.outbound.draftUnavailable ??
-      (draft === null ? 'the draft policy could not be read' : null)
+    const rulesUnavailable = reads.inbound.draftUnavailable ?? reads.outbound.draftUnavailable
+    const coverage = found.result(application, { hasDraft: draft !== null, hasRules: rulesUnavailable === null })
+    const isWithoutRules = coverage.wouldAllow > 0 && rulesUnavailable !== null
     return showCoverage({
       application,
       days,
-      found: found.result(application, draftUnavailable === null),
+      found: coverage,
       reliance: byRules.result(),
-      draftUnavailable,
+      draftUnavailable:
+        draft === null ? 'the draft policy could not be read' : isWithoutRules ? rulesUnavailable : null,
       reads,
       detail: args.detail_level ?? 'standard',
       limits: ctx.limits,
     })
   },
 })
+
+/** Returns true if the draft is the policy in force; false if it is not, or if that could not be read. */
+async function isNothingPending({ pce, signal }: { pce: PceClient; signal: AbortSignal }): Promise<boolean> {
+  try {
+    return (await pce.getPendingPolicyChanges({ signal })).length === 0
+  } catch (error) {
+    if (!isUnread(error) || signal.aborted) throw error
+    return false
+  }
+}

@@ -67,7 +67,7 @@ const Direction = Type.Object(
 const Draft = Type.Object(
   {
     assessed: Flag('false: reason says why'),
-    reason: Type.Optional(Text('Why the PCE gave no draft decisions')),
+    reason: Type.Optional(Text('Why the draft, or only the list of its rules, is missing')),
     overall_coverage_percentage: CoveredByDraft,
     would_allow_flows: Nullable(Count('Of the rows that are not allowed now')),
     rules: Type.Array(
@@ -107,7 +107,7 @@ interface Findings {
   days: number
   found: Coverage
   reliance: Reliance
-  /** The reason why the PCE returned no draft decisions; null if it returned them. */
+  /** Why the draft or the list of its rules is missing; null if neither is. */
   draftUnavailable: string | null
   reads: BothWays
   detail: 'standard' | 'full'
