@@ -6,7 +6,7 @@ import type { ToolContext } from '../call.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { mayHaveHappened, reasonOf, withDetails } from '../inventory/pce-errors.js'
 import { type BoundChanges, bindChanges } from '../policy/bind-changes.js'
-import { choosePending, listPending, toProvisionable } from '../policy/choose-changes.js'
+import { choosePending, digestChanges, listPending, toProvisionable } from '../policy/choose-changes.js'
 import { digestContents } from '../policy/digest-content.js'
 import { requireApproved } from '../policy/require-approved.js'
 import { countOf } from '../text/describe-numbers.js'
@@ -104,13 +104,16 @@ export async function requireSameGround(
   plan: RestorePlan,
   approved: Approval | undefined,
 ): Promise<void> {
-  const { digest } = await findGround(ctx, args)
+  const { digest, dropped } = await findGround(ctx, args)
+  // Reading the content of the dropped changes took time, so that what was read first may have been edited since.
+  const last = dropped.length === 0 ? [] : await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })
+  const isSame = digestChanges(last) === digestChanges(dropped)
   requireApproved(
     approved,
-    digest,
+    isSame ? digest : '',
     'The draft or the active policy has changed since the call was confirmed. Nothing was restored.',
   )
-  if (digest === plan.digest) return
+  if (isSame && digest === plan.digest) return
   const text = 'Somebody edited the draft or provisioned while it was read. Nothing was changed by this call.'
   throw new ToolError('pending_changes', text, {}, { hint: 'Call again.' })
 }

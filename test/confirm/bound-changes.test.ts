@@ -65,3 +65,39 @@ t.test('with more names than are read one by one', async (t) => {
     for (const { summary } of asked) t.match(summary, /of which \d+ were read\. A change of the others/)
   })
 })
+
+t.test('what is edited while the content is read for the last time is asked about anew', async (t) => {
+  const bench = await startConfirming(t)
+  const { pce } = bench
+  const { href, rule } = await bench.draft('Payments')
+  const put = (port: number) => pce.put(rule, { json: { ingress_services: [{ port, proto: 6 }] }, includeOrg: false })
+  await pce.provisionPolicyChanges('first', [href])
+  bench.clock.now += 1000
+  await put(80)
+  const [look, scan] = [pce.getPendingPolicyChanges.bind(pce), pce.labels.scan.bind(pce.labels)]
+  const TOOLS = { 'provision-policy': {}, 'restore-policy-version': { version: 1, drop_pending: [href] } }
+  for (const [name, args] of Object.entries(TOOLS))
+    await t.test(name, async (t) => {
+      const token = await bench.tokenFor(name, args)
+      let looks = 0
+      pce.getPendingPolicyChanges = (...given) => {
+        looks += 1
+        return look(...given)
+      }
+      // The labels are read last, after both versions of each change.
+      pce.labels.scan = async (...given) => {
+        if (looks === 3) {
+          looks = Infinity
+          bench.clock.now += 1000
+          await put(22)
+          bench.writes()
+        }
+        return scan(...given)
+      }
+      partial(t, await bench.call(name, args, { token }), { error: 'confirm_required', reason: 'stale' })
+      t.equal(looks, Infinity, 'it was edited')
+      t.same(bench.writes(), [])
+      Object.assign(pce, { getPendingPolicyChanges: look })
+      Object.assign(pce.labels, { scan })
+    })
+})

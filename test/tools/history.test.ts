@@ -459,7 +459,7 @@ t.test('restore-policy-version', async (t) => {
     })
     simulator.faults.add({ kind: 'commit-then-drop', path: /sec_policy\/delete$/, times: 1 })
     const blind = { kind: 'status', method: 'GET', path: /sec_policy\/pending/, status: 403, body: [] } as const
-    simulator.faults.add({ ...blind, skip: 2, times: 1 })
+    simulator.faults.add({ ...blind, skip: 3, times: 1 })
     const answer = await fails(TOOL, drop, 'outcome_unknown')
     t.same([answer.restored, answer.read_back], [false, { state: 'unreadable' }], 'no list of what was not read')
     t.same(pending(), [])

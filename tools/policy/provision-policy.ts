@@ -166,9 +166,12 @@ export default defineTool({
     }
     if (ctx.approved !== undefined) {
       // Directly before the write, because determining the impact took time.
-      const pending = await pce.getPendingPolicyChanges({ signal })
-      const now = chosenNow(chosen, pending, args.hrefs === undefined)
+      const look = async () =>
+        chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined)
+      const now = await look()
       refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
+      // Reading their content took time too, so that what was read first may have been edited since.
+      if (digestChanges(await look()) !== digestChanges(now)) refuseUnapproved(ctx.approved, '')
     }
     const done = await provision(pce, description, chosen, warnings)
     warnings.push(
