@@ -406,7 +406,7 @@ t.test('ringfence', async (t) => {
   ) => (await judge(t, { hosts: { ...hosts, ...more }, ruleSets, labels: ['app=pay'] }, 'cis', args))['CIS-12']
   t.equal((await active(t, [RINGFENCE])).status, 'PASS')
   const refused: [string, HandMadeRuleSet[], RegExp][] = [
-    ['none', [], /RF-payments0-prod: missing/],
+    ['none', [], /"RF-payments0-prod": missing/],
     ['a longer name', [{ ...RINGFENCE, name: 'RF-payments-prod-2' }], /missing/],
     ['a shorter name', [{ ...RINGFENCE, name: 'RF-payments' }], /missing/],
     ['a wider scope', [{ ...RINGFENCE, scope: 'app=payments' }], /has a different scope/],
@@ -450,7 +450,7 @@ t.test('ringfence', async (t) => {
   const test = { test: { ip: '10.0.5.1', labels: 'app=payments env=test' } }
   const each = await active(t, [RINGFENCE], { app_name: 'payments' }, test)
   t.equal(each.status, 'WARNING', 'one of two environments')
-  t.same(each.evidence.rule_sets, ['RF-payments-test: missing', 'RF-payments-prod: in force'])
+  t.same(each.evidence.rule_sets, ['"RF-payments-test": missing', '"RF-payments-prod": in force'])
   const whole = await active(t, [RINGFENCE], {}, test)
   partial(t, whole, {
     status: 'INFO',
@@ -884,12 +884,16 @@ t.test('judges nothing for labels that nothing has', async (t) => {
     }
   }
   const rest = 'and there is no traffic in the window.'
-  await none({ app_name: 'ghost' }, `Nothing is known about app=ghost: no workload has this label, ${rest}`)
-  await none({ env_name: 'limbo' }, `Nothing is known about env=limbo: no workload has this label, ${rest}`)
+  await none({ app_name: 'ghost' }, `Nothing is known about "app=ghost": no workload has this label, ${rest}`)
+  await none({ env_name: 'limbo' }, `Nothing is known about "env=limbo": no workload has this label, ${rest}`)
   const both = { app_name: 'payments', env_name: 'limbo' }
-  await none(both, `Nothing is known about app=payments env=limbo: no workload has these labels, ${rest}`)
+  await none(both, `Nothing is known about "app=payments" and "env=limbo": no workload has these labels, ${rest}`)
   bench.simulator.faults.add({ kind: 'status', status: 403, path: '/orgs/1/workloads', times: 99 })
-  await none({ app_name: 'ghost' }, `Nothing is known about app=ghost: the workloads could not be read, ${rest}`, null)
+  await none(
+    { app_name: 'ghost' },
+    `Nothing is known about "app=ghost": the workloads could not be read, ${rest}`,
+    null,
+  )
   const traffic = byId(await bench.ok('compliance-check', PAYMENTS))
   t.not(traffic['SEG-3'].status, 'NOT_ASSESSED', 'traffic alone is something to judge')
   bench.simulator.faults.clear()

@@ -104,7 +104,7 @@ t.test('auto_order puts infrastructure first, and ranks the estate once', async 
     steps.toSorted((a, b) => a - b),
   )
   t.equal(new Set(steps).size, steps.length, 'progress rises')
-  t.ok(bench.progress.some(({ message }) => message === 'Application 2 of 4: ' + `${plan.order[1].app} (prod).`))
+  t.ok(bench.progress.some(({ message }) => message === `Application 2 of 4: "${plan.order[1].app} (prod)".`))
 
   // Two that nobody talks with keep the order given.
   const stable = await bench.ok('ringfence-batch', { apps: prod('ghost', 'quiet'), auto_order: true, dry_run: true })
@@ -255,7 +255,7 @@ t.test('the answer stays within its budget, however much it has to say', async (
   partial(t, done.summary, { successful: 60, rulesets_created: 60, rules_created: 240 })
   for (const { result } of done.results) {
     partial(t, result, {
-      message: /Created the rule set RF-app-\d\d-prod with 4 rules/,
+      message: /Created the rule set "RF-app-\d\d-prod" with 4 rules/,
       ruleset: { href: /rule_sets/ },
       section_totals: { rules: 4 },
     })
@@ -313,9 +313,9 @@ t.test('the batch reports how ringfences differ from the request', async (t) => 
   for (const dryRun of [true, false]) {
     const done = await bench.ok('ringfence-batch', { apps, dry_run: dryRun })
     partial(t, done.warnings, [
-      /^The deny rule was left out.*shorter lookback_days \(2 applications\): pay \(prod\); shop \(prod\)\.$/,
-      /^The row limit was reached.*\(3 applications\): pay \(prod\); shop \(prod\); crm \(prod\)\.$/,
-      /^There is no Any IP list.*\(2 applications\): pay \(prod\); shop \(prod\)\.$/,
+      /^The deny rule was left out.*shorter lookback_days \(2 applications\): "pay \(prod\)"; "shop \(prod\)"\.$/,
+      /^The row limit was reached.*\(3 applications\): "pay \(prod\)"; "shop \(prod\)"; "crm \(prod\)"\.$/,
+      /^There is no Any IP list.*\(2 applications\): "pay \(prod\)"; "shop \(prod\)"\.$/,
     ])
     t.equal(done.warnings.length, 3)
     t.equal(done.flows_truncated, true)
@@ -375,7 +375,7 @@ t.test('labels and policy of a long batch are never older than a minute', async 
     done.results[1].result.inbound_remote_apps.map(({ app }: Json) => app),
     ['store'],
   )
-  partial(t, done.results[2].error, { error: 'label_not_found', message: /Labels changed in the meantime: app=crm/ })
+  partial(t, done.results[2].error, { error: 'label_not_found', message: /Labels changed in the meantime: "app=crm"/ })
 
   // Before, the first application that meets it fails, and the next has the new list.
   const soon = await start(t)

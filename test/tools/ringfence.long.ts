@@ -85,7 +85,7 @@ t.test('the plan says who is allowed, who would be cut, and what would be writte
   t.same(bench.writes(), [], 'a dry run writes nothing')
 
   partial(t, plan, {
-    message: 'Would create the rule set RF-pay-prod with 5 rules in draft, made for full enforcement.',
+    message: 'Would create the rule set "RF-pay-prod" with 5 rules in draft, made for full enforcement.',
     dry_run: true,
     app: 'pay',
     env: 'prod',
@@ -444,7 +444,7 @@ t.test('keeps existing rules, adds missing ones, and reports those that do not c
   partial(t, done, {
     merged: true,
     message:
-      'Added 5 rules to the rule set RF-pay-prod in draft, made for selective enforcement. It takes effect when provisioned.',
+      'Added 5 rules to the rule set "RF-pay-prod" in draft, made for selective enforcement. It takes effect when provisioned.',
   })
   t.same(
     done.skipped_existing_rules.map(({ type, app }: Json) => [type, app]),
@@ -558,7 +558,7 @@ t.test('an application is exactly its two labels', async (t) => {
   await bench.fails('create-ringfence', { app_name: 'ghost', env_name: 'prod' }, 'no_workloads')
   t.same(bench.writes(), [])
   const plan = await bench.ok('create-ringfence', { app_name: 'ghost', env_name: 'prod', dry_run: true })
-  t.match(plan.warnings[0], /^no_workloads: .*app=ghost and env=prod/)
+  t.match(plan.warnings[0], /^no_workloads: .*"app=ghost" and "env=prod"/)
   partial(t, plan, {
     workloads: { total: 0 },
     inbound_remote_apps: [],
