@@ -107,7 +107,7 @@ export function planWorkloadLabels(index: LabelIndex, references: readonly Label
       )
     }
     if ('missing' in entry && same === undefined)
-      warnings.push(...warnOfSentences({ label: value }), ...warnOfLookAlikes(index, key, value))
+      warnings.push(...warnOfSentences({ key, label: value }), ...warnOfLookAlikes(index, key, value))
     byKey.set(key, { value, entry })
   }
   return { entries: [...byKey.values()].map(({ entry }) => entry), warnings }

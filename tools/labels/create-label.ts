@@ -39,7 +39,7 @@ export default defineTool({
     const index = await loadLabels(ctx.pce, ctx, 'fresh')
     const existing = index.find(key, value)
     if (existing !== undefined) throw labelExists(existing)
-    const notes = [...warnOfSentences({ value }), ...warnOfLookAlikes(index, key, value)]
+    const notes = [...warnOfSentences({ key, value }), ...warnOfLookAlikes(index, key, value)]
     const warnings = notes.length > 0 ? { warnings: notes } : {}
     if (dryRun === true) {
       const request = { method: 'POST', path: `/orgs/${ctx.pce.orgId}/labels`, body: { key, value } }
