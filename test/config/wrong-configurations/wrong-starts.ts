@@ -105,7 +105,7 @@ export const WRONG_STARTS: Readonly<Record<string, readonly WrongStart[]>> = {
       env: { PCE_ORG_ID: '42' },
       ask: 'check-pce-connection',
       answered:
-        'GET /orgs/42/settings/workloads: the PCE answered 403 Forbidden: forbidden_error: Forbidden → The key is valid, but not for this organisation, or its role may not read.',
+        'GET /orgs/42/settings/workloads: the PCE answered 403 Forbidden: "forbidden_error: Forbidden" → The key is valid, but not for this organisation, or its role may not read.',
     },
     {
       start: 'tried',
