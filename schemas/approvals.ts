@@ -82,6 +82,8 @@ export interface ShownCall {
   referred?: ShownReference[]
   /** How many more of them were not read. */
   referred_unread?: number
+  /** How many more of them were read, and left out to save space. */
+  referred_left_out?: number
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
   /** Other pending changes that this call leaves pending; only the first ones are listed. */

@@ -78,6 +78,9 @@ const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   networks: ['name'],
 }
 
+/** Returns true for a kind whose objects are read at all. */
+export const isKindRead = (kind: string): boolean => Object.hasOwn(FIELDS, kind)
+
 /** The kinds beside labels that have no draft, so that their names change at once wherever they are shown. */
 export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['workloads', 'security_principals'])
 
@@ -176,7 +179,7 @@ async function readOne(
 ): Promise<{ object: ReferredObject; size: number }> {
   const { kind = '' } = parseHref(href) ?? {}
   const unread = { object: { href, kind, content: null, as }, size: 0 }
-  if (!Object.hasOwn(FIELDS, kind)) return unread
+  if (!isKindRead(kind)) return unread
   try {
     const answer = await pce.get(href, { includeOrg: false, signal })
     const object = answer.json<PceObject | null>()

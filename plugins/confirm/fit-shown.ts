@@ -1,5 +1,5 @@
 import { makeSafe } from '../../domain/text/escape-text.js'
-import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject } from '../../schemas/approvals.js'
+import { MOST_SHOWN_BYTES, type ShownCall, type ShownObject, type ShownReference } from '../../schemas/approvals.js'
 import type { Outlook } from '../../schemas/confirmations.js'
 
 /** Prepares what the page of a call shows: safe to display, and of limited size. */
@@ -11,10 +11,15 @@ export function fitShown({ summary, details, page }: Extract<Outlook, { boundTo:
 const LEFT_OUT =
   'What changes in it is left out here, because the whole would be too large: look at it in the PCE before you decide.'
 
-/** Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. */
+const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it in the PCE.'
+
+/**
+ * Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. What
+ * stands behind hrefs gets the room that the objects leave, in the same way.
+ */
 function fitPage(shown: ShownCall): ShownCall {
   if (jsonBytes(shown) <= MOST_SHOWN_BYTES) return shown
-  const { facts, ...rest } = shown
+  const { facts, referred = [], ...rest } = shown
   const keptFacts = facts !== undefined && jsonBytes(facts) <= MOST_SHOWN_BYTES / 4 ? { facts } : {}
   const around = { ...rest, ...keptFacts, warnings: shown.warnings.slice(0, MOST_WARNINGS), truncated: true as const }
   const kept = { ...around, ...clipLists(around), objects: [] as ShownObject[] }
@@ -36,7 +41,26 @@ function fitPage(shown: ShownCall): ShownCall {
     kept.objects.push(chosen)
     room -= needed
   }
-  return kept
+  return { ...kept, ...fitReferred(referred, room - FRAME_BYTES) }
+}
+
+/** Room for the names of the two fields. */
+const FRAME_BYTES = 64
+
+function fitReferred(
+  referred: readonly ShownReference[],
+  bytes: number,
+): Pick<ShownCall, 'referred' | 'referred_left_out'> {
+  let room = bytes
+  const kept = referred.flatMap((one) => {
+    const { content, ...bare } = one
+    const short = content === undefined ? bare : { ...bare, note: CONTENT_LEFT_OUT }
+    const chosen = [one, short].find((form) => jsonBytes(form) + 1 <= room)
+    room -= chosen === undefined ? 0 : jsonBytes(chosen) + 1
+    return chosen === undefined ? [] : [chosen]
+  })
+  const left = referred.length - kept.length
+  return { ...(kept.length > 0 && { referred: kept }), ...(left > 0 && { referred_left_out: left }) }
 }
 
 const jsonBytes = (value: unknown): number => Buffer.byteLength(JSON.stringify(value))

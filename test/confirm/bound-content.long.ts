@@ -169,7 +169,7 @@ t.test('what stands behind the hrefs of a request', async (t) => {
     const asked = await bench.call(name, args)
     partial(t, asked, {
       warnings: [
-        '1 object that the requests refer to could not be read, so what is behind the href is not known: look at it in the PCE before you decide.',
+        '1 object that the requests refer to could not be read, so what is behind the href is not known and a change after the decision is not noticed: look at it in the PCE before you decide.',
       ],
     })
     t.same(
@@ -231,4 +231,56 @@ t.test('a person sees it on the page, and their yes is bound to it as a token is
   partial(t, await bench.desk.find(asked.approval_id), { state: 'void' })
   await bench.decide(again.approval_id, 'approved', ann)
   partial(t, await call(), { updated_fields: ['providers'] })
+})
+
+t.test('the page with much behind the hrefs', async (t) => {
+  const tools = ['update-sec-rule', 'update-iplist']
+  const bench = await startApproving(t, { confirm: { tools }, estate: { estate: ESTATE } })
+  const rangesOf = (size: number) =>
+    Array.from({ length: size }, (_, at) => ({
+      from_ip: `10.${at >> 8}.${at & 255}.1`,
+      description: `${at} ${'x'.repeat(240)}`,
+    }))
+  const listOf = (name: string, size: number) =>
+    bench.call('ann', 'create-iplist', { name, ip_ranges: rangesOf(size), fqdns: [] })
+  for (const [name, size] of [
+    ['Broad', 190],
+    ['Broader', 190],
+  ] as const)
+    await listOf(name, size)
+  const shownOf = async (name: string, args: object) => {
+    const { approval_id: id } = await bench.call('ann', name, args)
+    return (await bench.desk.find(id))!.request.shown
+  }
+
+  await t.test('a large list hides nothing of what comes after it', async (t) => {
+    const href = '/orgs/1/sec_policy/draft/rule_sets/1/sec_rules/1'
+    const shown = await shownOf('update-sec-rule', { href, providers: ['iplist:Broad', 'iplist:Broader'] })
+    t.same(
+      shown.referred!.map(({ name, content, note }) => [name, content !== undefined, note]),
+      [
+        [undefined, true, undefined],
+        ['Payments', true, undefined],
+        ['Broad', true, undefined],
+        ['Broader', false, 'What it contains is left out here: look at it in the PCE.'],
+        ['app: pay', true, undefined],
+        ['Web', true, undefined],
+        ['env: prod', true, undefined],
+      ],
+    )
+  })
+
+  await t.test('the change itself comes first', async (t) => {
+    const shown = await shownOf('update-iplist', { name: 'Broad', ip_ranges: rangesOf(550) })
+    t.equal(shown.truncated, true)
+    t.same(
+      shown.objects.map(({ fields, note }) => [fields.map(({ path }) => path), note]),
+      [[['ip_ranges'], undefined]],
+    )
+    t.same(
+      shown.referred!.map(({ name, content, note }) => [name, content, note]),
+      [['Broad', undefined, 'What it contains is left out here: look at it in the PCE.']],
+    )
+    t.match(renderChange(shown), /That does not hold for those that were not read/)
+  })
 })

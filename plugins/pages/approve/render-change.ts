@@ -302,18 +302,21 @@ const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
   </dd>`
 
 /** Renders what stands behind the hrefs of the requests, each object with its content. */
-function renderReferred({ referred = [], referred_unread: unread = 0 }: ShownCall): string {
-  if (referred.length === 0 && unread === 0) return ''
+function renderReferred(shown: ShownCall): string {
+  const { referred = [], referred_unread: unread = 0, referred_left_out: leftAway = 0 } = shown
+  const more = unread + leftAway
+  if (referred.length + more === 0) return ''
+  const isAllRead = unread === 0 && referred.every(({ content }) => content !== undefined)
   const { html: items, omitted } = fit(referred, { left: BYTES.fields }, renderReference)
-  return html`<h3>What the hrefs stand for <span class="count">${referred.length + unread}</span></h3>
+  return html`<h3>What the hrefs stand for <span class="count">${referred.length + more}</span></h3>
     <p class="hint">
       If one of these changes after the decision, the call does not run and is asked about again.
-      ${unread === 0 ? '' : 'That does not hold for those that were not read.'}
+      ${isAllRead ? '' : 'That does not hold for those that were not read: a change of them is not noticed.'}
     </p>
     <ul>
       !${items}
     </ul>
-    !${leftOut(omitted + unread, 'more')}`
+    !${leftOut(omitted + more, 'more')}`
 }
 
 function renderReference({ kind, name, href, content = {}, note }: ShownReference): string {

@@ -2,7 +2,7 @@ import type { ReferenceNames } from '../../../domain/inventory/reference-names.j
 import { toDraftHref } from '../../../domain/inventory/parse-href.js'
 import { withoutFalseExclusions } from '../../../domain/policy/diff-fields.js'
 import { showNamesInside } from '../../../domain/policy/describe-changes.js'
-import type { ReferredObject, ReferredObjects } from '../../../domain/policy/read-referred.js'
+import { isKindRead, type ReferredObject, type ReferredObjects } from '../../../domain/policy/read-referred.js'
 import { countOf } from '../../../domain/text/describe-numbers.js'
 import { clipText, quote } from '../../../domain/text/escape-text.js'
 import type { ShownReference } from '../../../schemas/approvals.js'
@@ -33,17 +33,18 @@ export function showReferred(referred: ReferredObjects): {
   const page = objects.map((object): ShownReference => {
     const { href, kind, content } = object
     const common = { kind: kindOf(kind), ...namedBy(object), href }
-    if (content === null) return { ...common, note: 'It could not be read, so what it is now is not known.' }
+    if (content === null) return { ...common, note: `It ${whyUnread(kind)}, so what it is now is not known.` }
     const { shown, notes } = clipLists(showNamesInside(besideName(content), names))
-    room -= jsonBytes(shown)
-    if (room < 0) return { ...common, note: 'What it contains is left out here: look at it in the PCE.' }
+    const size = jsonBytes(shown)
+    if (size > room) return { ...common, note: 'What it contains is left out here: look at it in the PCE.' }
+    room -= size
     return { ...common, content: shown, ...(notes.length > 0 && { note: `Not all is shown: ${notes.join(', ')}.` }) }
   })
   const listed = objects.slice(0, MOST_LISTED).map((object) => ({
     kind: kindOf(object.kind),
     ...namedBy(object),
     href: object.href,
-    ...showContent(object.content, names),
+    ...showContent(object, names),
   }))
   return {
     page: { referred: page, ...(unread > 0 && { referred_unread: unread }) },
@@ -85,13 +86,18 @@ export const warnOfUnreadNames = (named: Unread): string[] =>
 type Unread = Pick<ReferredObjects, 'objects' | 'unread'>
 
 function sayUnread({ objects, unread }: Unread, whose: string, which: string): string[] {
-  const failed = objects.filter(({ content }) => content === null).length
-  return [
-    ...(failed > 0
-      ? [
-          `${countOf(failed, 'object')}${which} that the ${whose} refer to could not be read, so what is behind the href is not known: look at it in the PCE before you decide.`,
+  const unreadObjects = objects.filter(({ content }) => content === null)
+  const failed = unreadObjects.filter(({ kind }) => isKindRead(kind))
+  const never = unreadObjects.filter(({ kind }) => !isKindRead(kind))
+  const say = (some: readonly ReferredObject[]) =>
+    some.length === 0
+      ? []
+      : [
+          `${countOf(some.length, 'object')}${which} that the ${whose} refer to ${whyUnread(some[0]!.kind, some.length)}, so what is behind the href is not known and a change after the decision is not noticed: look at it in the PCE before you decide.`,
         ]
-      : []),
+  return [
+    ...say(failed),
+    ...say(never),
     ...(unread > 0
       ? [
           `The ${whose} refer to ${countOf(objects.length + unread, 'object')}${which}, of which ${objects.length} were read. A change of the others after the decision is not noticed.`,
@@ -107,8 +113,11 @@ function namedBy({ content }: ReferredObject): { name?: string } {
   return typeof own === 'string' && own !== '' ? { name: own } : {}
 }
 
-function showContent(content: ReferredObject['content'], names: ReferenceNames): { content?: string } {
-  if (content === null) return { content: 'could not be read' }
+const whyUnread = (kind: string, count = 1): string =>
+  isKindRead(kind) ? 'could not be read' : `${count === 1 ? 'is' : 'are'} not read by this server`
+
+function showContent({ content, kind }: ReferredObject, names: ReferenceNames): { content?: string } {
+  if (content === null) return { content: whyUnread(kind) }
   const beside = besideName(content)
   if (Object.keys(beside).length === 0) return {}
   return { content: clipText(JSON.stringify(showNamesInside(beside, names)), LONGEST_CONTENT) }
