@@ -19,6 +19,8 @@ import type { PolicySize } from './huge-policy.js'
 const SIZE: PolicySize = { rules: 1000, lists: 300, long: 10, names: 3000, workloads: 300 }
 /** How long others may wait, beside what the machine delays. */
 const LONGEST_MS = 100
+/** How many times the machine delays an answer that passes two processes, compared with a timer of the caller. */
+const DELAYS = 10
 const NS_PER_MS = 1e6
 const BETWEEN_MS = 10
 /** A delay of the machine is rarely met twice. */
@@ -127,7 +129,7 @@ t.test('others are answered while a tool runs', { timeout: 900_000 }, async (t) 
     own.disable()
     t.match(answer, /"structuredContent"/, name)
     t.notMatch(answer, /"isError":true/, name)
-    return (waited.at(Math.floor(waited.length * 0.99)) ?? 0) - own.percentile(99) / NS_PER_MS
+    return (waited.at(Math.floor(waited.length * 0.99)) ?? 0) - (DELAYS * own.percentile(99)) / NS_PER_MS
   }
 
   for (const [name, args] of CALLS) {
