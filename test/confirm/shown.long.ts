@@ -90,7 +90,7 @@ t.test('so is a source that would be left out, though nothing is written for it'
   const answer = await stale(first, call)
   t.match(
     answer.summary,
-    /^Writes 2 new rule sets and 5 rules .* Left out, without a rule: crm \(prod\) to pay \(prod\)\./,
+    /^Writes 2 new rule sets and 5 rules .* Left out, without a rule: "crm \(prod\)" to "pay \(prod\)"\./,
   )
   const { confirm_token: second } = await bench.confirm(answer)
   partial(t, await bench.call(BATCH, call, { token: second }), { ok: true, summary: { rules_created: 5 } })
