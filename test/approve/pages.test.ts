@@ -515,6 +515,10 @@ t.test('names that read like sentences are elements of their own, and lead no pa
     t.same([...new Set(withName)], [lie], path)
   }
   const { body } = await browser.get(`/approve/${id}`)
-  const words = body.slice(body.indexOf('<h1'), body.indexOf(lie)).replace(/<[^>]*>/g, ' ').trim().split(/\s+/)
+  const words = body
+    .slice(body.indexOf('<h1'), body.indexOf(lie))
+    .replace(/<[^>]*>/g, ' ')
+    .trim()
+    .split(/\s+/)
   t.ok(words.length > 5, `the page begins with its own words: ${words.slice(0, 8).join(' ')}`)
 })
