@@ -1,3 +1,4 @@
+import { AUTHORSHIP } from '../policy/authorship.js'
 import { PceApiError, type PceClient } from '../../pce-client/index.js'
 import type { PceEvent } from '../../schemas/pce/event.js'
 import type { ModifiedPolicyObject, PolicyVersion } from '../../schemas/pce/policy.js'
@@ -80,15 +81,7 @@ export const mentions = (target: Target, event: PceEvent): boolean =>
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
 /** Fields in which the PCE keeps what an entry says with its time, its author and its kind of change. */
-const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([
-  'created_at',
-  'created_by',
-  'updated_at',
-  'updated_by',
-  'deleted_at',
-  'deleted_by',
-  'update_type',
-])
+const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([...AUTHORSHIP, 'update_type'])
 
 /** Extracts the parts of an event that concern the target. */
 export function readEvent(target: Target, event: PceEvent): HistoryEntry {

@@ -1,3 +1,4 @@
+import { AUTHORSHIP } from './authorship.js'
 import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
@@ -7,12 +8,7 @@ import { findDifferences } from './compare-stored.js'
  */
 export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',
-  'created_at',
-  'created_by',
-  'updated_at',
-  'updated_by',
-  'deleted_at',
-  'deleted_by',
+  ...AUTHORSHIP,
   'update_type',
   'caps',
   'usage',

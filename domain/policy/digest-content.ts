@@ -1,20 +1,12 @@
 import { createHash, type Hash } from 'node:crypto'
+import { AUTHORSHIP } from './authorship.js'
 import { type Steps, workInTurns } from '../text/pace-work.js'
 
 /**
  * Fields in which the PCE keeps records about an object. They change on their own, and no approval is about them. A
  * pending change of a rule (`update_type`) is part of its rule set's content, so it is not among them.
  */
-const RECORDS: ReadonlySet<string> = new Set([
-  'created_at',
-  'created_by',
-  'updated_at',
-  'updated_by',
-  'deleted_at',
-  'deleted_by',
-  'caps',
-  'usage',
-])
+const RECORDS: ReadonlySet<string> = new Set([...AUTHORSHIP, 'caps', 'usage'])
 
 /** Deep enough for the rules of a rule set in a list of both versions of several objects. */
 const DEEPEST = 4
