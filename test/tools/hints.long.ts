@@ -693,6 +693,7 @@ const NOT_DONE: [hint: string, why: string][] = [
   ['${none}; ${lister} lists them.', 'is done above, of IP lists'],
   ['No ${key} label has a similar value', 'is done above, of app'],
   ['Give labels as key=value', 'test/hygiene/label-workloads'],
+  ['${rest} by include_sources, policy_decisions or', 'test/tools/process-egress'],
   ['include_inbound keeps those of unmanaged destinations.', 'test/tools/process-egress'],
   ['Traffic inside the estate is not egress.', 'advises nothing'],
   ['only_named_processes: false shows the rest.', 'test/tools/process-egress'],

@@ -263,7 +263,11 @@ t.test('a fully known estate', async (t) => {
       totals: { pce_flows: 3, egress_rows: 0 },
       message:
         'Only 3 rows could be looked at, and there are more. Among them: no flows in the window are of such a process. The process may be in the others.',
-      hint: /^complete: true reads the rest; or narrow by include_sources/,
+      hint: 'complete: true reads the rest; or narrow by include_sources, policy_decisions or a shorter window. Leave process out to see all of them.',
+    })
+    partial(t, await bench.ok(TOOL, { process: ['ping'], max_results: 3, complete: true }), {
+      totals: { egress_rows: 1 },
+      hint: undefined,
     })
     const some = await bench.ok(TOOL, { process: ['python'], max_results: 3 })
     t.match(some.message, /^Only 3 rows could be looked at, and there are more: the process may have/)
