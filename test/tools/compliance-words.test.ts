@@ -117,6 +117,44 @@ t.test('rows that may be blocked already count in the bounds, and not as passing
   t.same(await judge('pci-dss', 'PCI-1.4', 'passing_unenforced', 'undecided'), ['NOT_ASSESSED', mayBe, 0, 6])
 })
 
+t.test('of a deny rule at a selective source it says what explain-flow says', async (t) => {
+  const ask = async (mode: 'idle' | 'selective', denies: boolean) => {
+    const estate = handMade({
+      hosts: {
+        web: { ip: '10.0.0.1', labels: 'app=shop env=prod', mode: 'selective' },
+        db: { ip: '10.0.1.1', labels: 'app=db env=prod', mode },
+      },
+      flows: [{ from: 'web', to: 'db', port: 5432, recorded: 'allowed' }],
+      ruleSets: [{ name: 'shop', scope: '', deny: denies ? [{ from: 'app=shop', to: 'app=db' }] : [] }],
+    })
+    const { ok } = await startBench(t, { estate })
+    const flow = await ok('explain-flow', { source: 'web', destination: 'db', port: 5432, proto: 'tcp' })
+    const checked = await ok('compliance-check', { framework: 'general', app_name: 'shop', env_name: 'prod' })
+    const { status, detail, evidence } = checked.findings.find(({ id }: Json) => id === 'SEG-4')
+    const { potentially_blocked: reported, blocked, maybe_blocked: open } = evidence.counts
+    return {
+      explained: [flow.active.verdict, flow.assumes],
+      checked: [status, { reported, blocked, open }, checked.assumes],
+      because: /deny rules at sources in selective mode/.test(detail),
+    }
+  }
+  t.same(await ask('idle', true), {
+    explained: ['uncertain', ['P51']],
+    checked: ['NOT_ASSESSED', { reported: 1, blocked: 0, open: 1 }, ['P51']],
+    because: true,
+  })
+  t.same(await ask('idle', false), {
+    explained: ['allowed', undefined],
+    checked: ['FAIL', { reported: 1, blocked: 0, open: undefined }, undefined],
+    because: false,
+  })
+  t.same(await ask('selective', true), {
+    explained: ['blocked', undefined],
+    checked: ['PASS', { reported: 0, blocked: 1, open: undefined }, undefined],
+    because: false,
+  })
+})
+
 t.test('where neither end enforces policy, nothing is said of the rules', async (t) => {
   const estate = handMade({
     hosts: {
