@@ -8,7 +8,7 @@ import type { FlowRequest } from '../traffic/read-flows.js'
 import { collectAssumedFacts } from './assumed-facts.js'
 import { noDisagreement } from './compare-record.js'
 import { createRowDecider } from './decide-rows.js'
-import { collectOtherwise, type Otherwise } from './list-otherwise.js'
+import { collectOtherwise, type OtherwiseList } from './list-otherwise.js'
 import { pendingHolders } from './load-snapshot.js'
 import { readPresentModes } from './present-modes.js'
 import { readWholePolicy } from './read-whole-policy.js'
@@ -28,7 +28,7 @@ export interface DecidedTraffic {
   /** Connections of the answer that the PCE recorded otherwise. */
   recorded: RecordedOtherwise
   /** The pairs that these connections are between, the busiest first. */
-  otherwise: readonly Otherwise[]
+  otherwise: OtherwiseList
   /** The facts about the PCE that no source settles and on which the decisions depend. */
   assumes: readonly string[]
   /** Sentences about ends whose mode of today is not known. */

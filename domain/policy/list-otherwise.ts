@@ -1,11 +1,14 @@
 import type { PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { portName } from '../inventory/protocols.js'
-import { compareTexts } from '../text/compare-texts.js'
-import { nameEnds } from '../traffic/applications.js'
-import { portColumn, protocolColumn, recordedColumn, textColumn, wholeEndColumn } from '../traffic/columns.js'
-import type { FlowEncoder, FlowRow } from '../traffic/encode-flow.js'
-import type { FlowEnd } from '../traffic/flow-ends.js'
-import { groupRows } from '../traffic/group-rows.js'
+import { nameEnd } from '../traffic/applications.js'
+import { endColumns, portColumn, protocolColumn, recordedColumn, textColumn, type Column } from '../traffic/columns.js'
+import { createDictionary, type FlowEncoder, type FlowRow } from '../traffic/encode-flow.js'
+import { endpointLabel } from '../traffic/flow-ends.js'
+import { groupWithParts } from '../traffic/group-rows.js'
+
+/** Maximum numbers of pairs that are listed, and of ports of each. */
+const MOST_PAIRS = 10
+const MOST_PORTS = 5
 
 /** Connections between two ends that the PCE recorded otherwise than rules decide, by their decisions. */
 export interface Otherwise {
@@ -14,57 +17,74 @@ export interface Otherwise {
   recorded: string
   decided: PolicyDecision
   connections: number
-  /** The busiest first. */
+  /** The busiest ports. */
   ports: string[]
 }
 
+/** The busiest pairs, and how many there are. */
+export interface OtherwiseList {
+  total: number
+  pairs: Otherwise[]
+}
+
 interface Keys {
-  source: FlowEnd
-  destination: FlowEnd
-  port: number | null
-  proto: number | null
+  source: string | null
+  destination: string | null
   recorded: string | null
   decided: string | null
 }
 
-/** Collects the rows whose recorded decision the rules contradict, and lists them by pairs, the busiest first. */
-export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): void; list(): Otherwise[] } {
-  const groups = groupRows<Keys>({
-    source: wholeEndColumn(encoder, 'src'),
-    destination: wholeEndColumn(encoder, 'dst'),
-    port: portColumn,
-    proto: protocolColumn,
-    recorded: recordedColumn(encoder),
-    decided: textColumn(encoder, 'decision'),
-  })
+/**
+ * Collects the rows whose recorded decision the rules contradict, and lists the busiest pairs. Rows are grouped as they
+ * come, and only what is listed is built, because there may be 200,000 pairs.
+ */
+export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): void; list(): OtherwiseList } {
+  const groups = groupWithParts<Keys, { port: string }>(
+    { ...pairColumns(encoder), recorded: recordedColumn(encoder), decided: textColumn(encoder, 'decision') },
+    { port: portNameColumn() },
+  )
   return {
     add: (row) => void groups.add(row),
     list() {
-      const pairs = new Map<string, Omit<Otherwise, 'ports'> & { byPort: Map<string, number> }>()
-      for (const { keys, measures } of groups) {
-        const [source, destination] = nameEnds(keys)
-        const recorded = keys.recorded ?? 'unknown'
-        const decided = keys.decided as PolicyDecision
-        const id = JSON.stringify([source, destination, recorded, decided])
-        const known = pairs.get(id)
-        const pair = known ?? { source, destination, recorded, decided, connections: 0, byPort: new Map() }
-        if (known === undefined) pairs.set(id, pair)
-        const port = portName(keys)
-        pair.connections += measures.connections
-        pair.byPort.set(port, (pair.byPort.get(port) ?? 0) + measures.connections)
+      const { total, groups: busiest } = groups.busiest(MOST_PAIRS)
+      return {
+        total,
+        pairs: busiest.map(({ keys, measures, parts }) => ({
+          source: keys.source ?? 'unknown',
+          destination: keys.destination ?? 'unknown',
+          recorded: keys.recorded ?? 'unknown',
+          decided: keys.decided as PolicyDecision,
+          connections: measures.connections,
+          ports: parts.port.busiest(MOST_PORTS).map(({ value }) => value),
+        })),
       }
-      return [...pairs.values()]
-        .map(({ byPort, ...pair }) => ({ ...pair, ports: busiestFirst(byPort) }))
-        .sort(
-          (a, b) =>
-            b.connections - a.connections ||
-            compareTexts(a.source, b.source) ||
-            compareTexts(a.destination, b.destination) ||
-            compareTexts(a.decided, b.decided),
-        )
     },
   }
 }
 
-const busiestFirst = (byPort: ReadonlyMap<string, number>): string[] =>
-  [...byPort].sort(([a, m], [b, n]) => n - m || compareTexts(a, b)).map(([port]) => port)
+/** Creates the columns for the names of both ends, which are applications, or hosts within one application. */
+function pairColumns(encoder: FlowEncoder): Record<'source' | 'destination', Column<string | null>> {
+  const names = endColumns(encoder, nameEnd)
+  const hosts = endColumns(encoder, endpointLabel)
+  const column = (side: 'src' | 'dst'): Column<string | null> => ({
+    // Even codes are of names, odd ones of hosts.
+    code: (row) =>
+      names.src.code(row) === names.dst.code(row) ? 2 * hosts[side].code(row) + 1 : 2 * names[side].code(row),
+    value: (code) => (code % 2 === 1 ? hosts : names)[side].value(Math.floor(code / 2)),
+  })
+  return { source: column('src'), destination: column('dst') }
+}
+
+function portNameColumn(): Column<string> {
+  const texts = createDictionary()
+  return {
+    code: (row) =>
+      texts.code(
+        portName({
+          port: portColumn.value(portColumn.code(row)),
+          proto: protocolColumn.value(protocolColumn.code(row)),
+        }),
+      ),
+    value: (code) => texts.value(code) ?? '',
+  }
+}

@@ -236,3 +236,41 @@ t.test('a ringfence judges by the rules too, in the window that was asked for', 
   t.same(batch.results[0].result.recorded_otherwise, plan.recorded_otherwise)
   await bench.fails('create-ringfence', { ...PAY, start_date: '2026-06-14', end_date: '2026-06-08' }, 'invalid_window')
 })
+
+t.test('of many pairs the busiest are listed, with their busiest ports, and all are counted', async (t) => {
+  const apps = Array.from({ length: 12 }, (_, at) => `a${String(at).padStart(2, '0')}`)
+  const host = (app: string, at: number) => ({
+    ip: `10.0.1.${at + 1}`,
+    labels: `app=${app} env=prod`,
+    mode: 'full' as const,
+  })
+  const recorded = 'allowed' as const
+  const { ok } = await startBench(t, {
+    estate: handMade({
+      hosts: {
+        'pay-1': { ip: '10.0.0.1', labels: 'app=pay env=prod', mode: 'full' },
+        'pay-2': { ip: '10.0.0.2', labels: 'app=pay env=prod', mode: 'full' },
+        ...Object.fromEntries(apps.map((app, at) => [app, host(app, at)])),
+      },
+      flows: [
+        ...apps.map((from, at) => ({ from, to: 'pay-1', port: 443, connections: at + 1, recorded })),
+        ...apps
+          .slice(0, 7)
+          .map((_, at) => ({ from: 'pay-1', to: 'pay-2', port: 8000 + at, connections: 9 - at, recorded })),
+        { from: 'a11', to: 'pay-2', port: 443, connections: 50, recorded },
+      ],
+    }),
+  })
+  const { decided } = await ok('get-traffic-flows', { ...FLOWS, decide_by: 'active' })
+  t.equal(decided.otherwise_total, 13)
+  t.same(
+    decided.otherwise.map(({ source, destination, connections }: Json) => [source, destination, connections]),
+    [
+      ['a11 (prod)', 'pay (prod)', 62],
+      ['pay-1', 'pay-2', 42],
+      ...[10, 9, 8, 7, 6, 5, 4, 3].map((at) => [`${apps[at]} (prod)`, 'pay (prod)', at + 1]),
+    ],
+  )
+  t.same(decided.otherwise[1].ports, ['8000/tcp', '8001/tcp', '8002/tcp', '8003/tcp', '8004/tcp'])
+  contains(t, decided.note, 'otherwise has the busiest pairs of these')
+})

@@ -4,10 +4,6 @@ import { showAssumed } from '../../../schemas/assumes.js'
 import type { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 
-/** Maximum numbers of pairs that are listed as recorded otherwise, and of ports of each. */
-const MOST_PAIRS = 10
-const MOST_PORTS = 5
-
 /** Returns the properties about decisions by the rules; none if the decisions are those that the PCE recorded. */
 export function showDecided(decided: DecidedTraffic | null): Static<TObject<typeof DecidedOut>> {
   if (decided === null) return {}
@@ -19,12 +15,7 @@ export function showDecided(decided: DecidedTraffic | null): Static<TObject<type
       undecided_connections: undecided.connections,
       maybe_blocked_connections: maybeBlocked,
       ...(because !== '' && { because }),
-      ...(otherwise.length > 0 && {
-        otherwise: otherwise
-          .slice(0, MOST_PAIRS)
-          .map(({ ports, ...pair }) => ({ ...pair, ports: ports.slice(0, MOST_PORTS) })),
-        otherwise_total: otherwise.length,
-      }),
+      ...(otherwise.total > 0 && { otherwise: otherwise.pairs, otherwise_total: otherwise.total }),
       note: describe(decided),
     },
     ...showRecorded(recorded),
@@ -39,7 +30,7 @@ function describe({ by, isSame, recorded, otherwise, modes }: DecidedTraffic): s
     ...modes,
     isSame === true ? 'Nothing is pending, so the draft is the policy in force.' : '',
     explainRecorded(recorded),
-    otherwise.length > MOST_PAIRS
+    otherwise.total > otherwise.pairs.length
       ? 'otherwise has the busiest pairs of these; grouped by recorded_decision, get-traffic-flows shows every row with what was recorded.'
       : '',
     by === 'draft' && isSame === false && explainRecorded(recorded) !== ''
