@@ -269,6 +269,22 @@ t.test('a fully known estate', async (t) => {
       totals: { egress_rows: 1 },
       hint: undefined,
     })
+    // What only the host jail, the decision blocked and the month before have is found as the hint advises.
+    const one = { start_date: '2026-05-20', max_results: 1 }
+    for (const [process, narrower] of [
+      ['curl', { include_sources: [{ key: 'app', value: 'jail' }] }],
+      ['curl', { policy_decisions: ['blocked'] }],
+      ['old', { end_date: '2026-06-01' }],
+    ] as const) {
+      partial(t, await bench.ok(TOOL, { process: [process], ...one }), {
+        totals: { egress_rows: 0 },
+        hint: /^complete: true reads the rest; or narrow by include_sources, policy_decisions or a shorter window\./,
+      })
+      partial(t, await bench.ok(TOOL, { process: [process], ...one, ...narrower }), {
+        totals: { egress_rows: 1 },
+        hint: undefined,
+      })
+    }
     const some = await bench.ok(TOOL, { process: ['python'], max_results: 3 })
     t.match(some.message, /^Only 3 rows could be looked at, and there are more: the process may have/)
   })
