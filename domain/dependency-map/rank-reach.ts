@@ -18,6 +18,8 @@ export interface ReachRow {
   /** Number of nodes one hop away, not of connections. */
   direct_connections_out: number
   direct_connections_in: number
+  /** Of these, the numbers that certain edges alone do not lead to. */
+  directPerhaps: { out: number; in: number }
 }
 
 /**
@@ -44,6 +46,10 @@ export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[
       reachedPerhaps: reachable[node]! - known[node]!,
       direct_connections_out: degreeOf(outgoing, node),
       direct_connections_in: degreeOf(incoming, node),
+      directPerhaps: {
+        out: degreeOf(outgoing, node) - degreeOf(certain.outgoing, node),
+        in: degreeOf(incoming, node) - degreeOf(certain.incoming, node),
+      },
     }))
     .sort((a, b) => b.reachable_apps - a.reachable_apps)
 }

@@ -549,6 +549,13 @@ t.test('lateral movement: policy in force decides, whatever was recorded', async
   )
   const to = await bench.ok(LATERAL, { target: 'd|P' })
   t.same([pathsOf(to), to.paths_total, to.paths_undecided], [['cd', 'acd'], 2, 2])
+  t.same(
+    [to.sources_by_hops, to.sources_by_hops_undecided],
+    [
+      { 1: 1, 2: 1 },
+      { 1: 1, 2: 1 },
+    ],
+  )
   t.match(
     to.recommendation,
     /2 labelled applications can reach it within 4 hops, 1 directly, 2 of them only over edges that may be blocked\./,
@@ -578,10 +585,16 @@ t.test('lateral movement: what undecided edges decide is marked, and certain pat
   const answer = await ok(LATERAL, { app_name: 'a', env_name: 'P' })
   partial(t, answer, { undecided_edges: 2, articulation_points: 2, articulation_points_undecided: 2 })
   t.same(
-    answer.high_risk_bridge_nodes.map((row: Json) => [row.app, row.undecided, row.reachable_apps]),
+    answer.high_risk_bridge_nodes.map((row: Json) => [
+      row.app,
+      row.undecided,
+      row.reachable_apps,
+      [row.direct_connections_out, row.direct_undecided_out],
+      [row.direct_connections_in, row.direct_undecided_in],
+    ]),
     [
-      ['a', true, 3],
-      ['b', true, 1],
+      ['a', true, 3, [3, 2], [0, undefined]],
+      ['b', true, 1, [1, undefined], [1, undefined]],
     ],
   )
   t.same(answer.top_reachable_nodes[0], {
@@ -604,6 +617,11 @@ t.test('lateral movement: what undecided edges decide is marked, and certain pat
   t.same([answer.paths_total, answer.paths_undecided], [3, 1])
   const to = await ok(LATERAL, { target: 'c|P' })
   t.same([pathsOf(to), to.paths_total, to.paths_undecided], [['bc', 'abc'], 2, undefined])
+  t.same(
+    [to.sources_by_hops, to.sources_by_hops_undecided],
+    [{ 1: 2 }, { 1: 1 }],
+    'a is perhaps one hop away, and two for certain',
+  )
 })
 
 /** One edge, to a workload without a VEN; rows recorded otherwise inside its application and to a host without labels. */

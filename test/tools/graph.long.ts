@@ -147,6 +147,7 @@ t.test('the reach and the paths of the worked example', async (t) => {
     direct_connections_in: 2,
     isPerhapsOne: false,
     reachedPerhaps: 0,
+    directPerhaps: { out: 0, in: 0 },
   })
   t.same(walk(CHAIN, [0], 4), { total: 4, paths: ['abcde', 'abcd', 'abc', 'ab'] }, 'f is five hops away')
   t.same(run(findPaths(layOutGraph(CHAIN), [0], 1)), {

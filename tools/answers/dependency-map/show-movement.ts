@@ -56,6 +56,8 @@ export const MovementLists = {
       reachable_undecided: Perhaps,
       direct_connections_out: Count('Applications one hop on'),
       direct_connections_in: Count('Applications one hop back'),
+      direct_undecided_out: Perhaps,
+      direct_undecided_in: Perhaps,
     }),
     { description: 'Articulation points, farthest reach first' },
   ),
@@ -75,6 +77,7 @@ export const MovementLists = {
   paths_from: Type.Optional(Type.Array(Type.String(), { description: 'Start nodes' })),
   paths_to: Type.Optional(Type.Array(Type.String(), { description: 'Target nodes' })),
   sources_by_hops: Type.Optional(Counts('Applications by hops to the nearest target, over any number of hops')),
+  sources_by_hops_undecided: Type.Optional(Counts('Of these, the ones that are so near only over undecided edges')),
   unlabelled_sources: Type.Optional(
     Count('Addresses without app or env label whose traffic to a target may pass; no path shows them'),
   ),
@@ -175,7 +178,7 @@ export function showMovement(
       ...(undecided > 0 && { paths_undecided: undecided }),
       ...(!paths.isCounted && { paths_uncounted: true }),
     }),
-    ...(paths?.starts === null && { sources_by_hops: countByHops(found) }),
+    ...(paths?.starts === null && showHops(found)),
     ...(unlabelledSources !== undefined && { unlabelled_sources: unlabelledSources }),
     recommendation: recommend(found, question, {
       bridges: bridges.length,
@@ -190,11 +193,15 @@ export function showMovement(
   }
   const sections = {
     high_risk_bridge_nodes: {
-      rows: bridges.slice(0, most.bridges).map(({ node: _node, isPerhapsOne, reachedPerhaps, ...row }) => ({
-        ...row,
-        ...(isPerhapsOne && { undecided: true }),
-        ...(reachedPerhaps > 0 && { reachable_undecided: reachedPerhaps }),
-      })),
+      rows: bridges
+        .slice(0, most.bridges)
+        .map(({ node: _node, isPerhapsOne, reachedPerhaps, directPerhaps, ...row }) => ({
+          ...row,
+          ...(isPerhapsOne && { undecided: true }),
+          ...(reachedPerhaps > 0 && { reachable_undecided: reachedPerhaps }),
+          ...(directPerhaps.out > 0 && { direct_undecided_out: directPerhaps.out }),
+          ...(directPerhaps.in > 0 && { direct_undecided_in: directPerhaps.in }),
+        })),
       total: bridges.length,
     },
     top_reachable_nodes: {
@@ -236,11 +243,22 @@ const countPerhaps = (rows: Movement['reach']) => rows.filter(({ isPerhapsOne })
 
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
-/** Counts applications by hops to the nearest target, without the target itself. */
-function countByHops({ hopsToTarget }: Movement): Record<string, number> {
-  const counts: Record<string, number> = {}
-  for (const hops of hopsToTarget ?? []) if (hops > 0) counts[hops] = (counts[hops] ?? 0) + 1
-  return counts
+/**
+ * Counts applications by hops to the nearest target, without the target itself, and of these the ones that certain
+ * edges alone lead there by more hops or not at all.
+ */
+function showHops({ hopsToTarget, certainHops }: Movement) {
+  const all: Record<string, number> = {}
+  const perhaps: Record<string, number> = {}
+  hopsToTarget?.forEach((hops, node) => {
+    if (hops <= 0) return
+    all[hops] = (all[hops] ?? 0) + 1
+    if (certainHops?.[node] !== hops) perhaps[hops] = (perhaps[hops] ?? 0) + 1
+  })
+  return {
+    sources_by_hops: all,
+    ...(Object.keys(perhaps).length > 0 && { sources_by_hops_undecided: perhaps }),
+  }
 }
 
 function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, reading: Reading): string | null {
