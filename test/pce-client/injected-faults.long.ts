@@ -1,13 +1,14 @@
 /**
  * Every kind of call under every fault: nothing is written twice, nothing that failed is reported as done or as not there, nothing
- * that was done is reported as failed, and whatever is thrown is a PceError of a known code.
+ * that was done is reported as failed, and whatever is thrown is a PceError of a known code. Calls that send alike requests share the
+ * code that sends them: the first of them meets every fault, the others one of each effect, and every body that is no answer.
  */
 import t, { type Test } from 'tap'
 import { PceApiError, PceError } from '../../pce-client/index.js'
 import { startContractPce, type ContractPce } from './contract/start-contract-pce.js'
 import { CALLS, type Call } from './faults/calls.js'
 import { FAULTS } from './faults/faults.js'
-import { startGateway, type Gateway, type Strike } from './faults/faulty-gateway.js'
+import { startGateway, type Fault, type Gateway, type Strike } from './faults/faulty-gateway.js'
 import { clientOf } from './support.js'
 
 const LEAST_FAULTS = 1000
@@ -112,17 +113,11 @@ function shapeOf(value: unknown): unknown {
 
 const clip = (value: unknown) => String(JSON.stringify(value)).slice(0, 200)
 
-/** A simulator and the gateway in front of it, which end with their work and not with the test. */
-async function withBench<T>(t: Test, { workloads }: Call, work: (bench: Bench) => Promise<T>): Promise<T> {
-  const ends: (() => unknown)[] = []
-  const scope = { teardown: (end: () => unknown) => void ends.push(end), fail: t.fail.bind(t) } as unknown as Test
-  try {
-    const pce = await startContractPce(scope, workloads === undefined ? {} : { workloads })
-    const gateway = await startGateway(scope, Number(new URL(pce.simulator.url).port))
-    return await work({ pce, gateway })
-  } finally {
-    for (const end of ends.reverse()) await end()
-  }
+/** A simulator and the gateway in front of it, and what the call does without a fault. */
+async function startCall(t: Test, call: Call): Promise<{ bench: Bench; clean: Outcome }> {
+  const pce = await startContractPce(t, call.workloads === undefined ? {} : { workloads: call.workloads })
+  const bench = { pce, gateway: await startGateway(t, Number(new URL(pce.simulator.url).port)) }
+  return { bench, clean: await run(bench, call, null) }
 }
 
 interface Report {
@@ -131,41 +126,62 @@ interface Report {
   wrong: string[]
 }
 
-const tryEveryFault = (t: Test, call: Call) =>
-  withBench(t, call, async (bench): Promise<Report> => {
-    const clean = await run(bench, call, null)
-    if ('error' in clean) return { clean, faults: 0, wrong: [`without a fault: ${String(clean.error)}`] }
-    const report: Report = { clean, faults: 1, wrong: [] }
-    const { error } = await run(bench, call, null, NOBODY_LISTENS)
-    if (!(error instanceof PceError) || error.code !== 'unreachable')
-      report.wrong.push(`nobody listens: ${error instanceof Error ? error.message : 'a success'}`)
-    for (let from = 0; from < Math.min(clean.requests, MOST_POSITIONS); from++) {
-      for (const fault of FAULTS) {
-        // Where no request follows the one that is struck, it makes no difference whether the next would be struck as well.
-        let isLast = false
-        for (const once of fault.stalls === true ? [true] : [true, false]) {
-          if (isLast) continue
-          const strike = { fault, from, once }
-          const outcome = await run(bench, call, strike)
-          isLast = outcome.requests <= from + 1
-          report.faults += outcome.struck > 0 ? 1 : 0
-          const where = `${fault.name}, ${once ? 'at' : 'from'} request ${from + 1}${once ? '' : ' on'}`
-          report.wrong.push(...judge(call, clean, strike, outcome).map((what) => `${where}: ${what}`))
-        }
+/** The requests of a call, as far as the code that sends them can tell them apart. */
+const sentBy = ({ repeatable, asks, computes, open }: Call, { requests, writes }: Outcome) =>
+  JSON.stringify([requests, writes.map(({ line }) => line.split(' ')[0]), repeatable, asks, computes, open])
+
+const effectOf = ({ handled, deniesHandling, stalls, usable }: Fault) =>
+  JSON.stringify([handled, deniesHandling, stalls, usable])
+const EFFECTS = FAULTS.filter(
+  (fault, at) => fault.misshapes === true || FAULTS.findIndex((one) => effectOf(one) === effectOf(fault)) === at,
+)
+
+async function tryFaults(
+  call: Call,
+  { bench, clean }: { bench: Bench; clean: Outcome },
+  faults: readonly Fault[],
+): Promise<Report> {
+  if ('error' in clean) return { clean, faults: 0, wrong: [`without a fault: ${String(clean.error)}`] }
+  const report: Report = { clean, faults: 1, wrong: [] }
+  const { error } = await run(bench, call, null, NOBODY_LISTENS)
+  if (!(error instanceof PceError) || error.code !== 'unreachable')
+    report.wrong.push(`nobody listens: ${error instanceof Error ? error.message : 'a success'}`)
+  for (let from = 0; from < Math.min(clean.requests, MOST_POSITIONS); from++) {
+    for (const fault of faults) {
+      // Where no request follows the one that is struck, it makes no difference whether the next would be struck as well.
+      let isLast = false
+      for (const once of fault.stalls === true ? [true] : [true, false]) {
+        if (isLast) continue
+        const strike = { fault, from, once }
+        const outcome = await run(bench, call, strike)
+        isLast = outcome.requests <= from + 1
+        report.faults += outcome.struck > 0 ? 1 : 0
+        const where = `${fault.name}, ${once ? 'at' : 'from'} request ${from + 1}${once ? '' : ' on'}`
+        report.wrong.push(...judge(call, clean, strike, outcome).map((what) => `${where}: ${what}`))
       }
     }
-    return report
-  })
+  }
+  return report
+}
 
 t.test('every kind of call under every fault', async (t) => {
   const names = Object.keys(CALLS)
   const reports = new Map<string, Report>()
-  const left = [...names]
-  const worker = async () => {
-    for (let name = left.shift(); name !== undefined; name = left.shift())
-      reports.set(name, await tryEveryFault(t, CALLS[name]!))
+  const atOnce = async (work: (name: string) => Promise<void>) => {
+    const left = [...names]
+    const worker = async () => {
+      for (let name = left.shift(); name !== undefined; name = left.shift()) await work(name)
+    }
+    await Promise.all(Array.from({ length: AT_ONCE }, worker))
   }
-  await Promise.all(Array.from({ length: AT_ONCE }, worker))
+  const started = new Map<string, { bench: Bench; clean: Outcome }>()
+  await atOnce(async (name) => void started.set(name, await startCall(t, CALLS[name]!)))
+  const sent = names.map((name) => sentBy(CALLS[name]!, started.get(name)!.clean))
+  await atOnce(async (name) => {
+    const at = names.indexOf(name)
+    const faultsOf = sent.indexOf(sent[at]!) === at ? FAULTS : EFFECTS
+    reports.set(name, await tryFaults(CALLS[name]!, started.get(name)!, faultsOf))
+  })
   let faults = 0
   for (const [name, report] of reports) {
     t.strictSame(report.wrong, [], `${name}: ${report.faults} faults`)
