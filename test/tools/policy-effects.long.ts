@@ -7,11 +7,11 @@ const MOST = 2
 
 t.test('random changes', async (t) => {
   const world = await startWorld(t)
-  const counts = await measureEffects(t, world, { changes: 240, seed: 1 })
-  t.equal(counts.changes, 240)
+  const counts = await measureEffects(t, world, { changes: 120, seed: 1 })
+  t.equal(counts.changes, 120)
   t.equal(counts.contradiction, 0, 'contradictions')
-  t.ok(counts.overstated <= (MOST * 240) / 100, `${counts.overstated} overstated`)
-  t.ok(counts.undecided <= (MOST * 240) / 100, `${counts.undecided} undecided although plain`)
+  t.ok(counts.overstated <= (MOST * 120) / 100, `${counts.overstated} overstated`)
+  t.ok(counts.undecided <= (MOST * 120) / 100, `${counts.undecided} undecided although plain`)
   for (const truth of ['widening', 'narrowing', 'neutral', 'open'])
-    t.ok((counts.truths[truth] ?? 0) >= 10, `${truth}: ${counts.truths[truth]} times`)
+    t.ok((counts.truths[truth] ?? 0) >= 5, `${truth}: ${counts.truths[truth]} times`)
 })

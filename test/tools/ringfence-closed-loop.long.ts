@@ -469,7 +469,7 @@ t.test('on generated estates', async (t) => {
 })
 
 /** How many estates; each takes about a quarter of a second. */
-const RANDOM = { numRuns: 120, seed: 20261123 }
+const RANDOM = { numRuns: 60, seed: 20261123 }
 
 t.test('on random estates with address lists, programs and override denies', async (t) => {
   const counts: Record<string, number> = {}
