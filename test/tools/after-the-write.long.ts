@@ -21,9 +21,12 @@ interface Scene {
   managed: string
   /** The policy version in which the rule set was as it was made. */
   version?: number
+  /** What is pending where the draft was provisioned before. */
+  pending?: string[]
 }
 
 const ANY = { providers: ['ams'], consumers: ['ams'], ingress_services: [{ port: 23, proto: 'tcp' }] }
+const ORDERING = { app_name: 'ordering', env_name: 'prod' }
 const toNew = (n: number) => [`app=new-app-${n}`, `loc=new-place-${n}`]
 
 /** Every tool that writes, with a call that has something to write. */
@@ -66,6 +69,15 @@ const CALLS: Record<string, (scene: Scene) => object> = {
   'provision-policy': () => ({ change_description: 'x' }),
   'set-enforcement-mode': ({ managed }) => ({ workloads: [managed], enforcement_mode: 'selective' }),
   'restore-policy-object': ({ ruleSet, version }) => ({ version, href: ruleSet }),
+  'restore-policy-version': ({ version, pending }) => ({ version, drop_pending: pending }),
+  'discard-draft-changes': ({ pending }) => ({ hrefs: pending }),
+  'create-ringfence': ({ n }) => ({ ...ORDERING, selective: true, ruleset_name: `RF-${n}` }),
+  'ringfence-batch': ({ n }) => ({
+    apps: [
+      { ...ORDERING, selective: true, ruleset_name: `RF-a-${n}` },
+      { app_name: 'ntp', env_name: 'prod', selective: true, ruleset_name: `RF-b-${n}` },
+    ],
+  }),
 }
 
 /** What a scene needs beside what every scene has. */
@@ -80,23 +92,39 @@ const PREPARED: Record<string, (bench: Bench, scene: Scene) => Promise<Scene>> =
     await ok('create-rule', { ...ANY, ruleset_href: scene.ruleSet, ingress_services: { service: `s-${scene.n}` } })
     return { ...scene, version: version as number }
   },
+  // A rule set and an IP list that differ from the version, of which the list was changed once more.
+  async 'restore-policy-version'({ pce, simulator, ok }, scene) {
+    const { version } = await pce.provisionPolicyChanges('x', simulator.state.pendingHrefs())
+    await pce.ruleSets.update(scene.ruleSet, { description: 'changed' })
+    await ok('update-iplist', { name: `l-${scene.n}`, description: 'changed' })
+    await pce.provisionPolicyChanges('x', simulator.state.pendingHrefs())
+    await ok('update-iplist', { name: `l-${scene.n}`, description: 'pending' })
+    return { ...scene, version: version as number, pending: simulator.state.pendingHrefs() }
+  },
+  // What is pending is a rule set and an IP list that are in force otherwise, and a service that stays pending.
+  async 'discard-draft-changes'({ pce, simulator, ok }, scene) {
+    await pce.provisionPolicyChanges('x', simulator.state.pendingHrefs())
+    await pce.ruleSets.update(scene.ruleSet, { description: 'changed' })
+    await ok('update-iplist', { name: `l-${scene.n}`, description: 'changed' })
+    const pending = simulator.state.pendingHrefs()
+    await ok('update-service', { name: `s-${scene.n}`, description: 'changed' })
+    return { ...scene, pending }
+  },
 }
 
 /** Tools that take nothing back: the same call writes what is left. */
 const COMPLETED_BY_REPEATING = new Set(['restore-policy-object'])
 
-/**
- * Ringfences take nothing back: what stands is completed by the same call, and ringfence.long.ts strikes their writes. Credentials are
- * written to the keystore, not to a PCE. Restoring and discarding take the draft away that the scenes stand in: history.test.ts strikes them.
- */
-const ELSEWHERE = [
-  'create-ringfence',
-  'delete-pce-credentials',
-  'discard-draft-changes',
-  'register-pce-credentials',
-  'restore-policy-version',
-  'ringfence-batch',
-]
+/** Tools that take nothing back, each with the file that strikes their writes; here their looks are struck. */
+const WRITES_ELSEWHERE: Record<string, string> = {
+  'create-ringfence': 'ringfence.long.ts',
+  'ringfence-batch': 'ringfence-batch.long.ts',
+  'restore-policy-version': 'history.test.ts',
+  'discard-draft-changes': 'history.test.ts',
+}
+
+/** Credentials are written to the keystore, not to a PCE. */
+const ELSEWHERE = ['delete-pce-credentials', 'register-pce-credentials']
 
 /** Faults as the client tells them apart: refused, perhaps done, not taken, not arrived, done without and with half an answer. */
 const STRIKES: (Partial<Fault> & Pick<Fault, 'kind'>)[] = [
@@ -122,13 +150,31 @@ const BLINDNESS: Strike[] = [
   { kind: 'truncate' },
   { kind: 'status', status: 200, body: {} },
 ]
-/** What one of its looks may meet: a refusal, too many requests, nothing, half an answer. */
-const READ_STRIKES: Strike[] = [REFUSED, { kind: 'retry-after' }, UNAVAILABLE, { kind: 'truncate' }]
+/** What one of its looks may meet in turn: a refusal, half an answer, and what the client repeats until it gives up. */
+const READ_STRIKES: Strike[] = [REFUSED, { kind: 'truncate' }, { kind: 'retry-after' }, UNAVAILABLE]
+const REPEATED = new Set([READ_STRIKES[2], READ_STRIKES[3]])
+
+/**
+ * Selects what the nth look of a tool meets. What the client repeats is the same code for every look, so one of its two
+ * kinds is enough, in turn. A batch looks with the code of a single ringfence, so one kind is enough for each.
+ */
+function strikesOf(name: string, nth: number): Strike[] {
+  if (name === 'ringfence-batch') return [READ_STRIKES[nth % READ_STRIKES.length]!]
+  return READ_STRIKES.filter((strike) => !REPEATED.has(strike) || strike === READ_STRIKES[2 + (nth % 2)])
+}
+/** How often a fault strikes that lasts until the call ends. */
+const LASTING = 1000
 type Strike = (typeof STRIKES)[number]
 
 /** Requests that change something; some of those that ask are POSTs. */
 const WRITES = /^(?!.*\/(?:async_queries|dependencies|impact)(?:\/|$))/
 const isWrite = ({ method, path }: RecordedRequest) => method !== 'GET' && WRITES.test(path)
+
+/** Finds this path, and those of other objects in its place. */
+const alike = (path: string) =>
+  new RegExp(
+    `^${path.replace(/(?<=\/)\d+(?=\/|$)/g, '\\d+').replace(/(?<=\/)[\da-f-]{36}(?=\/|$)/g, '[\\da-f-]{36}')}$`,
+  )
 
 interface Stage {
   bench: Bench
@@ -169,6 +215,8 @@ async function startStage(t: Test, name: string): Promise<Stage> {
     endAt: (write, end) => ([endsAt, how] = [write, end]),
     async next() {
       n += 1
+      // Ringfences need nothing but a name of their own.
+      if (name.includes('ringfence')) return { n, ruleSet: '', allow: '', deny: '', profile, managed: '' }
       await bench.ok('create-label', { key: 'app', value: `spare-${n}` })
       await bench.ok('create-workload', { name: `w-${n}`, ip_addresses: ['10.250.0.1'], labels: ['app=payments'] })
       await bench.ok('create-iplist', { name: `l-${n}`, ip_ranges: [{ from_ip: '198.51.100.0/24' }] })
@@ -206,17 +254,27 @@ interface Outcome {
   answer?: Json
   error?: Json
   requests: RecordedRequest[]
+  /** True if a lasting fault struck. */
+  struck?: boolean
+  /** What was pending before and is not any more. */
+  lost?: string[]
 }
 
 async function attempt(bench: Bench, name: string, args: object): Promise<Outcome> {
   const { simulator } = bench
   const { requests } = simulator
   simulator.clearRequests()
+  const pending = simulator.state.pendingHrefs()
+  const facts = () => {
+    const now = new Set(simulator.state.pendingHrefs())
+    const struck = simulator.faults.pending().some(({ times, skip = 0 }) => skip === 0 && times < LASTING)
+    return { requests: [...requests], struck, lost: pending.filter((href) => !now.has(href)) }
+  }
   try {
-    return { answer: await bench.ok(name, args), requests: [...requests] }
+    return { answer: await bench.ok(name, args), ...facts() }
   } catch (error) {
     const text = (error as Error).message
-    return { error: JSON.parse(text.slice(text.indexOf('{'))), requests: [...requests] }
+    return { error: JSON.parse(text.slice(text.indexOf('{'))), ...facts() }
   } finally {
     simulator.faults.clear()
   }
@@ -284,6 +342,66 @@ async function judgeByRepeating(
   partial(t, await bench.ok(name, args), { status: 'no_changes' }, 'and then all is as it was')
 }
 
+/** Judges a tool that takes changes out of the draft: it names those that are gone, and claims nothing that it did not read. */
+function judgeDraft(t: Test, before: Json[], after: Json[], { answer, error, lost }: Outcome, scene: Scene): void {
+  if (error !== undefined) {
+    const said = `${error.error}: ${error.message}`
+    t.same(error.dropped_hrefs ?? [], lost, `it names what was dropped. ${said}`)
+    if (error.dropped_hrefs === undefined) t.same(after, before, `nothing is changed. ${said}`)
+    else t.match(said, /Nothing was restored/)
+    return
+  }
+  t.notOk(JSON.stringify(after) === JSON.stringify(before), 'a call that succeeds has written')
+  if (answer.discarded_hrefs !== undefined) t.same(answer.discarded_hrefs, lost, 'it names what is gone')
+  else {
+    const at = after.find(({ href }) => href === scene.ruleSet)
+    t.notOk(at.description, 'the draft is the version')
+  }
+  if (answer.verified === true) return
+  t.match(answer.message, /could not be read back/, 'it claims nothing that it did not read')
+  t.match(answer.warnings.join('\n'), /Read back failed/, 'and says why')
+}
+
+/** Judges a ringfence, or each one of a batch: it names exactly what is there, and the same call writes the rest. */
+async function judgeRingfences(
+  t: Test,
+  bench: Bench,
+  before: Json[],
+  after: Json[],
+  { answer, error }: Outcome,
+  name: string,
+  args: object,
+): Promise<void> {
+  const fresh = (now: Json[], old: Json[]) => hrefsIn(now).filter((href) => !hrefsIn(old).includes(href))
+  const results: Json[] = answer?.results?.map((one: Json) => one.error ?? one.result) ?? [error ?? answer]
+  const hrefs = (list: Json[] = []) => list.map(({ href }) => href)
+  const named = results.flatMap((one) =>
+    one.error === undefined ? [one.ruleset.href, ...hrefs(one.ruleset.rules)] : hrefs(one.written),
+  )
+  const said = results.map((one) => one.message).join(' | ')
+  t.same(named.toSorted(), fresh(after, before).toSorted(), `it names exactly what is there. ${said}`)
+  const failed = results.filter((one) => one.error !== undefined)
+  for (const one of failed) {
+    t.equal(one.partial === true, hrefs(one.written).length > 0, 'half a ringfence is said to be half')
+    if (one.stands !== undefined) t.same(hrefs(one.stands).toSorted(), hrefs(one.written).toSorted())
+  }
+  if (named.length === 0) return
+  await bench.ok(name, args)
+  const whole = stateOf(bench)
+  const rest = fresh(whole, after).length
+  if (failed.length === 0) t.equal(rest, 0, 'all was written')
+  else if (failed.every((one) => one.not_written !== undefined))
+    t.equal(
+      rest,
+      failed.reduce((sum, one) => sum + one.not_written, 0),
+      'it counts what is missing, and the same call writes it',
+    )
+  await bench.ok(name, args)
+  t.same(fresh(stateOf(bench), whole), [], 'and then nothing is missing')
+  // A list has at most 500 objects.
+  for (const href of fresh(whole, before)) if (/rule_sets\/\d+$/.test(href)) await bench.pce.ruleSets.delete(href)
+}
+
 /** Of the objects and of what is inside them. */
 function hrefsIn(objects: readonly Json[]): string[] {
   return objects.flatMap(({ href, rules = [], deny_rules: denyRules = [] }) => [
@@ -302,6 +420,8 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
     const { bench, next, endAt } = await startStage(t, name)
     const { faults } = bench.simulator
     const isCompleted = COMPLETED_BY_REPEATING.has(name)
+    const isRingfence = name.includes('ringfence')
+    const writesElsewhere = WRITES_ELSEWHERE[name] !== undefined
     let scene = await next()
 
     /** One call with these faults, in a scene of its own. */
@@ -311,7 +431,10 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       faults.add(...struck)
       const outcome = await attempt(bench, name, toArgs(scene))
       const after = stateOf(bench)
+      t.notMatch(JSON.stringify([outcome.answer, outcome.error]), '"error":"internal"')
       if (isCompleted) await judgeByRepeating(t, bench, before, after, outcome, name, toArgs(scene))
+      else if (isRingfence) await judgeRingfences(t, bench, before, after, outcome, name, toArgs(scene))
+      else if (writesElsewhere) judgeDraft(t, before, after, outcome, scene)
       else judge(t, before, after, outcome, done)
       if (isCompleted || JSON.stringify(after) !== JSON.stringify(before)) scene = await next()
       return outcome
@@ -327,29 +450,38 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
     const seen = requests.slice(0, told).filter(isRead).length
     const looks = requests.slice(told).some(isRead)
 
-    for (const fault of looks ? BLINDNESS : []) {
+    for (const fault of looks && !writesElsewhere ? BLINDNESS : []) {
       await t.test(`what it reads after the write: ${fault.kind} ${fault.status ?? ''}`, async (t) => {
-        const { answer, error } = await strike(t, 1, { ...fault, path: /./, method: 'GET', skip: seen, times: 1000 })
+        const { answer, error } = await strike(t, 1, { ...fault, path: /./, method: 'GET', skip: seen, times: LASTING })
         t.notOk(error, 'the write is done, so the call has not failed')
         t.ok(answer?.warnings?.length > 0, `it says what it could not read: ${answer?.warnings}`)
       })
     }
 
+    let nth = 0
     for (const [at, { path }] of requests.entries()) {
       if (!isRead(requests[at]!)) continue
-      const skip = requests.slice(0, at).filter((one) => isRead(one) && one.path === path).length
+      const pattern = alike(path)
+      const skip = requests.slice(0, at).filter((one) => isRead(one) && pattern.test(one.path)).length
       const done = requests.slice(0, at).filter(isWrite).length
       // What is looked at once, and before anything is written, is struck by faulty-reads.long.ts.
       if (skip === 0 && done === 0) continue
-      for (const fault of READ_STRIKES) {
+      // Nor is every question whether a query is ready another look: one of them is struck.
+      if (path.includes('/async_queries/') && skip > 1) continue
+      nth += 1
+      for (const fault of strikesOf(name, nth)) {
         const what = `${fault.kind} ${fault.status ?? ''}`
         await t.test(`from look ${skip + 1} at ${path} on, after ${done} writes: ${what}`, async (t) => {
           const {
             answer,
             error,
             requests: sent,
-          } = await strike(t, done, { ...fault, path, method: 'GET', skip, times: 1000 })
+            struck,
+          } = await strike(t, done, { ...fault, path: pattern, method: 'GET', skip, times: LASTING })
+          t.ok(struck, 'the look was struck')
+          if (isRingfence) return
           const wrote = sent.filter((request) => isWrite(request) && request.method !== 'DELETE').length
+          if (writesElsewhere && done === writes.length) t.equal(answer?.verified, false, 'unread is unverified')
           if (done === writes.length) t.notOk(error, 'all is written, so the call has not failed')
           else if (error === undefined)
             t.equal(sent.filter(isWrite).length, writes.length, `all is written: ${answer.message}`)
@@ -359,6 +491,7 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       }
     }
 
+    if (writesElsewhere) return
     for (const [place, { method }] of writes.entries()) {
       const skip = writes.slice(0, place).filter((write) => write.method === method).length
       for (const fault of STRIKES) {
@@ -385,7 +518,7 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
       if (method === 'POST') {
         await t.test(`its write ${place + 1} is refused, and the reason cannot be looked up`, async (t) => {
           const before = requests.slice(0, requests.indexOf(writes[place]!))
-          const reads = { path: /./, method: 'GET', skip: before.filter(isRead).length, times: 1000 }
+          const reads = { path: /./, method: 'GET', skip: before.filter(isRead).length, times: LASTING }
           const { error } = await strike(t, place, { ...TAKEN, ...struck }, { ...UNAVAILABLE, ...reads })
           partial(t, error, { error: 'pce_error', http_status: 406, token: 'odd_token' }, 'the refusal is told')
         })
@@ -428,7 +561,7 @@ for (const [name, toArgs] of Object.entries(CALLS)) {
           `its write ${place + 1}, and rolling back the others: ${fault.kind} ${fault.status ?? ''}`,
           async (t) => {
             const write = { ...REFUSED, path: WRITES, method, skip, times: 20 }
-            const { error } = await strike(t, place, write, { ...fault, path: /./, method: 'DELETE', times: 1000 })
+            const { error } = await strike(t, place, write, { ...fault, path: /./, method: 'DELETE', times: LASTING })
             partial(t, error, { error: 'pce_error', token: 'odd_token', partial: true })
           },
         )
