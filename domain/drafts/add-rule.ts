@@ -20,13 +20,14 @@ type AnyRule = Rule | DenyRule
 const LOOK_MS = 10_000
 
 /**
- * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rules of the same kind that existed when
- * the caller looked. They are read again in the order of this process, before and after the write (D225).
+ * Adds a rule to the draft of a rule set and reads it back. `siblings` are the rule set's rules of the same collection
+ * when the caller checked them. They are read again before and after the write, while no other call of this process
+ * adds a rule to the rule set (D225).
  *
- * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if a rule that says the same was added since the
- *   caller looked: two equal calls at once add one rule.
+ * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if an equal rule was added after the caller's check,
+ *   so that two equal concurrent calls add only one rule.
  * @throws {ToolError} `outcome_unknown` if the PCE left open whether the rule was added, with `read_back {state,
- *   hrefs?}`. New rules with the same content are most likely the one that was sent (D71); repeating the call would
+ *   hrefs?}`. A new rule with the same content is most likely the one that was sent (D71); repeating the call would
  *   then add a duplicate (P76).
  */
 export function addRule(
@@ -69,7 +70,7 @@ async function add(
   return { stored, warnings: warnings.warnings ?? [] }
 }
 
-/** Returns the rules of the same kind that the rule set has now, or why they cannot be read. */
+/** Returns the rule set's current rules of the planned rule's collection, or the reason why they cannot be read. */
 async function readSiblings(
   pce: PceClient,
   { href }: RuleSet,
@@ -104,7 +105,7 @@ function refuseAddedMeanwhile(
   throw new ToolError('already_exists', text, { reason: 'changed_meanwhile', existing_rule: existing })
 }
 
-/** Warns of rules that say the same and were added elsewhere, by another replica for example, while this one was. */
+/** Warns of equal rules that others, such as another replica of this server, added while this rule was being added. */
 async function findSurplus(
   pce: PceClient,
   ruleSet: RuleSet,
@@ -126,7 +127,9 @@ const UNREADABLE = 'The rules could not be read back. Check what the rule set ha
 const ABSENT = 'Read back, the rule set has no such rule: nothing was added so far.'
 const AS_SENT = 'Read back, the rule set has a new rule that says the same, `hrefs`: the rule was added.'
 
-/** Finds new rules with the content that was sent; returns null if this cannot be determined. */
+/**
+ * Finds the rules with the sent content that did not exist before the write; returns null if this cannot be determined.
+ */
 async function findNew(
   pce: PceClient,
   parent: string,

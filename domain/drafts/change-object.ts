@@ -21,13 +21,16 @@ interface UpdatePlan<T extends PceObject> {
   /** Reads the object again after the write. */
   read: (href: string) => Promise<T>
   warnings?: readonly string[]
-  /** The object that is provisioned, if that is not the changed one: the rule set of a rule. */
+  /** The object to provision if it is not the changed object itself: for a rule, this is its rule set. */
   holder?: PceObject
   /** True if the parent is marked for deletion, so that the change will never take effect. */
   ends?: boolean
-  /** The name of the object for `inOrder`, if other tools add to it under another name than its href. */
+  /**
+   * The name under which `inOrder` queues writes to the object, if other tools queue them under a name instead of the
+   * href.
+   */
   order?: string
-  /** True if the caller has the object's turn and has read it again in it. */
+  /** True if the caller already runs inside `inOrder` for this object and has read the object again there. */
   isFresh?: boolean
 }
 
@@ -112,7 +115,7 @@ export async function updateObject<T extends PceObject>(
       throw await explainFailedWrite(pce, error, { what, href, current, body: sent })
     })
   }
-  // A list is replaced whole (P7), so what another call put into it since it was read would be lost.
+  // The PCE replaces a list as a whole (P7), so entries that another call added after the list was read would be lost.
   if (!isFresh && fields.some((field) => Array.isArray(sent[field])))
     await inOrder(order ?? href, async () => {
       const failed = async (error: unknown) => {
@@ -137,7 +140,7 @@ export async function updateObject<T extends PceObject>(
 
 /**
  * Throws `already_exists {reason: changed_meanwhile}` if a list that is to be replaced has changed since the call read
- * the object, because the replacement would take back what somebody else has just done.
+ * the object, because the replacement would undo somebody else's change.
  */
 export function refuseOverwriting(
   what: string,
@@ -179,7 +182,7 @@ interface DeletePlan {
    */
   explainRefusal?: () => Promise<{ details: ErrorDetails; hint?: string }>
   warnings?: readonly string[]
-  /** The object that is provisioned, if that is not the deleted one: the rule set of a rule. */
+  /** The object to provision if it is not the deleted object itself: for a rule, this is its rule set. */
   holder?: PceObject
 }
 

@@ -43,7 +43,8 @@ export async function refuseTakenName(
 /**
  * Finds, by its exact name, the object that a POST created although the PCE's answer could not be read. Failing the
  * call would be wrong, because the object exists (D72), but no other object must be mistaken for it. Throws `error` if
- * no object or more than one has that name, if the objects cannot be read, or if the error is of another kind.
+ * no object or more than one has that name, if the objects cannot be read, or if `error` does not say that the PCE
+ * accepted the request.
  */
 export async function findCreated<K extends NamedKind>(
   error: unknown,
@@ -71,7 +72,8 @@ export function createNamed<K extends UniqueKind>(
   body: { name: string },
 ): Promise<ObjectOf<K>> {
   return inOrder(orderOf(kind, body.name), async (turn) => {
-    // The PCE takes a second service of one name, so what another call of this process created is looked for here.
+    // The PCE accepts a second service with the same name, so a service that another call of this process has just
+    // created is looked for here.
     if (turn.others.size > 0) await refuseTakenName(pce, kind, body.name, signal)
     const created = await create(pce, kind, body, signal)
     turn.note((created as NamedObject).href)
@@ -99,8 +101,8 @@ async function create<K extends UniqueKind>(
 }
 
 /**
- * Throws invalid_argument if a new name contains hidden characters, because other user interfaces would show it like a
- * different name. `names` holds the new names by argument.
+ * Throws invalid_argument if a new name contains hidden characters, because user interfaces would show it exactly like
+ * another name. `names` maps each argument to its new name.
  */
 export function refuseHidden(names: Readonly<Record<string, string>>): void {
   for (const [argument, name] of Object.entries(names)) {

@@ -10,7 +10,7 @@ import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 import { planFqdns, planRanges } from './plan-ip-list.js'
 
-/** A range in the form of the caller: text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
+/** A range as the caller gives it: text (`10.0.0.0/8`, `10.0.0.1-10.0.0.9`) or an object. */
 export type RangeReference = string | object
 
 /** Entries to add to a list and to remove from it, as the caller gave them. */
@@ -33,7 +33,7 @@ export interface ListEdit {
 export interface PlannedEdit {
   /** The fields to send; a field that does not change is left out. */
   body: { ip_ranges?: IpRange[]; fqdns?: Fqdn[] }
-  /** The entries as text; exclusions start with `!`. */
+  /** The added and removed entries as text; exclusions start with `!`. */
   added: string[]
   removed: string[]
   /** Entries to add that the list already contains. */
@@ -241,7 +241,10 @@ function adviseOn({ ip_ranges: ranges }: IpList, wanted: IpRange): string | unde
     : `It is part of ${writeRange(wider)}: add it with exclusion: true to take it out, or replace the wider range.`
 }
 
-/** Explains each added range that changes nothing. `held`, `taken` and `gained` describe the list after the edit. */
+/**
+ * Explains each added range that changes nothing. `held` and `taken` in `moved` describe the list after the edit;
+ * `gained` holds the addresses that the edit adds.
+ */
 function warnOfIdle(added: readonly IpRange[], moved: readonly MovedFamily[]): string[] {
   const idle = added.flatMap((range) => {
     const read = readRange(range)

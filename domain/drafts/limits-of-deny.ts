@@ -18,13 +18,17 @@ interface WrittenRule extends EndsOfRule {
   type: RuleType
 }
 
-/** The first release of a PCE that takes excluded labels in deny rules, and of a VEN that knows override deny (P21). */
+/**
+ * The first PCE release that accepts excluded labels in deny rules, and the first VEN release that supports override
+ * deny (P21).
+ */
 const EXCLUSION_SINCE = '25.2.10'
 const OVERRIDE_SINCE = '22.3.0'
 
 /**
- * Checks that the release of this PCE takes the excluded labels of deny rules, which takes a request if there are any.
- * @throws {ToolError} invalid_actor with `release` and `required_release` if it does not.
+ * Checks that the release of this PCE accepts the excluded labels of deny rules. A request is sent only if a deny rule
+ * has an excluded label.
+ * @throws {ToolError} invalid_actor with `release` and `required_release` if the release does not accept them.
  * @returns a warning if the release is not known.
  */
 export async function refuseByRelease(
@@ -62,9 +66,9 @@ async function readRelease(pce: PceClient, signal: AbortSignal): Promise<string 
   }
 }
 
-/** Maximum number of deny rules of a call whose ends are read. */
+/** Maximum number of deny rules per call for which the workloads at their ends are read. */
 const MOST_DENIES = 10
-/** Maximum number of workloads that are named in a warning, and of characters of each name. */
+/** Maximum number of workloads named in a warning, and maximum number of characters of each name. */
 const MOST_NAMED = 5
 const LONGEST_NAME = 60
 
@@ -74,9 +78,10 @@ interface Source {
 }
 
 /**
- * Warns of workloads at the ends of deny rules where these stop nothing: those whose mode enforces nothing, and, for an
- * override deny, those whose VEN does not know it. What was not looked at, or is not known, is said. Where the call
- * writes several rules, `isNumbered`, each warning of one rule names it by its index.
+ * Warns of workloads at the ends of deny rules on which the rules stop nothing: workloads whose mode enforces nothing
+ * and, for an override deny rule, workloads whose VEN does not support it. The warnings also say what was not looked at
+ * or is not known. `isNumbered` is true if the call writes several rules; each warning about one rule then starts with
+ * its index.
  */
 export async function warnOfDenyLimits(
   { pce, signal }: Source,
@@ -118,7 +123,9 @@ export async function warnOfDenyLimits(
 
 type Effect = 'drops' | 'nothing' | 'unsettled' | 'unknown'
 
-/** Returns what a workload at an end itself does with connections that a deny rule of this type is about. */
+/**
+ * Returns what the workload itself, at this end of a deny rule of this type, does with connections that match the rule.
+ */
 function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): Effect {
   const mode = modeOf(workload)
   if (mode === 'unknown' || mode === 'none') return 'unknown'
@@ -127,7 +134,7 @@ function effectOf(workload: Workload, { directions }: DenyEnd, type: RuleType): 
   return answers.every((answer) => answer === 'yes') ? 'drops' : 'unsettled'
 }
 
-/** Returns true unless it is certain that nothing at this end drops anything because of the rule. */
+/** Returns true unless it is certain that no workload at this end drops connections because of the rule. */
 const mayEnforce = (end: DenyEnd, type: RuleType): boolean =>
   tellUnlooked(end).length > 0 || end.managed.some((one) => effectOf(one, end, type) !== 'nothing')
 
@@ -166,7 +173,7 @@ function warnOfOldVens(end: DenyEnd): string[] {
   ]
 }
 
-/** Says in sentences what of an end was not looked at. */
+/** Returns sentences that say which workloads of an end were not looked at. */
 function tellUnlooked({ noun, unread, isCut, unnamed, missing, hasOthers }: DenyEnd): string[] {
   return [
     ...(unread === null ? [] : [`Modes and VENs of its ${noun}s were not looked at, because ${unread}.`]),
@@ -183,7 +190,7 @@ function tellUnlooked({ noun, unread, isCut, unnamed, missing, hasOthers }: Deny
   ]
 }
 
-/** Says that Kubernetes workloads are not looked at, if this PCE has or may have any. */
+/** Returns a warning that Kubernetes workloads were not looked at, if this PCE has or may have any. */
 async function tellKubernetes(source: Source): Promise<string[]> {
   try {
     const { left, unread } = await countKubernetesWorkloads(source, {})

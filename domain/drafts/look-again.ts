@@ -13,7 +13,7 @@ const LOOK_MS = 10_000
 /** The state of an object at the PCE after a write with an unknown outcome. */
 interface Look {
   state: 'as_sent' | 'unchanged' | 'differs' | 'gone' | 'deletion_pending' | 'still_there' | 'unreadable'
-  /** The fields whose values are not the ones that were sent. */
+  /** The fields whose stored values differ from the values that were sent. */
   differences?: Difference[]
 }
 
@@ -37,9 +37,9 @@ interface Write {
 }
 
 /**
- * Adds what is certain to the error of a failed PUT or DELETE. The error becomes `not_found` if somebody else had
- * deleted the object; it is `outcome_unknown` with `read_back {state, differences}` if the PCE left open whether the
- * write was done (D71). Any other error is returned unchanged.
+ * Adds what is known about the object to the error of a failed PUT or DELETE. The error becomes `not_found` if somebody
+ * else had deleted the object; it is `outcome_unknown` with `read_back {state, differences}` if the PCE left open
+ * whether the write was done (D71). Any other error is returned unchanged.
  */
 export async function explainFailedWrite(pce: PceClient, error: unknown, write: Write): Promise<unknown> {
   const { what, href } = write

@@ -2,15 +2,18 @@ import type { ToolContext } from '../call.js'
 import type { NamedKind } from '../inventory/find-object.js'
 
 /**
- * Names an object for `inOrder`. Objects are named by what callers take for unique, because two calls may add to one
- * that neither has created yet.
+ * Returns the name under which `inOrder` queues writes to an object. It contains the object's name rather than its
+ * href, because two concurrent calls may want to create the same object, which has no href yet.
  */
 export const orderOf = (kind: NamedKind, name: string): string => `${kind} ${name}`
 
-/** Number of orders that all workloads share. A call that labels ten thousand of them has to wait for these alone. */
+/**
+ * Number of `inOrder` queues that all workloads share for changes of their labels. Even a call that labels ten thousand
+ * workloads has to wait only for these queues.
+ */
 const LABEL_ORDERS = 64
 
-/** Names the labels of a workload for `inOrder`. Several workloads share a name. */
+/** Returns the name of the `inOrder` queue for changes of a workload's labels. Several workloads share a queue. */
 export function orderOfLabels(href: string): string {
   let sum = 0
   for (const character of href) sum = (sum * 31 + character.charCodeAt(0)) % LABEL_ORDERS
@@ -28,7 +31,10 @@ export function inOrderOfLabels<T>(
   return inTurns(inOrder, hrefs.map(orderOfLabels), work)
 }
 
-/** Runs work in several turns at once. They are asked for in one order, so that two calls never wait for each other. */
+/**
+ * Runs work when it is its turn in all these `inOrder` queues. The queues are entered in sorted order, so that two
+ * calls never wait for each other.
+ */
 export function inTurns<T>(
   inOrder: ToolContext['inOrder'],
   turns: readonly string[],

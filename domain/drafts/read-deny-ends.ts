@@ -16,33 +16,39 @@ export interface EndsOfRule {
   unscoped: boolean
 }
 
-/** The workloads at one end of a deny rule, or at both if these are the same. */
+/** The workloads at one end of a deny rule, or at both ends if both have the same workloads. */
 export interface DenyEnd {
   noun: 'destination' | 'source' | 'workload'
   directions: readonly Direction[]
-  /** Those with a VEN, except for Kubernetes workloads. */
+  /** The workloads with a VEN, except for Kubernetes workloads. */
   managed: readonly Workload[]
-  /** True if labels or "all workloads" select them, so that Kubernetes workloads may be among them. */
+  /** True if labels or "all workloads" select the workloads, so that Kubernetes workloads may be among them. */
   isSelected: boolean
-  /** The reason why those that are selected were not read; null if they were. */
+  /** The reason why the selected workloads were not read; null if they were read. */
   unread: string | null
-  /** True if more are selected than were read. */
+  /** True if more workloads are selected than were read. */
   isCut: boolean
-  /** Number of those named one by one that were not read. */
+  /** Number of individually named workloads that were not read. */
   unnamed: number
-  /** For each one that is named but could not be looked up, the reason. */
+  /** The reason for each individually named workload that could not be looked up. */
   missing: readonly string[]
-  /** True if the end also names something that is neither of these nor an IP list. */
+  /** True if the end also names an actor that selects no workloads here and is no IP list, such as a virtual server. */
   hasOthers: boolean
 }
 
-/** Maximum number of workloads that are read for one end of a rule, and of workloads that it names one by one. */
+/**
+ * Maximum number of selected workloads that are read for one end of a rule, and of workloads that it names
+ * individually.
+ */
 const MOST_READ = 1_000
 const MOST_SINGLE = 50
 /** Maximum number of requests for single workloads in flight at the same time. */
 const IN_FLIGHT = 4
 
-/** Creates a reader of the ends of several rules with these scopes. It reads each workload and each selection once. */
+/**
+ * Creates a function that reads the workloads at the ends of rules with these scopes. It reads each workload and each
+ * selection of workloads only once.
+ */
 export function createEndReader(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
   lookups: PolicyLookups,
@@ -94,6 +100,6 @@ export function createEndReader(
   }
 }
 
-/** Returns true for what is read here, and for IP lists, which have no VEN. */
+/** Returns true for actors whose workloads are read here, and for IP lists, whose addresses have no VEN. */
 const isLookedAt = ({ actors, label, label_group: group, workload, ip_list: list }: Actor): boolean =>
   actors === 'ams' || [label, group, workload, list].some((target) => target !== undefined)

@@ -31,7 +31,7 @@ export type ActorReference =
 interface ActorPlace {
   /** Index of the rule if the call has several rules; absent if it has only one. */
   ruleIndex?: number
-  /** `actor` stands for either end of a rule, in a search. */
+  /** The end of the rule; in a search, `actor` stands for either end. */
   side: 'providers' | 'consumers' | 'actor' | 'provider' | 'consumer'
   deny: boolean
 }
@@ -151,8 +151,8 @@ export const ACTOR_OBJECT = 'An object is {key, value} or {href}, optionally wit
 
 /**
  * Splits a reference into the object it names, its `exclusion`, and the name that answers show beside an href (D101).
- * `named` is null if the form is wrong, because the input schemas do not check the form. The caller has to compare the
- * name.
+ * `named` is null if the form is wrong, because the input schemas do not check the form. The caller has to check that
+ * the name belongs to the href.
  */
 export function splitExclusion(reference: ActorReference): {
   named: LabelReference | null

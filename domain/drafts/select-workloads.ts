@@ -15,7 +15,7 @@ export interface WorkloadSelection {
   unread: string | null
 }
 
-/** Maximum number of combinations of labels of different keys, because all of them stand in one request. */
+/** Maximum number of combinations of labels of different keys, because one request contains all combinations. */
 const MOST_COMBINATIONS = 200
 
 type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
@@ -23,8 +23,8 @@ type Selector = Pick<ScopeEntry, 'label' | 'label_group' | 'exclusion'>
 type Conditions = Map<string, Set<string>>
 
 /**
- * Determines which workloads an end of a rule stands for. Labels with the same key are alternatives, different keys are
- * ANDed; an end that is bound, such as the providers, is further limited by each scope of its rule set.
+ * Determines which workloads an end of a rule selects. Labels with the same key are alternatives, different keys are
+ * ANDed; an end with `isBound`, such as the providers, is also limited by the scopes of its rule set.
  */
 export async function selectWorkloads(
   lookups: PolicyLookups,

@@ -12,7 +12,10 @@ export interface WantedIdentity {
   addresses?: readonly string[]
 }
 
-/** Maximum number of IPv4 addresses that are looked up at once. For more, and for IPv6, one list is tried first. */
+/**
+ * Maximum number of IPv4 addresses that are looked up one by one from the start. For more addresses, and for IPv6, one
+ * request for all workloads is tried first.
+ */
 const ASKED_AT_ONCE = 5
 /** Maximum number of addresses that are looked up one by one. */
 const MOST_ASKED = 12
@@ -48,7 +51,7 @@ export async function warnOfNamesakes(
   if (wantedNames.length === 0 && addresses.length === 0) return []
   signal.throwIfAborted()
   const unread: string[] = []
-  /** Looks at what matches, and returns whether this was everything. */
+  /** Looks at the workloads that match the filter, and returns whether all of them were read. */
   const look = async (params: Record<string, string>): Promise<boolean> => {
     const query = { api: pce.workloads, params, signal }
     return (await scanEvery(query, { most: MOST_READ, onItems: (items) => items.forEach(see) })).isWhole
@@ -73,7 +76,10 @@ export async function warnOfNamesakes(
 
 const isIpv6 = (address: string) => address.includes(':')
 
-/** Asks for names and addresses one by one, within bounds, and returns what is not known then. */
+/**
+ * Looks up the names and a limited number of addresses one by one, and returns sentences that say what is still
+ * unknown.
+ */
 async function lookUp(
   look: (params: Record<string, string>) => Promise<boolean>,
   names: readonly string[],
@@ -87,7 +93,7 @@ async function lookUp(
         `Too many names contain ${quote(name)} to read them all: whether another workload has it is not known.`,
       )
   }
-  // The PCE compares text (P8), so an IPv6 address is found in the spelling in which it is asked for.
+  // The PCE compares addresses as text (P8), so it finds an IPv6 address only if the request spells it in the same way.
   const asked = addresses.slice(0, MOST_ASKED)
   for (const address of asked) {
     const isWhole = await look({ ip_address: isIpv6(address) ? usualSpelling(address) : address })

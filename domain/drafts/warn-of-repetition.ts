@@ -25,8 +25,8 @@ export function saysTheSame(a: object, b: object): boolean {
 
 /**
  * Warns if the draft of a rule set already contains a rule like the one to be stored, because the PCE accepts
- * duplicates (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rules of the same
- * kind in the rule set, as `readRulesOfKind` returns them.
+ * duplicates (P76). Rules and rule sets that are marked for deletion do not count. `siblings` are the rule set's rules
+ * of the same kind (allow or deny), as `readRulesOfKind` returns them.
  */
 export function warnOfRepetition(
   ruleSet: RuleSet,

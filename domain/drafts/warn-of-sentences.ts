@@ -1,16 +1,19 @@
 import { quote } from '../text/escape-text.js'
 
-/** A mark that ends a sentence, after a word that is no abbreviation, and before further words. */
+/**
+ * Matches the end of a sentence that is followed by further words. A mark after a short word may belong to an
+ * abbreviation and does not match.
+ */
 const ENDED = /(?:\p{L}{4}|[\p{N})\]"'”])[.!?;]\s+\p{L}/u
 const ENDED_WITHOUT_BLANK = /[。！？]\s*\p{L}/u
-/** A comma, a semicolon, a colon or a dash between words. */
+/** Matches a comma, a semicolon, a colon or a dash between words. */
 const JOINED = /(?:[,;:]\s+|[–—]\s*|\s-\s+)["'“(]?\p{L}/u
 const WORD = /\p{L}{2,}/gu
 
 /**
- * Returns true for a name that says something rather than naming something (D236): it ends a sentence in its middle, has
- * six words with a comma, a semicolon, a colon or a dash between them, or ten words at all. Names such as
- * `Payments API: prod` and `St. Gallen` do not.
+ * Returns true for a name that reads like a statement (D236): a sentence ends in its middle, or it has at least six
+ * words with a comma, a semicolon, a colon or a dash between them, or it has at least ten words. Returns false for
+ * names such as `Payments API: prod` and `St. Gallen`.
  */
 export function readsLikeSentence(name: string): boolean {
   const words = name.match(WORD)?.length ?? 0
@@ -22,7 +25,10 @@ export function readsLikeSentence(name: string): boolean {
   )
 }
 
-/** Warns of new names that read like sentences. `names` holds them by argument; what the call does not name is absent. */
+/**
+ * Warns of new names that read like sentences. `names` maps each argument to its new name; it is undefined if the call
+ * gives none.
+ */
 export function warnOfSentences(names: Readonly<Record<string, string | undefined>>): string[] {
   return Object.entries(names).flatMap(([argument, name]) =>
     name === undefined || !readsLikeSentence(name)

@@ -15,8 +15,8 @@ const MOST_READ = 500
 const MOST_NAMED = 5
 
 /**
- * Warns of draft IP lists that have the same addresses and domain names, however they are written, because such a list
- * is easily forgotten when the other one changes. `own` is the href of the list that changes.
+ * Warns of other draft IP lists with the same addresses and domain names, however these are written, because such a
+ * list is easily forgotten when the other one changes. `own` is the href of the list that changes.
  */
 export async function warnOfTwinList(
   pce: PceClient,
@@ -36,7 +36,8 @@ export async function warnOfTwinList(
   try {
     const total = await read({})
     if (total > lists.size) {
-      // A twin that begins in the same words is found among all of them.
+      // A filter by the first entry also finds a twin among the lists that were not read, if the twin writes this entry
+      // in the same way.
       const [range, name] = [entries.ip_ranges?.[0], entries.fqdns?.[0]]
       await read(range === undefined ? { fqdn: name?.fqdn ?? '' } : { ip_address: addressOf(range.from_ip) })
       const all = Number.isFinite(total) ? ` of ${total}` : ''
@@ -59,10 +60,10 @@ export async function warnOfTwinList(
   ]
 }
 
-/** Returns the address of a network, which the PCE finds in its text. */
+/** Returns the address part of a network such as `10.0.0.0/8`, because the PCE's filter searches for this text. */
 const addressOf = (range: string) => range.split('/', 1)[0] ?? range
 
-/** Returns whether every entry of a list has the text that is compared. A list with an odd entry is left out. */
+/** Returns true if every entry of a list has the text field to compare. A list with any other entry is not compared. */
 const hasTexts = ({ ip_ranges: ranges, fqdns }: Entries): boolean =>
   (ranges ?? []).every((range) => typeof range?.from_ip === 'string') &&
   (fqdns ?? []).every((name) => typeof name?.fqdn === 'string')
@@ -79,7 +80,7 @@ function* findTwins(entries: Entries, lists: readonly IpList[]): Steps<IpList[]>
   return found
 }
 
-/** Returns a text for the addresses of a list. The text does not depend on the order or the form of the ranges. */
+/** Returns a text that identifies the addresses of a list, whatever the order and the form of its ranges. */
 function addressesOf({ ip_ranges: ranges }: Entries): string {
   const held = (['ipv4', 'ipv6'] as const).map((family) =>
     holdAddresses({ ip_ranges: ranges }, family).held.map(({ from, to }) => `${from}-${to}`),
@@ -87,6 +88,6 @@ function addressesOf({ ip_ranges: ranges }: Entries): string {
   return held.map((intervals) => intervals.join()).join(' ')
 }
 
-/** Returns a text for the domain names of a list, whatever their order and case. */
+/** Returns a text that identifies the domain names of a list, whatever their order and case. */
 const namesOf = ({ fqdns }: Entries): string =>
   [...new Set((fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()))].sort().join(' ')

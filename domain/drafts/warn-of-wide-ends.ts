@@ -19,16 +19,17 @@ interface WrittenRule {
   deny: boolean
 }
 
-/** Maximum number of IP lists that are named in a warning, and of characters of each name. */
+/** Maximum number of IP lists named in a warning, and maximum number of characters of each name. */
 const MOST_NAMED = 5
 const LONGEST_NAME = 60
 /** Maximum number of requests for lists and services in flight at the same time. */
 const IN_FLIGHT = 4
 
 /**
- * Warns of an end of a rule that is any address in effect through its IP lists together, or that has thousands of
- * public ones: by the measure and in the words of writes of IP lists. Each list that the call has not looked up yet
- * takes a request, as does each service of a rule with such an end. What cannot be read is said.
+ * Warns if the IP lists at an end of a rule together cover practically any address or thousands of public addresses.
+ * The measure and the wording are those of the warning about writing such an IP list. A request is sent for each list
+ * that the call has not looked up yet and for each service of a rule with such an end. The warnings also say what could
+ * not be read.
  */
 export async function warnOfWideEnds(
   lookups: PolicyLookups,
@@ -49,7 +50,7 @@ export async function warnOfWideEnds(
 
 /**
  * Warns of a changed rule, as `warnOfWideEnds` does of a new one, if the change writes an end or services, or enables
- * the rule. What the change leaves out counts as it is stored.
+ * the rule. Fields that the change leaves out are taken from the stored rule.
  */
 export async function warnOfWideChange(
   lookups: PolicyLookups,

@@ -8,15 +8,15 @@ import { TCP, UDP } from '../inventory/protocols.js'
 
 type Ranges = Pick<IpList, 'ip_ranges'>
 
-/** How much of all addresses, or of all ports, somebody is about to name. */
+/** The share of all addresses that IP lists cover, or the share of all ports that a service covers. */
 export interface Width {
   /** The shares as messages write them, such as `75 % of IPv4 and 0 % of IPv6`. */
   shares: string
-  /** `any`: any address, or every port, in effect. `many`: thousands of public addresses. */
+  /** `any`: practically any address, or practically every port. `many`: thousands of public addresses. */
   size: 'any' | 'many'
 }
 
-/** Number of IPv4 addresses, or of IPv6 sites (/48), beyond private ranges from which on there are many. */
+/** Minimum number of IPv4 addresses, or of IPv6 sites (/48 networks), outside private ranges that counts as `many`. */
 const MANY = 2_000n
 const SITE = 2n ** 80n
 const NOT_PUBLIC = {
@@ -33,9 +33,9 @@ const NOT_PUBLIC = {
 }
 
 /**
- * Measures the addresses that IP lists have together, by the measure of a policy review (D92): at least half of IPv4,
- * or an eighth of IPv6, which is all of its internet, is any address in effect. Thousands of addresses beyond private
- * ranges select few of those who have them. Returns undefined for less.
+ * Measures the addresses that IP lists cover together, in the same way as a policy review (D92). At least half of IPv4,
+ * or an eighth of IPv6 (its whole internet), is practically any address. Thousands of addresses outside private ranges
+ * count as `many`, because they hardly narrow down who is meant. Returns undefined for fewer addresses.
  */
 export function measureLists(lists: readonly Ranges[]): Width | undefined {
   const held = (family: Family) => joinIntervals(lists.flatMap((list) => holdAddresses(list, family).held))
@@ -52,7 +52,7 @@ const countPublic = (held: readonly Interval[], family: Family) =>
     subtractIntervals(held, joinIntervals(NOT_PUBLIC[family].flatMap((from) => readRange({ from_ip: from }) ?? []))),
   )
 
-/** Warns of an IP list that is any address in effect, or that has thousands of public ones. */
+/** Warns of an IP list that covers practically any address or thousands of public addresses. */
 export function warnOfWideList(entries: Ranges): string[] {
   const width = measureLists([entries])
   if (width === undefined) return []
@@ -67,7 +67,7 @@ const LAST_PORT = 65_535n
 export type Entry = Partial<Record<'port' | 'to_port' | 'proto' | 'process_name' | 'service_name', unknown>>
 type Listed = Partial<Pick<Service, 'service_ports' | 'windows_services' | 'process_name'>>
 
-/** Returns the ports of a service, with what else narrows each entry. */
+/** Returns the ports of a service, each with the program or Windows service that restricts it. */
 export const entriesOf = ({
   service_ports: ports,
   windows_services: windows,
@@ -79,8 +79,8 @@ export const entriesOf = ({
   }))
 
 /**
- * Measures the ports that entries have together: at least half of those of TCP or UDP is every port in effect. Entries
- * for a program or a Windows service do not count. Returns undefined for less.
+ * Measures the ports that entries cover together: at least half of the TCP ports or of the UDP ports is practically
+ * every port. Entries for a program or a Windows service do not count. Returns undefined for fewer ports.
  */
 export function measurePorts(entries: readonly Entry[]): Width | undefined {
   const sizeAt = (proto: number) => sizeOf(joinIntervals(entries.flatMap((entry) => portsOf(entry, proto))))
@@ -100,7 +100,7 @@ function portsOf({ port, to_port: toPort, proto, process_name: process, service_
   return isRange ? intersectIntervals([{ from: BigInt(from), to: BigInt(to) }], [{ from: 0n, to: LAST_PORT }]) : []
 }
 
-/** Warns of a service that is every port in effect. */
+/** Warns of a service that covers practically every port. */
 export function warnOfWideService(service: Listed): string[] {
   const width = measurePorts(entriesOf(service))
   if (width === undefined) return []
@@ -109,7 +109,7 @@ export function warnOfWideService(service: Listed): string[] {
   ]
 }
 
-/** Writes a share in percent with one digit, which never reads as all or nothing where it is not. */
+/** Formats a share as a percentage with one decimal. Only nothing at all is `0 %`, and only everything is `100 %`. */
 function writeShare(size: bigint, whole: bigint): string {
   if (size === 0n || size === whole) return size === 0n ? '0 %' : '100 %'
   const tenths = Number((size * 1000n) / whole)

@@ -105,7 +105,7 @@ function hasWindowsAgent(workload: Workload): boolean {
 }
 
 /**
- * Returns the widening warning for an allow rule after a change. The resulting rule is judged even if the change does
+ * Returns the widening warning for an allow rule after a change. The resulting rule is checked even if the change does
  * not touch its egress services or consumers.
  */
 export async function warnOfChange(

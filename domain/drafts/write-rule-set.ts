@@ -63,7 +63,10 @@ export interface StoredRuleSet {
   differences: Difference[]
   /** The differences of each rule, in the order of the plan. */
   ruleDifferences: Difference[][]
-  /** Why the comparison was not possible, or which rules of others repeat those that were written (D225). */
+  /**
+   * The reason why the comparison was not possible, or a warning about rules of others that repeat the written ones
+   * (D225).
+   */
   warning?: string
 }
 
