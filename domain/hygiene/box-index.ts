@@ -1,14 +1,18 @@
 import type { Box } from '../policy/boxes.js'
 
-/** A box, which is a set of connections described by masks per dimension, with the number of the rule it belongs to. */
+/** A box (a set of connections, described by one mask per dimension) and the number of the rule that it belongs to. */
 export interface OwnedBox {
   box: Box
   owner: number
 }
 
-/** Dimensions worth indexing. The others are open in most boxes and so would not narrow the search. */
+/**
+ * The dimensions worth indexing. Most boxes do not restrict the other dimensions, so those would not narrow the search.
+ */
 const SELECTIVE = /^(?:(?:src|dst)\.(?:label .*|id|ip|fqdn)|port)$/u
-/** A box with more values than this in a dimension is treated as open in it. */
+/**
+ * Maximum number of values of an indexed box in a dimension. A box with more values is treated as unrestricted in it.
+ */
 const MOST_VALUES = 64
 
 interface Postings {
@@ -21,7 +25,7 @@ interface Postings {
  * saves most comparisons.
  */
 export interface BoxIndex {
-  /** Returns all boxes that may overlap this one, possibly with others that do not. */
+  /** Returns all boxes that overlap this one, and possibly some that do not. */
   near(box: Box): readonly OwnedBox[]
 }
 
@@ -56,7 +60,7 @@ export function indexBoxes(boxes: readonly OwnedBox[]): BoxIndex {
   }
 }
 
-/** Returns each value of a mask as a single bit; null if the mask is open or has too many values. */
+/** Returns each value of a mask as a single bit; null if the mask restricts nothing or has too many values. */
 function valuesOf(mask: bigint | undefined): bigint[] | null {
   if (mask === undefined || mask < 0n) return null
   const values: bigint[] = []

@@ -9,27 +9,29 @@ export interface LabelUse {
   workloads: number
 }
 
-/** Labels of one key that may be meant to be the same, most workloads first (T37). */
+/**
+ * Labels with the same key that are probably meant to be one label, sorted by number of workloads, highest first (T37).
+ */
 export interface LookAlikes {
   key: string
   /**
-   * `case`: upper and lower case; `spacing`: blanks, dashes, dots, underscores or invisible characters; `near`: one
-   * typing error.
+   * The difference between the values. `case`: upper and lower case; `spacing`: blanks, dashes, dots, underscores or
+   * invisible characters; `near`: one typing error.
    */
   differ_by: 'case' | 'spacing' | 'near'
   labels: LabelUse[]
 }
 
 /**
- * Minimum length for typing errors. Shorter values often differ in one letter on purpose, such as dev and des, or uat
- * and qat.
+ * Minimum length of values that are searched for typing errors. Shorter values often differ in one letter on purpose,
+ * such as dev and des, or uat and qat.
  */
 const LEAST_NEAR = 4
 /** A misspelt value must be at least this many times rarer than the correct one. */
 const RARER = 4
 
 /**
- * Finds labels that look alike. Those that differ in case or spacing are found regardless of their use. Those that
+ * Finds labels that look alike. Labels that differ in case or spacing are found regardless of their use. Labels that
  * differ by a typing error are found only if one of them is rare, and not if they differ only in numbers.
  * `workloadsWith` returns the number of workloads of a label, by href.
  */

@@ -17,8 +17,8 @@ export interface Redundancy {
   /** Index of the rule in the list of rules. */
   rule: number
   /**
-   * Rules that together decide about every connection of this one. None of them can be left out, unless more than forty
-   * rules were candidates.
+   * The rules that together decide about every connection of this rule. Each of them is needed for this, unless more
+   * than forty rules were candidates.
    */
   by: readonly number[]
 }
@@ -28,8 +28,8 @@ export interface RedundantRules {
   /** Indices of allow rules from everything to everything. */
   anyToAny: number[]
   /**
-   * Rules that may be redundant. Whether they are depends on behaviour that no source about the PCE defines, or would
-   * take too long to compute.
+   * Rules that may be redundant. For these, the answer depends on behaviour that no source about the PCE defines
+   * (`unclear`), or would take too long to compute (`size`).
    */
   undecided: { rule: number; because: 'unclear' | 'size' }[]
 }
@@ -43,26 +43,27 @@ const ENDS = ['dst', 'src'] as const
 /** The dimensions of domain names. */
 const NAMES = ['dst.fqdn', 'src.fqdn']
 /**
- * Lists the types of rules that take precedence over a type, and the type itself. A rule whose connections are all
+ * Returns the types of rules that take precedence over a type, and the type itself. A rule whose connections are all
  * decided by such rules has no effect.
  */
 const decidersOf = (type: RuleType) => DECIDING_ORDER.slice(0, DECIDING_ORDER.indexOf(type) + 1)
 /**
- * Maximum number of steps for one rule, which take about a twentieth of a second, and for all rules together, so that
- * the search also ends in an estate in which everything overlaps. Where masks are long, a step counts several times.
+ * Maximum number of steps for one rule (about a twentieth of a second), and for all rules together. The limits make the
+ * search end even in an estate in which everything overlaps. With long masks, a step counts several times.
  */
 const MOST_STEPS = 100_000
 const MOST_STEPS_IN_ALL = 40_000_000
-/** The same for the few rules of a call that writes them, whose caller waits. */
+/** Maximum number of steps for the few rules that a call is about to write, because its caller waits. */
 const MOST_STEPS_AMONG = 4_000_000
-/** Maximum number of rules in which a minimal proof is searched for. */
+/** Maximum number of candidate rules among which a minimal proof is searched for. */
 const MOST_IN_PROOF = 40
 
 /**
- * Finds the rules that change nothing. Rules are examined from newest to oldest, each against those that remain, so
- * that all results can be removed together and the oldest of several equal rules stays. A rule is redundant if, at each
- * end where it is written, all its connections are also decided by rules of its type or of a type that takes
- * precedence. Where no source defines how the PCE behaves, this must hold for every possible behaviour.
+ * Finds the rules that change nothing. Rules are examined from newest to oldest, and each is compared with the rules
+ * that remain. Therefore all rules found can be removed together, and the oldest of several equal rules stays. A rule
+ * is redundant if, at each end to which the PCE writes it, rules of its type or of a type that takes precedence also
+ * decide about all its connections. Where no source defines how the PCE behaves, this must hold for every possible
+ * behaviour.
  */
 export function* findRedundantRules(rules: readonly DatedRule[]): Steps<RedundantRules> {
   const space = yield* createRuleSpaceInSteps(rules)
@@ -76,8 +77,9 @@ export function* findRedundantRules(rules: readonly DatedRule[]): Steps<Redundan
 }
 
 /**
- * Finds those of a few rules that change nothing beside all others; otherwise like `findRedundantRules`.
- * @param examined indices of these rules.
+ * Finds the rules among a few given ones that change nothing beside all other rules; otherwise like
+ * `findRedundantRules`.
+ * @param examined indices of the given rules.
  */
 export function* findRedundantAmong(
   rules: readonly DatedRule[],
@@ -118,7 +120,9 @@ function* searchRules(
 const compareAge = (a: DatedRule, b: DatedRule) =>
   compareTexts(a.since, b.since) || compareHrefs(a.rule.href, b.rule.href)
 
-/** Ids are usually numbers that the PCE counts up, so they tell which of two rules is older. */
+/**
+ * Returns the id at the end of an href. Ids are usually ascending numbers, so they tell which of two rules is older.
+ */
 const idOf = (href: string) => href.slice(href.lastIndexOf('/') + 1)
 const compareHrefs = (a: string, b: string) =>
   idOf(a).length - idOf(b).length || compareTexts(idOf(a), idOf(b)) || compareTexts(a, b)
@@ -174,7 +178,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     }
   }
 
-  /** Returns those of the rules in `among` that decide about some of the connections of the rule. */
+  /** Returns the rules in `among` that may decide about some of the rule's connections. */
   const neighboursOf = (rule: number, among: ReadonlySet<number>, types: readonly RuleType[]): number[] => {
     const found = new Set<number>()
     for (const end of ENDS)
@@ -185,7 +189,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   }
   const typesFor = (rule: number) => decidersOf((rules[rule] as DatedRule).type)
 
-  /** Makes a cheap first test: most rules have a connection about which no other rule decides. */
+  /** Cheap first test: returns false for most rules, which have a connection that no other rule decides about. */
   const isCoveredAtAll = (rule: number, among: ReadonlySet<number>, allowance: Allowance): boolean => {
     const types = typesFor(rule)
     return ENDS.every((end) =>
@@ -229,14 +233,14 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
     [NOTHING_OPEN, ...readings].every((reading) => ENDS.every((end) => boxesOf(rule, reading)[end].length === 0))
 
   /**
-   * Finds a small set of rules that makes a rule redundant: first single rules, then larger sets from which one rule
-   * after the other is dropped.
+   * Finds a small set of rules that makes a rule redundant: first a single rule, then a larger set from which
+   * unnecessary rules are dropped one by one.
    */
   function prove(rule: number, among: ReadonlySet<number>): Redundancy {
     const { type } = rules[rule] as DatedRule
     if (namesNobody(rule)) return { kind: 'names_nobody', rule, by: [] }
-    // Each question of a proof has as many steps as the search for the rule. When they are used up, nothing is found to
-    // be enough, so that more rules are named than necessary.
+    // Each check in a proof may use as many steps as the search for the rule. When the steps are used up, no set of
+    // rules counts as enough, so that more rules are named than necessary.
     const asking = () => {
       const allowance = { steps: mostSteps }
       return (others: readonly number[], of = rule) => isEnough(of, others, allowance)
@@ -263,7 +267,7 @@ function createSearch(space: RuleSpace, rules: readonly DatedRule[], boxes: read
   return { isRedundant, prove }
 }
 
-/** Drops every entry of a list without which the rest is still enough, and returns the remaining entries. */
+/** Drops each entry of a list if the remaining entries are still enough, and returns the entries that are left. */
 function leaveOut(list: readonly number[], isEnough: (rest: readonly number[]) => boolean): number[] {
   const single = list.find((one) => isEnough([one]))
   if (single !== undefined) return [single]

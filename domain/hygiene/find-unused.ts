@@ -51,7 +51,7 @@ interface Mentions {
   unread: Map<string, string>
 }
 
-/** The PCE's usage flag for each source. If the source cannot be read, the flag is used instead. */
+/** The PCE's usage flag that replaces each source if the source cannot be read. */
 const FLAG_OF: Record<string, string> = {
   workloads: 'workload',
   'pairing profiles': 'pairing_profile',
@@ -64,7 +64,7 @@ const USAGE = 'usage flags of the PCE'
 /**
  * Finds the objects of these kinds that nothing uses. It checks the references in the draft and the active policy, for
  * labels also everything that carries labels, and the PCE's own usage flags (`usage=true`) if it provides them. An
- * object counts as used if any of these says so. Throws what the PCE client throws.
+ * object counts as used if any of these sources says so. Throws what the PCE client throws.
  */
 export async function findUnused(
   ctx: Context,
@@ -146,7 +146,9 @@ async function collectBearers({ pce, signal }: Context, used: Set<string>): Prom
 
 const withoutOwn = ({ href: _own, ...rest }: PceObject) => rest
 
-/** Collects all hrefs inside a value as draft hrefs. This includes the object's own href, which does no harm here. */
+/**
+ * Collects all hrefs inside a value as draft hrefs. The object's own href is collected too, which does no harm here.
+ */
 function collectHrefs(value: unknown, found: Set<string>): void {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null)
@@ -204,8 +206,8 @@ function reach(used: ReadonlySet<string>, groups: Mentions['groups']): Set<strin
 }
 
 /**
- * Returns true if the PCE flags the object as used. Its flag for label groups is ignored for groups that were read,
- * because such a group may itself be unused.
+ * Returns true if the PCE flags the object as used. The flag `label_group` is ignored if the group was read, because
+ * the group may be unused itself.
  */
 function isFlagged({ usage, href }: Listed, groups: Mentions['groups']): boolean {
   const isHeld = [...groups.values()].some(({ members }) => members.includes(toDraftHref(href)))

@@ -24,8 +24,8 @@ export interface FoundWorkload {
 }
 
 /**
- * A workload as a caller refers to it. `name` may be the name of the workload, that of its host, or the short form of
- * its host's name: all three are searched together. A host name given beside it selects one of several matches.
+ * A reference to a workload as callers give it. `name` may be the workload's name, its host name, or the host name
+ * without the domain; all three are searched. A `hostname` beside `name` selects one of several matches.
  */
 export type WorkloadReference = { href: string } | { name: string; hostname?: string } | { hostname: string }
 
@@ -40,7 +40,9 @@ const ASKED_ONE_BY_ONE = 10
 const IN_FLIGHT = 4
 /** Maximum number of candidates named in words when a reference is ambiguous. */
 const MOST_CANDIDATES = 5
-/** Maximum number of names kept for hints; MOST_HINTS limits the hints that are computed. */
+/**
+ * Maximum number of names kept for hints; MOST_HINTS is the maximum number of references for which hints are computed.
+ */
 const MOST_NAMES = 5000
 const MOST_HINTS = 20
 
@@ -62,8 +64,9 @@ export function toFound(workload: Workload): FoundWorkload {
 type Api = Pick<PceClient, 'workloads' | 'kubernetesWorkloads' | 'containerClusters' | 'orgId'>
 
 /**
- * Finds the referenced workloads by exact match, in the caller's order. A reference that matches none or several
- * becomes a problem in words. A few references are looked up individually, many by reading the whole list once.
+ * Finds the referenced workloads by exact match, in the caller's order. For a reference that matches no workload or
+ * several, the result is a problem in words. A few references are looked up individually; for many, the whole list is
+ * read once.
  */
 export async function findWorkloads(
   pce: Api,
@@ -118,7 +121,10 @@ async function readInto(
   await scanWhole({ api, params, signal }, { onItems: (items) => items.forEach((item) => index.see(item)) })
 }
 
-/** Creates an index that keeps only referenced workloads while all are read. A workload may be added more than once. */
+/**
+ * Creates an index that keeps only the referenced workloads while all workloads are read. A workload may be added more
+ * than once.
+ */
 function createIndex(references: readonly WorkloadReference[]) {
   const wanted = { href: new Set<string>(), name: new Set<string>(), hostname: new Set<string>() }
   for (const reference of references) {
@@ -203,8 +209,8 @@ const toNamesake = ({
 export const shortFormOf = (hostname: string): string => hostname.split('.', 1)[0] ?? hostname
 
 /**
- * Returns the workloads whose host name the reference gives beside the name; returns all if none has it or none is
- * given.
+ * Returns the workloads that have the host name given in the reference beside the name. If no host name is given or no
+ * workload has it, returns all workloads.
  */
 function chooseByHost(named: readonly KeptOne[], reference: WorkloadReference): readonly KeptOne[] {
   const wanted = 'name' in reference ? reference.hostname : undefined

@@ -18,7 +18,7 @@ export interface RuleSetEffect {
   /** Number of workloads that enter or leave the scopes of the rule set. */
   enter: number
   leave: number
-  /** Number of workloads for which this cannot be determined. */
+  /** Number of workloads for which it cannot be determined whether they enter or leave. */
   undecided: number
   /** Number of rules that newly apply to some of these workloads, or no longer do. */
   rules_gained: number
@@ -32,21 +32,24 @@ export interface RelabellingEffect {
   /** Number of changed workloads with a VEN in selective or full mode, where policy takes effect at once. */
   enforced: number
   /**
-   * Number of workloads that were in the scope of some rule set (rule sets without a scope do not count) and are in
-   * none now.
+   * Number of workloads that were in the scope of at least one rule set before the change and are in none after it.
+   * Rule sets without a scope do not count.
    */
   left_all_scopes: number
   /**
-   * Rule sets that workloads enter or leave, or whose rules select other workloads now; those with most workloads
-   * first.
+   * Rule sets that workloads enter or leave, or whose rules select different workloads after the change, sorted by
+   * number of workloads, highest first.
    */
   rule_sets: RuleSetEffect[]
-  /** True if rules were not compared, because there are too many rules for this many kinds of change. */
+  /**
+   * True if rules were not compared, because the number of rules times the number of different label changes is too
+   * large.
+   */
   rules_skipped: boolean
 }
 
 const SIDES = ['providers', 'consumers'] as const
-/** Maximum number of comparisons between a kind of change and a rule, which is some seconds of work. */
+/** Maximum number of comparisons of a rule with a label change, which take a few seconds in total. */
 const MOST_COMPARED = 500_000
 
 /** A group of workloads whose labels change in the same way. */
@@ -56,7 +59,7 @@ interface Kind {
   workloads: number
 }
 
-/** Reads the active policy and judges a relabelling by it. Throws what the PCE client throws. */
+/** Reads the active policy and determines the effect of a relabelling on it. Throws what the PCE client throws. */
 export async function judgeRelabelling(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
   changes: readonly Relabelling[],
@@ -136,7 +139,10 @@ function* judge(policy: PolicySnapshot, changes: readonly Relabelling[]): Steps<
   }
 }
 
-/** Groups the changes. Only labels matter here: a rule that names a workload directly does so before and after. */
+/**
+ * Groups equal label changes. Only labels matter here, because a rule that names a workload directly applies to it
+ * before and after the change.
+ */
 function kindsOf(changes: readonly Relabelling[]): Kind[] {
   const kinds = new Map<string, Kind>()
   for (const { before, after } of changes) {

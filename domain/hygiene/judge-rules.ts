@@ -20,7 +20,10 @@ export interface HeldRule extends DatedRule {
 
 export interface EmptyScope {
   ruleSet: RuleSet
-  /** The scopes of the rule set that contain nothing; all of its scopes if the whole rule set applies to nothing. */
+  /**
+   * The scopes of the rule set that contain no workload; these are all of its scopes if the rule set applies to
+   * nothing.
+   */
   scopes: RuleSet['scopes']
 }
 

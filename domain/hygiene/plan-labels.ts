@@ -21,7 +21,7 @@ import { requireKeys } from './select-workloads.js'
 export interface LabelWish {
   /** The labels to set, by key; each replaces any other label with its key. */
   set: ReadonlyMap<string, LabelOutput>
-  /** The labels, by key, for workloads that have no label with this key. */
+  /** The labels to add, by key, to workloads that have no label with this key. */
   add: ReadonlyMap<string, LabelOutput>
   /** Keys whose labels are removed, whatever their values. */
   removeKeys: ReadonlySet<string>
@@ -45,7 +45,7 @@ export interface Relabelling {
   after: readonly LabelRef[]
   /** Existing labels that stay although `add` names another value for their key, because `add` only fills gaps. */
   kept: readonly LabelRef[]
-  /** Plans the same change again on labels that were read later. */
+  /** Plans the same change again for newer labels of the workload. */
   again: (labels: readonly LabelRef[]) => Relabelling
 }
 
@@ -158,7 +158,7 @@ export function isSameLabels(one: readonly LabelRef[], other: readonly LabelRef[
 
 export const isChanged = ({ before, after }: Relabelling): boolean => !isSameLabels(before, after)
 
-/** For each label, the number of workloads that have it. */
+/** The number of workloads for each label, written as text. */
 export type LabelCounts = Record<string, number>
 
 /**

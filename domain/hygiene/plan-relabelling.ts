@@ -24,8 +24,8 @@ import { countLeftOut, knownKeys, requireKeys, resolveSelection } from './select
 export const MOST_WORKLOADS = 10_000
 
 /**
- * The arguments that select workloads in one of three ways and say how their labels change. With `csv`, the cells say
- * how.
+ * The arguments that select workloads, in one of three ways, and describe the change of their labels. With `csv`, the
+ * cells of the table describe the change.
  */
 export interface RelabellingArguments {
   workloads?: string[]
@@ -206,8 +206,8 @@ const referenceOf = ({ href, name, hostname = '' }: CsvReference) =>
   href !== undefined ? { href } : name !== undefined ? { name, ...(hostname !== '' && { hostname }) } : { hostname }
 
 /**
- * Finds a contradiction if the identifiers of a line belong to different workloads. `workload` is the one of the first
- * identifier.
+ * Finds a contradiction if the identifiers of a line belong to different workloads. `found` is the workload of the
+ * first identifier.
  */
 function contradictionOf(
   { href, name, hostname }: CsvReference,
@@ -235,7 +235,7 @@ function planLines(lines: readonly CsvLine[], args: Arguments, index: LabelIndex
   })
 }
 
-/** Plans the change for the cells of a line, or returns what is wrong with them, by column. */
+/** Plans the change for the cells of a line, or returns the problems by column. */
 function planValues(
   values: ReadonlyMap<string, string | null>,
   args: Arguments,

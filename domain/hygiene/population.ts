@@ -13,15 +13,15 @@ export interface NamedWorkload {
   labels: readonly { href: string; key?: string; value?: string }[]
 }
 
-/** All combinations of labels that exist on workloads and other things that labels select. */
+/** All combinations of labels that occur on workloads and on other objects that labels can select. */
 export interface Population {
   /** Number of workloads, Kubernetes workloads included. */
   workloads: number
   /** The requested workloads, by href. */
   named: ReadonlyMap<string, NamedWorkload>
   /**
-   * Returns whether anything has such labels; null if this is unknown, for example because a label group could not be
-   * read.
+   * Returns whether any object has labels that match the scope; null if this is unknown, for example because a label
+   * group could not be read.
    */
   has(scope: readonly ScopeEntry[], catalog: Pick<PolicyCatalog, 'membersOf' | 'keyOf'>): boolean | null
   /**
@@ -101,7 +101,10 @@ export function labelsOf({ href, labels, assign_labels: assigned }: ContainerWor
   return [...given, ...(assigned ?? []).map((label) => label.href)]
 }
 
-/** Represents label sets as bits: for each label, one number has a bit for every set that contains the label. */
+/**
+ * Creates the function `has`. It represents label sets as bits: each label has a number with one bit for every set that
+ * contains the label.
+ */
 function createTest(sets: readonly string[]): Population['has'] {
   const bearers = new Map<string, bigint>()
   for (const [at, set] of sets.entries())
@@ -118,8 +121,8 @@ function createTest(sets: readonly string[]): Population['has'] {
         continue
       }
       const mask = members.reduce((sum, { href }) => sum | (bearers.get(href) ?? 0n), 0n)
-      // Something without a label of the key counts as not excluded, so that what may exist is never called absent
-      // (P65).
+      // An object without a label of the key counts as not excluded, so that an object that may exist is never reported
+      // as absent (P65).
       if (exclusion === true) left &= ~mask
       else {
         const { href } = (label ?? group) as { href: string }

@@ -3,7 +3,7 @@ import { ToolError } from '../../schemas/errors.js'
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** How a line identifies its workload; all given values must belong to the same workload. */
+/** The values that identify the workload of a line; all given values must belong to the same workload. */
 export interface CsvReference {
   href?: string
   name?: string
@@ -37,7 +37,7 @@ const MOST_COLUMNS = 100
 /**
  * Reads a table of workloads and labels (RFC 4180, also with semicolons or tabs). The header names the columns: `href`,
  * `name`, `hostname` and label keys. `removeToken` is the cell text that removes a label. Throws invalid_argument with
- * all problems, by line and column, and for any other column, because ignoring it would lose data.
+ * all problems by line and column. A column with any other name is also a problem, because ignoring it would lose data.
  */
 export function readLabelCsv(text: string, keys: readonly string[], removeToken: string | undefined): CsvLine[] {
   const [header, ...records] = parseRecords(text)
@@ -73,8 +73,8 @@ export function readLabelCsv(text: string, keys: readonly string[], removeToken:
 }
 
 /**
- * Throws invalid_argument with the first of the problems by line and column, if there are any. `candidates` are what
- * ambiguous names may mean.
+ * Throws invalid_argument with the first of the problems by line and column, if there are any. `candidates` are the
+ * workloads that ambiguous names may mean.
  */
 export function refuseProblems(problems: readonly CsvProblem[], candidates: readonly object[] = []): void {
   if (problems.length === 0) return

@@ -12,19 +12,19 @@ import { namesAt, type End, type PlacedRule } from '../policy/match-rules.js'
 import { quote } from '../text/escape-text.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** The minimum releases that count hits (P95). */
+/** The minimum PCE and VEN releases that count rule hits (P95). */
 export const COUNTING = { pce: '23.5.10 (hosted: 24.2.0)', ven: '23.2.30' } as const
 const LEAST_VEN = [23, 2, 30] as const
 
 /** The number of hits per rule, as far as a report of the PCE contains them. */
 export interface RuleHits {
-  /** Hits by draft href of the rule. A missing rule was not counted. */
+  /** Number of hits by the draft href of the rule. A rule that is absent was not counted. */
   hits: ReadonlyMap<string, number>
   /** The window of the report; it starts no earlier than the last time counting was switched on or off. */
   from: string
   to: string
   report: string
-  /** Workloads that do not count hits. A rule that is written to one of them may have been hit there unnoticed. */
+  /** Workloads that do not count hits. A rule that the PCE writes to one of them may have been hit there unnoticed. */
   silent: readonly End[]
 }
 
@@ -42,8 +42,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal' | 'now'>
 /**
  * Reads the newest finished rule hit count report that covers `days` days. Returns a sentence if there is none or if
  * nothing is counted. Reports are only read and never requested, because a new report would stay in the PCE for
- * everybody. Throws the errors of the PCE client, except for kinds that the PCE does not know or that this account may
- * not read.
+ * everybody. Throws the errors of the PCE client, except for objects that the PCE does not know or that this account
+ * may not read.
  */
 export async function readRuleHits(ctx: Context, days: number, labels: LabelIndex): Promise<RuleHits | string> {
   const settings = await allowed(readSettings(ctx))
@@ -178,13 +178,13 @@ function isNewEnough(version: string | undefined): boolean {
   return at === -1 || (parts[at] as number) > LEAST_VEN[at]!
 }
 
-/** What the counts reveal about active rules. */
+/** The active rules, classified by their hits. */
 export interface HitFindings {
-  /** Rules without hits that were counted over the whole window on all workloads to which they are written. */
+  /** Rules without hits that were counted for the whole window on all workloads to which the PCE writes them. */
   without: PlacedRule[]
   /**
-   * Numbers of rules without hits that prove less: `young` rules did not exist for the whole window, `unheard` rules
-   * are written to workloads that do not count hits.
+   * Numbers of rules without hits that may have been hit unnoticed: `young` rules did not exist for the whole window,
+   * and the PCE writes `unheard` rules to workloads that do not count hits.
    */
   young: number
   unheard: number
@@ -213,7 +213,7 @@ export function* judgeHits(
   return found
 }
 
-/** Groups ends so that fewer must be tested: one end for each distinct set of labels, and all workloads by href. */
+/** Reduces the number of ends to test: returns one end for each distinct set of labels, and all workloads by href. */
 function groupByLabels(ends: readonly End[]) {
   const kinds = new Map<string, End>()
   for (const end of ends) kinds.set(JSON.stringify(Object.entries(end.labels).sort()), end)

@@ -14,11 +14,11 @@ import { addressFilter, allOf, matchExactly } from '../inventory/match-exactly.j
 import { nearNames } from '../text/compare-texts.js'
 import { quote } from '../text/escape-text.js'
 
-/** The parameters for the PCE, and a filter for the conditions that must be checked here. */
+/** A selection of workloads as parameters for the PCE and a filter for the conditions that must be checked here. */
 export interface ResolvedSelection {
   params: Record<string, string | boolean | string[][] | undefined>
   ownFilter: ((workload: Workload) => boolean) | undefined
-  /** The same selection as a test for Kubernetes workloads, which the PCE does not filter with the others. */
+  /** The same selection as a test for Kubernetes workloads, because the PCE lists these separately. */
   selectsPod: (workload: Workload) => boolean
 }
 
@@ -92,8 +92,8 @@ export async function countLeftOut(
 }
 
 /**
- * Like `countLeftOut`, but lets the PCE count wherever its own filters for Kubernetes workloads say the same: a part of
- * the name, and one label.
+ * Like `countLeftOut`, but lets the PCE count if its own filters for Kubernetes workloads can express the selection,
+ * which may then contain only a part of the name and one label.
  */
 export async function countLeftOutCheaply(
   pce: PceClient,
@@ -111,7 +111,7 @@ export async function countLeftOutCheaply(
 /** Label keys that every PCE has, even if it has no labels with them (P14). */
 const BUILT_IN = ['role', 'app', 'env', 'loc']
 
-/** Returns the keys that labels have or may have. */
+/** Returns the built-in keys and the keys of all labels. */
 export const knownKeys = (index: LabelIndex): string[] => [...new Set([...BUILT_IN, ...index.keys()])]
 
 /**

@@ -33,10 +33,13 @@ export interface Subject {
   missing: readonly string[]
 }
 
-/** Evidence is solid if at least SOLID_COUNT workloads agree and they are at least this share of all. */
+/**
+ * Evidence is solid if at least SOLID_COUNT workloads agree and their share of all compared workloads is at least
+ * SOLID_SHARE.
+ */
 const SOLID_COUNT = 3
 const SOLID_SHARE = 0.8
-/** Minimum number of workloads that must agree; a single one is no pattern. */
+/** Minimum number of workloads that must agree; a single workload is no pattern. */
 const LEAST = 2
 
 /** The number of workloads for each value. */
@@ -122,7 +125,7 @@ function orMake<K, V>(map: Map<K, V>, key: K, make: () => V): V {
   return known
 }
 
-/** Returns the most frequent value; null unless at least two workloads have it and they are more than half. */
+/** Returns the most frequent value; null unless at least two workloads and more than half of them have it. */
 function majorityOf(values: ReadonlyMap<string, number> | undefined) {
   const sorted = [...(values ?? [])].sort(([a, m], [b, n]) => n - m || compareTexts(a, b))
   const of = sorted.reduce((sum, [, count]) => sum + count, 0)
@@ -159,7 +162,7 @@ function heldBy({ name, hostname }: Subject['workload'], values: ReadonlyMap<str
     : { value, because: `names: this one holds ${quote(value)}`, isSolid: false }
 }
 
-/** Combines the evidence of a pattern and of the name itself, which is solid if both agree. */
+/** Combines the evidence of a name pattern with the evidence of the name itself. If both agree, the result is solid. */
 function joinNames(pattern: Evidence | null, held: Evidence | null): (Evidence | null)[] {
   if (pattern === null || held === null || pattern.value !== held.value) return [pattern, held]
   const because = `${pattern.because}, and this one holds ${quote(held.value)}`

@@ -30,47 +30,47 @@ interface Source {
   signal: AbortSignal
 }
 
-/** Rules that are about to be written, and the scopes of their rule set. */
+/** The rules that are about to be written, and the scopes of their rule set. */
 export interface RulesToCome {
   scopes: RuleSet['scopes']
   rules: readonly { type: RuleType; body: Pick<AnyRule, 'providers' | 'consumers' | 'ingress_services'> }[]
-  /** The rule that they replace, if an existing one is changed. */
+  /** The href of the existing rule, if a rule is changed rather than created. */
   own?: string
 }
 
-/** The policy that standing rules are taken from. `contents` must hold the objects to which rules refer. */
+/** The policy that contains the existing rules. `contents` must hold the objects to which the rules refer. */
 export interface StandingPolicy {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
   contents: PolicyContents
-  /** What of the policy is not there, each as a sentence. */
+  /** Sentences that say which parts of the policy are missing. */
   unread: readonly string[]
 }
 
 /**
- * The warnings about each rule to come, in the same order, and those that hold for all of them because something was
- * not looked at.
+ * The warnings about each planned rule, in the same order, and the warnings that hold for all of them because something
+ * was not looked at.
  */
 export interface CoveredWarnings {
   byRule: string[][]
   general: string[]
 }
 
-/** Maximum number of objects of a kind that are read: as many as a PCE sends in one answer (P8). */
+/** Maximum number of objects that are read of each kind: as many as a PCE sends in one answer (P8). */
 const MOST_OBJECTS = 500
-/** Maximum number of rule sets whose deny rules are read where the release keeps them apart. */
+/** Maximum number of rule sets whose deny rules are read separately, if the release of the PCE requires this. */
 const MOST_APART = 20
-/** Maximum number of standing rules with which new ones are compared. */
+/** Maximum number of existing rules with which new rules are compared. */
 const MOST_RULES = 400
-/** Maximum number of workloads whose labels are read. Others are compared as if they might have any labels. */
+/** Maximum number of workloads whose labels are read. Other workloads are compared as if they might have any labels. */
 const MOST_WORKLOADS = 5
 /** Maximum number of covering rules named in a warning. */
 const MOST_NAMED = 3
 
 /**
- * Warns of rules that change nothing because rules of the draft, in whatever rule set, already decide about all of
- * their connections. The number of requests and of objects that are compared is bounded, and what was not looked at is
- * said; what the PCE does not send is not known, and no error.
+ * Warns of rules that change nothing because existing rules of the draft, in any rule set, already decide about all of
+ * their connections. The number of requests and of compared objects is limited, and a warning says what was not looked
+ * at. If the PCE does not send something, it counts as unknown and is no error.
  */
 export async function warnOfCovered(source: Source, labels: LabelIndex, coming: RulesToCome): Promise<CoveredWarnings> {
   const nothing = coming.rules.map((): string[] => [])
@@ -87,7 +87,10 @@ export async function warnOfCovered(source: Source, labels: LabelIndex, coming: 
   }
 }
 
-/** Reads the rules to come as standing ones are read: a changed rule has what the PCE sent, with selectors that are null. */
+/**
+ * Brings the planned rules into the same form as existing rules, because a changed rule still has the PCE's null
+ * selectors.
+ */
 function readComing({ scopes, rules, own }: RulesToCome): RulesToCome {
   const bodies = rules.map(({ body }) => body as Rule)
   const [read] = readRuleSets([{ href: own ?? 'the new rule set', scopes, rules: bodies } as RuleSet])
@@ -119,7 +122,7 @@ export async function warnOfBecomingCovered(
   return tellCovered(await warnOfCovered(source, labels, coming))
 }
 
-/** Returns the warnings about the rules as one list, with the index of the rule where a call has several. */
+/** Returns the warnings about the rules as one list, with the index of the rule if the call has several rules. */
 export const tellCovered = ({ byRule, general }: CoveredWarnings, isOfSeveral = false): string[] => [
   ...byRule.flatMap((warnings, at) => warnings.map((text) => (isOfSeveral ? `Rule ${at}: ${text}` : text))),
   ...general,
@@ -134,7 +137,7 @@ export async function warnOfCoveredBy(
   const planned = rules.map(({ type, body }, at): HeldRule => {
     const href = `planned/${at}`
     const holder = { href, name: '' }
-    // Of two equal rules, the newer one is redundant, and what is planned is newer than what stands.
+    // Of two equal rules, the newer one is redundant, and the planned rules are newer than the existing ones.
     return { type, rule: { ...body, href } as AnyRule, scopes, contents, since: '~', holder, isBoundary: false }
   })
   const near = await workInTurns(findNear({ ruleSets, boundaries, contents }, planned, own), signal)
@@ -166,12 +169,12 @@ const precedes = (standing: RuleType, planned: RuleType) =>
   DECIDING_ORDER.indexOf(standing) <= DECIDING_ORDER.indexOf(planned)
 
 const SIDES = ['providers', 'consumers'] as const
-/** Number of rules that are looked at in one step, which takes less than a millisecond. */
+/** Number of rules processed in one step, which takes less than a millisecond. */
 const RULES_PER_STEP = 20
 
 /**
- * Finds the standing rules, except `own`, that may have a connection in common with a planned one that they precede.
- * This is the cheap test that leaves most rules of an estate out of the comparison.
+ * Finds the existing rules, except `own`, that may have a connection in common with a planned rule and decide about it
+ * first. This cheap test excludes most rules of an estate from the comparison.
  */
 function* findNear(
   { ruleSets, boundaries, contents }: Omit<StandingPolicy, 'unread'>,
@@ -194,17 +197,20 @@ function* findNear(
   return near
 }
 
-/** Returns what a rule demands of its providers and of its consumers. */
+/** Returns the labels that a rule demands of its providers and of its consumers. */
 const demandsOf = (rule: HeldRule) => SIDES.map((side) => endsOf(rule, side))
 
 /** Returns false if two rules have no connection in common because their labels of some key differ at one end. */
 const mayMeet = (a: readonly Demand[][], b: readonly Demand[][]): boolean =>
   a.every((ours, at) => ours.some((one) => b[at]!.some((other) => mayBeSame(one, other))))
 
-/** The labels that an end must have, by key; a key with an unknown condition is absent. */
+/** The labels that an end must have, by key; a key is absent if nothing is known about its label. */
 type Demand = ReadonlyMap<string, ReadonlySet<string>>
 
-/** Returns what an end demands in each scope. What is selected otherwise than by labels demands nothing. */
+/**
+ * Returns the labels that an end demands in each scope. An end with other actors than labels demands no labels of its
+ * own.
+ */
 function endsOf({ rule, scopes, contents }: HeldRule, side: (typeof SIDES)[number]): Demand[] {
   const actors = rule[side]
   const isByLabels = actors.every(({ label, exclusion }) => label !== undefined && exclusion !== true)
@@ -228,7 +234,10 @@ function demandOf(entries: readonly ScopeEntry[], { keyOf }: Pick<PolicyContents
   return open.has(undefined) ? [] : [...byKey].filter(([key]) => !open.has(key))
 }
 
-/** Joins conditions that must hold together. Of two with one key, the first is kept, which demands no more. */
+/**
+ * Joins conditions that must all hold. Of two conditions with the same key, only the first is kept, which makes the
+ * result weaker but never wrong.
+ */
 function join(conditions: readonly Condition[]): Demand {
   const joined = new Map<string, ReadonlySet<string>>()
   for (const [key, hrefs] of conditions) if (!joined.has(key)) joined.set(key, hrefs)
@@ -260,7 +269,7 @@ function describe({ kind, rule, by }: Redundancy, all: readonly HeldRule[], stan
   return [text.charAt(0).toUpperCase() + text.slice(1)]
 }
 
-/** Names a rule so that it can be found. A planned rule has an index at the place of its href. */
+/** Returns a text by which a rule can be found. For a planned rule, it contains the index instead of an href. */
 function nameOf({ type, rule, holder, isBoundary }: HeldRule, planned: number): string {
   if (planned >= 0) return `rule ${planned} of this call`
   const pending = pendingOf(rule) !== null || pendingOf(holder) === 'create' ? ' (not provisioned yet)' : ''
@@ -307,7 +316,7 @@ async function readStanding(source: Source, labels: LabelIndex, coming: RulesToC
   const ruleSets = await addDenyRules(source, known, coming, labels, unread)
   const mentioned = await workInTurns(findMentioned([...ruleSets, ...boundaries, coming]), signal)
   const services = mentioned.has('services') ? await readUpTo<Service>('services', { api: pce.services }) : []
-  // A service that is left out equals itself and nothing else.
+  // A service that is left out here counts as equal only to itself.
   const compared = await workInTurns(
     flatMapInSteps(services, (one) => readable(() => (requireServiceShapes([one]), [one]))),
     signal,
@@ -336,7 +345,7 @@ function* flatMapInSteps<T, R>(items: readonly T[], work: (item: T) => R[]): Ste
   return results
 }
 
-/** Finds the kinds of objects, of those that rules are compared by, to which hrefs in these objects lead. */
+/** Finds which of the three kinds of objects needed to compare rules occur as hrefs in these objects. */
 function* findMentioned(objects: readonly object[]): Steps<ReadonlySet<string>> {
   const kinds = ['services', 'ip_lists', 'label_groups']
   const mentioned = new Set<string>()
@@ -349,7 +358,7 @@ function* findMentioned(objects: readonly object[]): Steps<ReadonlySet<string>> 
   return mentioned
 }
 
-/** Reads an object as rules are judged by; returns nothing for one that is refused where decisions hang on it. */
+/** Returns what `read` returns, or nothing if `read` throws because the object is malformed. */
 function readable<T>(read: () => T[]): T[] {
   try {
     return read()
@@ -360,8 +369,8 @@ function readable<T>(read: () => T[]): T[] {
 }
 
 /**
- * Adds the deny rules where the release keeps them apart and a new deny rule is to be compared with them. Only rule sets
- * whose scopes may meet are asked for, and only so many.
+ * Adds the deny rules if the PCE's release sends them separately and a new deny rule is to be compared with them. They
+ * are read for a limited number of rule sets whose scopes may overlap.
  */
 async function addDenyRules(
   { pce, signal }: Source,

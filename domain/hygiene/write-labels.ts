@@ -8,8 +8,8 @@ import { mapBounded } from '../text/pace-work.js'
 import { isSameLabels, type Relabelling } from './plan-labels.js'
 
 /**
- * The outcome for one workload. `not_done`: it is unchanged. `differs`: its labels are neither the old nor the new
- * ones.
+ * The outcome for one workload. `not_done`: the workload is unchanged. `differs`: its labels are neither the old nor
+ * the new ones.
  */
 export type LabelOutcome = 'updated' | 'refused' | 'not_done' | 'unknown' | 'differs'
 
@@ -27,11 +27,14 @@ export interface LabelsWritten {
   results: WrittenLabels[]
   /** The error that ended the writing before all chunks were sent; null if there was none. */
   failure: { error: unknown } | null
-  /** The reason why the workloads could not be read back; null if they were. */
+  /** The reason why the workloads could not be read back; null if they were read. */
   unread: string | null
 }
 
-/** Maximum number of workloads that the PCE accepts in one bulk call; it accepts one such call at a time (P48). */
+/**
+ * Maximum number of workloads that the PCE accepts in one bulk request; it accepts only one such request at a time
+ * (P48).
+ */
 const CHUNK = 1000
 /** Maximum number of workloads that are read back individually; for more, the whole list is read. */
 const READ_ONE_BY_ONE = 10
@@ -93,9 +96,9 @@ function takeAnswers(chunk: readonly WrittenLabels[], answered: readonly BulkRes
 }
 
 /**
- * Plans changes again on the labels that the workloads have now, because the whole list of a workload's labels is written
- * (P7): what another call has changed since the first plan would be lost. A workload that is gone keeps its plan, and the
- * PCE refuses it.
+ * Plans changes again on the labels that the workloads have now, because a write replaces the whole list of a
+ * workload's labels (P7), and a change that another call made after the first plan would be lost. A workload that is
+ * gone keeps its plan, and the PCE refuses it.
  * @throws what the PCE client throws; nothing is written then.
  */
 export async function planAgain(
