@@ -20,8 +20,8 @@ export async function downloadKeys(url: string, { fetch, signal }: DownloadOptio
   const bound = new AbortController()
   let timer: NodeJS.Timeout | undefined
   let callOff = () => {}
-  // The signal alone does not limit fetch, because Node.js 20 may garbage-collect it, and a stalled body would then
-  // never settle.
+  // The abort signal alone does not bound the download: Node.js 20 may garbage-collect the signal, and reading a
+  // stalled body would then never settle.
   const over = new Promise<never>((_resolve, reject) => {
     const end = (why: string) => {
       const error = new Error(why)
@@ -96,7 +96,7 @@ const MOST_RSA_BITS = 8192
 /** Maximum number of keys in a set; providers publish only a handful. */
 const MOST_KEYS = 100
 
-/** For each key type, the members that make up the key, and the algorithms it may be used with. */
+/** For each key type: the JWK members that make up the key, and the algorithms that the key may be used with. */
 const KINDS: Record<string, { members: readonly string[]; algorithms: readonly Algorithm[]; curve?: string }> = {
   RSA: { members: ['n', 'e'], algorithms: ['RS256', 'PS256'] },
   EC: { members: ['crv', 'x', 'y'], algorithms: ['ES256'], curve: 'P-256' },
@@ -105,8 +105,8 @@ const KINDS: Record<string, { members: readonly string[]; algorithms: readonly A
 
 /**
  * Selects the keys of a set that this server may use to verify signatures, in the order of the set, with one entry for
- * each suitable algorithm of a key. Keys for encryption, for other operations or algorithms, weak keys and invalid ones
- * are left out (RFC 7517, 5: unknown keys are ignored).
+ * each suitable algorithm of a key. Keys for encryption or for other operations or algorithms are left out, and so are
+ * weak and invalid keys (RFC 7517, 5: unknown keys are ignored).
  */
 export function selectKeys(set: readonly unknown[]): SigningKey[] {
   return set.flatMap(usesOf).slice(0, MOST_KEYS)

@@ -21,7 +21,10 @@ import { createTokenVerifier } from './verify-token.js'
 export interface AccessTokensOptions {
   oauth: OAuthConfig
   publicUrl: string
-  /** Refused tokens per minute and address that are answered with 401; 0 means no limit. */
+  /**
+   * Maximum number of refused tokens per minute from one address; after that, the answer is 429 instead of 401. 0 means
+   * no limit.
+   */
   refusedTokensPerAddress: number
   /** Returns milliseconds since the epoch. */
   now?: () => number
@@ -32,7 +35,7 @@ export interface AccessTokensOptions {
 export interface AuthMetadataOptions {
   oauth: OAuthConfig
   publicUrl: string
-  /** `resource_name`: the name shown to people who are asked for consent. */
+  /** The name of this server for people who are asked for consent (`resource_name` in the metadata). */
   name: string
 }
 
@@ -40,7 +43,7 @@ declare module 'fastify' {
   interface FastifyInstance {
     /**
      * Verifies an access token, wherever it came from, and resolves with its identity. Rejects with ToolError
-     * `unauthorized {reason}` or `keys_unavailable`; refusals are logged under the request.
+     * `unauthorized {reason}` or `keys_unavailable`. Every refusal is logged with the id of the request.
      */
     verifyToken(token: string, request: FastifyRequest): Promise<Identity>
     /**
@@ -49,14 +52,14 @@ declare module 'fastify' {
      */
     readBearer(request: FastifyRequest): string | null
     /**
-     * Identifies the sender of a request by its Authorization header; synchronously if the token was verified a moment
-     * ago. Rejects like `verifyToken`, after setting the challenge on the reply, or with `rate_limited` if too many
-     * tokens from this address have been refused. Never throws.
+     * Identifies the sender of a request by its Authorization header. The result is synchronous if the token was
+     * verified a moment ago. Rejects like `verifyToken`, after setting WWW-Authenticate on the reply, or with
+     * `rate_limited` if too many tokens from this address have been refused. Never throws.
      */
     authenticate(request: FastifyRequest, reply: FastifyReply): Identity | Promise<Identity>
     /** Returns the value of WWW-Authenticate for a request without a token. */
     challenge(): string
-    /** Whether tokens can be verified, for readiness. */
+    /** Whether tokens can be verified now, for the readiness check. */
     areKeysLoaded(): boolean
   }
   interface FastifyRequest {
@@ -77,8 +80,8 @@ function whyNot(error: unknown): string {
 }
 
 /**
- * Verifies access tokens, through decorators of the whole app. The provider's keys are loaded once the app is ready,
- * and the app starts even if that fails. This plugin by itself refuses no request.
+ * Adds decorators with which any part of the app can verify access tokens. The identity provider's keys are loaded once
+ * the app is ready, and the app starts even if loading fails. This plugin does not refuse any request by itself.
  */
 export const accessTokens = fp<AccessTokensOptions>(
   (app, { oauth, publicUrl, refusedTokensPerAddress, now = Date.now, schedule = unreferencedTimer, meter }, done) => {
@@ -102,7 +105,10 @@ export const accessTokens = fp<AccessTokensOptions>(
       keyOf: ({ clientNetwork }) => clientNetwork,
     })
 
-    /** Logs every refusal (S12); a missing token only at level info, because every client begins without one. */
+    /**
+     * Logs a refusal (S12) and returns the error for the client. A missing token is logged only at level info, because
+     * every client begins without a token.
+     */
     function refusalOf(error: unknown, request: FastifyRequest): unknown {
       if (!(error instanceof InvalidTokenError)) return error
       meter?.tokenRefused(error.reason)
@@ -133,8 +139,8 @@ export const accessTokens = fp<AccessTokensOptions>(
       const refusal = refusalOf(error, request)
       if (error instanceof InvalidTokenError) {
         reply.header('www-authenticate', renderChallenge(terms, error))
-        // Behind a proxy, all clients may share one address. Tokens that have merely expired must not keep their owners
-        // from renewing them.
+        // Tokens that have merely expired are not counted: behind a proxy, all clients may share one address, and must
+        // still be able to renew their tokens.
         if (error.error !== null && !error.isGenuine) await countRefusal(request)
       }
       throw refusal
@@ -164,15 +170,16 @@ export const accessTokens = fp<AccessTokensOptions>(
 )
 
 /**
- * Admits only requests with a valid access token to the routes registered beside it, before their bodies are read.
- * `request.identity` is the token's identity.
+ * Protects the routes registered beside this plugin: a request without a valid access token is refused before its body
+ * is read. `request.identity` is the token's identity.
  */
 export default fp<{ tracing?: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
       const identity = inStage(tracing, 'auth', () => app.authenticate(request, reply))
       if (identity instanceof Promise) return identity.then((known) => void (request.identity = known))
-      // No promise is used here, because a body that arrives while hooks are running must wait in the stream (D211).
+      // The hook avoids a promise here, because it is expensive to hold an arriving body in the stream while hooks wait
+      // (D211).
       request.identity = identity
       next()
       return undefined
@@ -182,7 +189,7 @@ export default fp<{ tracing?: Tracing }>(
   { name: 'auth', dependencies: ['access-tokens'] },
 )
 
-/** Serves the public documents that lead a client to a token. They require no token themselves. */
+/** Serves the public documents that tell a client where to get a token. They require no token themselves. */
 export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions, done: () => void): void {
   const resource = describeResource(options.publicUrl, options.oauth, options.name)
   const elsewhere = discoveryUrl(options.oauth)
@@ -192,7 +199,7 @@ export function authMetadata(app: FastifyInstance, options: AuthMetadataOptions,
     )
     refuseOtherMethods(app, url)
   }
-  // Clients of the MCP revision of March 2025 take this server for the authorization server.
+  // Clients of the MCP revision of March 2025 look for the authorization server's metadata here, and are redirected.
   app.get(AUTHORIZATION_SERVER_PATH, (_request, reply) =>
     reply.header('cache-control', CACHEABLE).redirect(elsewhere, 302),
   )

@@ -5,7 +5,7 @@ import { InvalidTokenError } from './read-token.js'
 type Claims = Record<string, unknown>
 
 /**
- * The contents of a token, regardless of the time; `checkTimes` decides whether it is valid now. Times are in seconds
+ * The contents of a token. Whether the token is valid now is decided separately, by `checkTimes`. Times are in seconds
  * since the epoch.
  */
 export interface ReadClaims {
@@ -17,7 +17,7 @@ export interface ReadClaims {
 }
 
 const LONGEST_SUB = 255
-/** Control characters, line and paragraph separators, and lone surrogates, which UTF-8 cannot distinguish. */
+/** Matches control characters, line and paragraph separators, and lone surrogates, which UTF-8 cannot tell apart. */
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u
 /** Claims that occur only in ID and logout tokens (OpenID Connect Core, 2 and 3.1.3.6; Back-Channel Logout, 2.4). */
 const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
@@ -25,16 +25,16 @@ const FOREIGN_CLAIMS = ['nonce', 'at_hash', 'c_hash', 's_hash'] as const
 const FOREIGN_TYPES = new Set(['ID', 'Refresh', 'Offline', 'Logout'])
 
 /**
- * Throws InvalidTokenError unless `iss` is exactly the issuer (S10), or the name that the issuer uses in access tokens
- * (D203).
+ * Throws InvalidTokenError unless `iss` is exactly the issuer (S10), or, if the issuer uses a different name in access
+ * tokens, exactly that name (D203).
  */
 export function checkIssuer({ iss }: Claims, { issuer, tokenIssuer = issuer }: OAuthConfig): void {
   if (iss !== tokenIssuer) throw new InvalidTokenError('iss mismatch')
 }
 
 /**
- * Reads the claims of a payload with a verified signature, regardless of the time. Throws InvalidTokenError if any of
- * them is not exactly as the specification and D14 require.
+ * Reads the claims of a payload whose signature has been verified. Times are read but not compared with the current
+ * time. Throws InvalidTokenError if a claim is not exactly as the specification and D14 require.
  */
 export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
   checkIssuer(payload, oauth)
@@ -49,7 +49,7 @@ export function readClaims(payload: Claims, oauth: OAuthConfig): ReadClaims {
     throw new InvalidTokenError('sub missing or malformed')
   }
   return {
-    // Frozen because many requests share it while their token is remembered.
+    // The identity is frozen because all requests with the same token share it while the token is remembered.
     identity: Object.freeze({
       iss: oauth.issuer,
       sub,
@@ -72,7 +72,8 @@ const CLIENT_CLAIMS = ['client_id', 'azp', 'appid', 'cid'] as const
 const LONGEST_SHOWN = 128
 
 /**
- * Returns `field` with the first of the named claims that is fit to be shown to people, or nothing if there is none.
+ * Returns an object with one member, `field`: the first of the named claims that is fit to be shown to people. Returns
+ * an empty object if no claim is.
  */
 function shownAs<F extends 'name' | 'clientId'>(
   field: F,
@@ -97,8 +98,8 @@ function readTime(payload: Claims, name: 'exp' | 'nbf' | 'iat'): number | undefi
 }
 
 /**
- * Whether the token is an access token. Older Keycloak releases also put the nonce of the login into access tokens, but
- * these have the type `Bearer`.
+ * Whether the token is an access token. A `nonce` alone does not show that it is not: older Keycloak releases put the
+ * nonce of the login into access tokens too, with the type `Bearer`.
  */
 function isAccessToken(payload: Claims): boolean {
   const { typ, events } = payload
@@ -116,7 +117,7 @@ function readGroups(payload: Claims, names: readonly string[]): readonly string[
   const groups = new Set<string>()
   for (const name of names) {
     const values = Object.hasOwn(payload, name) ? payload[name] : follow(payload, name.split('.'))
-    // Instead of the groups, Entra ID may send the name of the source to ask for them (`src1`).
+    // Instead of the groups, Entra ID may send the name of the source (`src1`) from which they can be requested.
     if (typeof values === 'string' && isElsewhere(payload, name)) continue
     for (const value of [values].flat()) if (typeof value === 'string' && value !== '') groups.add(value)
   }
@@ -148,7 +149,7 @@ const isObject = (value: unknown): value is Claims => typeof value === 'object' 
 
 /**
  * Returns the scopes of a token, from `scope` (RFC 8693, 4.2: one string, separated by blanks) and `scp` (a string in
- * Entra ID, an array in Okta) together. An element of an array is one scope, whatever it contains.
+ * Entra ID, an array in Okta) together. An element of an array is always one scope, even if it contains blanks.
  */
 function readOAuthScopes({ scope, scp }: Record<string, unknown>): Set<string> {
   return new Set([...oauthScopesIn(scope), ...oauthScopesIn(scp)])

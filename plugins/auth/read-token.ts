@@ -15,8 +15,8 @@ const LONGEST_KID = 512
 /** Maximum number of headers to remember; a provider has one for each of its keys. */
 const MOST_HEADERS = 200
 /**
- * Accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. ID tokens and logout tokens are
- * also recognised by their claims.
+ * The accepted token types: those of RFC 9068, 4, and `JWT`, which older providers use. Since ID tokens and logout
+ * tokens may have the type `JWT` too, they are recognised by their claims.
  */
 const TYPES = new Set(['at+jwt', 'application/at+jwt', 'jwt'])
 /**
@@ -118,16 +118,18 @@ function endOfString(json: string, start: number): number {
   return at
 }
 
-/** The scheme, which is whatever comes before the first blank (RFC 9110, 11.6.2). */
+/** Matches the scheme of an Authorization header: the part before the first blank (RFC 9110, 11.6.2). */
 const SCHEME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+/
-/** Bearer syntax of RFC 6750, 2.1, with exactly one blank. */
+/** Matches the Bearer syntax of RFC 6750, 2.1, with exactly one blank. */
 const BEARER = /^bearer ([A-Za-z0-9\-._~+/]+=*)$/i
 
 /**
- * Returns the token of a Bearer header, or null if there is no header or one of another scheme. `authorization` holds
- * the values of all Authorization headers of the request, because Node.js itself would silently use the first.
+ * Returns the token of a Bearer header, or null if there is no Authorization header or its scheme is not Bearer.
+ * `authorization` holds the values of all Authorization headers of the request, because Node.js by itself would
+ * silently use only the first.
  *
- * Throws InvalidTokenError for two headers, and for anything but one token after one blank.
+ * Throws InvalidTokenError for more than one header, and for a Bearer header that is not exactly one token after one
+ * blank.
  */
 export function readBearer(authorization: readonly string[]): string | null {
   const [value] = authorization
@@ -184,7 +186,8 @@ export type BearerError = 'invalid_token' | 'insufficient_scope'
 export class InvalidTokenError extends Error {
   override readonly name = 'InvalidTokenError'
   /**
-   * True if the provider did sign the token, so that it is not made up: it has only expired, or is for something else.
+   * True if the token was refused although the provider did sign it: it has expired, for example, or is meant for
+   * another service.
    */
   isGenuine = false
   /** `error` is null for a request without a token, because the challenge for it names no error. */

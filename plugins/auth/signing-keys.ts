@@ -14,9 +14,12 @@ interface SigningKeysOptions {
   schedule: Schedule
   /** Called with the number of keys when different keys come into use. */
   changed: (count: number) => void
-  /** Called when a download has ended. `isLoaded` says whether it gave usable keys. */
+  /** Called when a download has ended. `isLoaded` is true if the download gave usable keys. */
   fetched?: (isLoaded: boolean) => void
-  /** Called when a download has failed, with the age in seconds of the keys in use, if any. */
+  /**
+   * Called when a download has failed, with the error and the age in seconds of the keys in use (null if there are
+   * none).
+   */
   failed: (error: unknown, ageSeconds: number | null) => void
 }
 
@@ -24,8 +27,8 @@ interface SigningKeysOptions {
 export interface SigningKeys {
   /**
    * Returns the key that a token names, or null. The result is a promise only if no usable keys are loaded or they are
-   * due for a refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys were ever loaded, or the last
-   * ones are an hour old.
+   * due for a refresh. Rejects with ToolError `keys_unavailable {retry_after}` if no keys were ever loaded, or if the
+   * last loaded keys are at least an hour old.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null | Promise<SigningKey | null>
   /** Returns an object that is different for every set of keys, or null while `find` may have to wait. */
@@ -43,15 +46,15 @@ export interface SigningKeys {
 }
 
 const SECOND = 1000
-/** Shortest interval between unplanned downloads (D13). */
+/** Shortest interval between unplanned downloads, in milliseconds (D13). */
 const RETRY_AFTER = 30 * SECOND
 const REFRESH_EVERY = 9 * 60 * SECOND
 /**
- * The age up to which keys are used without a refresh. Older keys are refreshed first, so that withdrawn ones are
- * refused.
+ * The age, in milliseconds, up to which keys are used without a refresh. Older keys are refreshed before use, so that
+ * keys that the provider has withdrawn are no longer accepted.
  */
 const FRESH_FOR = 10 * 60 * SECOND
-/** How long the last good keys are used while the provider is down. */
+/** How long the last good keys are used while the provider is down, in milliseconds. */
 const STALE_FOR = 3600 * SECOND
 
 /**
@@ -113,7 +116,7 @@ export function createSigningKeys(options: SigningKeysOptions): SigningKeys {
   async function usable(): Promise<KeyRing> {
     if (age() >= FRESH_FOR) {
       const trying = retry()
-      // While the provider is down, tokens that the old keys can verify do not wait for it.
+      // While the provider is down, the old keys are used at once, without waiting for the new download.
       if (!isDown || age() >= STALE_FOR) await trying
     }
     if (ring === null || age() >= STALE_FOR) throw unavailable(RETRY_AFTER - (elapsed() - triedAt))
@@ -146,19 +149,20 @@ const unavailable = (waitMs: number) =>
 /** The keys of one download. */
 interface KeyRing {
   /**
-   * Returns the key with this id for this algorithm. For a token without a key id, it returns the only key of that
-   * algorithm, if there is just one.
+   * Returns the key with this id for this algorithm. For a token without a key id, returns the key for this algorithm
+   * if there is exactly one. Returns null if no key fits.
    */
   find(alg: Algorithm, kid: string | null): SigningKey | null
 }
 
-/** No server exists at this address, so a cache miss cannot reach the network. */
+/** A made-up address at which no server exists, so that a cache miss cannot reach the network. */
 const NOWHERE = 'urn:no-network/'
 
 /**
  * Looks keys up in the cache of get-jwks, which is filled here with the whole set. get-jwks must not download keys
  * itself: its fetch has no effective time-out and no size limit, follows redirects, makes a request for every unknown
- * id, and knows only the keys that were asked for, so that it cannot tell whether a key is the only one.
+ * id, and knows only the keys that were asked for, so that it cannot tell whether a key is the only one for its
+ * algorithm.
  *
  * If two keys have the same id and algorithm, the first one is used.
  */
@@ -187,12 +191,15 @@ function createKeyRing(keys: readonly SigningKey[]): KeyRing {
   }
 }
 
-/** Returns the name of a key in the cache. A key without an id never gets the name of one that a token can name. */
+/**
+ * Returns the name of a key in the cache. The name of a key without an id is never the same as the name of a key with
+ * an id.
+ */
 const nameOf = (alg: Algorithm, kid: string | null) => (kid === null ? alg : `${alg} ${kid}`)
 
 /**
  * Creates a clock that counts milliseconds since its creation and ignores steps back of the system clock, so that a
- * time correction neither makes anything younger nor stops periodic work.
+ * correction of the system time neither makes old keys look younger nor stops the periodic downloads.
  */
 function steadyClock(now: () => number): () => number {
   let last = now()

@@ -41,7 +41,7 @@ export function createTokenVerifier({ oauth, keys, now }: TokenVerifierOptions):
   /** Verifies the signature of a token and reads everything that does not depend on the time. */
   async function read(token: string, digest: string): Promise<ReadClaims> {
     const { head, payload } = readHead(token)
-    // The edition is noted before the key is looked up: if new keys arrive in the meantime, they may not include this
+    // The edition is noted before the key is looked up: if new keys arrive during the lookup, they may not include this
     // key.
     const edition = keys.edition()
     const key = (await keys.find(head.alg, head.kid)) ?? (await fetchKey(head, payload))
@@ -90,7 +90,10 @@ interface Remembered {
   until: number
 }
 
-/** Runs a check on a token with a verified signature, and marks its refusals as genuine. */
+/**
+ * Runs a check on a token whose signature has been verified. If the check refuses the token, the error is marked as
+ * `isGenuine`.
+ */
 function genuine<T>(judge: () => T): T {
   try {
     return judge()
@@ -107,7 +110,10 @@ const MOST_TOKENS = 2000
 
 type Payload = Record<string, unknown>
 
-/** Creates the signature check, which leaves times and claims to its caller and throws InvalidTokenError. */
+/**
+ * Creates the function that checks the signature of a token, but neither its times nor its claims. The function throws
+ * InvalidTokenError if the signature is not valid.
+ */
 function createSignatureCheck(): (token: string, key: SigningKey) => void {
   const verifiers = new WeakMap<SigningKey, (token: string) => Payload>()
   return (token, key) => {
@@ -123,7 +129,7 @@ function createSignatureCheck(): (token: string, key: SigningKey) => void {
   }
 }
 
-/** Whether the fault was found before the signature was checked. */
+/** Whether the token could not even be read, so that its signature was not checked. */
 const isUnreadable = ({ code }: TokenError) =>
   code === TokenError.codes.malformed || code === TokenError.codes.invalidPayload
 
