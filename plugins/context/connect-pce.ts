@@ -1,13 +1,13 @@
 import { createPceClient, PceError, type PceClient, type PceClientOptions } from '../../pce-client/index.js'
 import { inWords, StartupError, type Fault, type PceFromEnvironment } from '../../schemas/config.js'
 
-/** Access to the call that the currently running code works for. */
+/** Access to the tool call on whose behalf the current code runs. */
 export interface CurrentCall {
   /** Returns the id of the request; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Notes the id that the PCE gave one of its answers. */
+  /** Records an answer of the PCE: its status and the id that the PCE gave it. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
-  /** Observes the requests; absent if nothing needs to observe them. */
+  /** Observes the requests to the PCE; absent if nothing needs to observe them. */
   readonly onRequest?: PceClientOptions['onRequest']
 }
 
@@ -16,9 +16,10 @@ export interface RetryLog {
 }
 
 /**
- * Creates a PCE client for one key, without connecting, so that an unreachable PCE does not prevent the start (D8). Its
- * requests carry the id of the call they belong to, its retries are logged, and the ids of its answers are noted with
- * the call. Throws StartupError for settings that the client refuses, including unreadable files.
+ * Creates a PCE client for one key, without connecting, so that an unreachable PCE does not prevent the server from
+ * starting (D8). Each request carries the id of the call it belongs to, retries are logged, and the ids of the PCE's
+ * answers are recorded for the call. Throws StartupError for settings that the client refuses, including unreadable
+ * files.
  *
  * @param more further options of the client.
  */

@@ -34,10 +34,10 @@ export interface FoundPce {
 }
 
 /**
- * Creates the function that looks up the caller's record for every request, so that a removal or new registration in
- * any process takes effect at once. A record is decrypted and a client created only if the pool has no client for it.
- * The function never rejects: a damaged record or an unavailable keystore must not prevent a client from listing the
- * tools.
+ * Creates the function that looks up the caller's keystore record for every request, so that a removal or new
+ * registration in any process takes effect at once. A record is decrypted and a client created only if the pool has no
+ * client for it. The function never rejects: a damaged record or an unavailable keystore must not prevent a client from
+ * listing the tools.
  */
 export function createPceFinder(ports: {
   keystore: Pick<Keystore, 'find'>
@@ -53,7 +53,8 @@ export function createPceFinder(ports: {
         pool.drop(owner)
         return { pce: null }
       }
-      // A reader, like everyone else, may register any address, but does not operate a PCE there (D48).
+      // Errors do not tell a reader why a connection failed: like everyone else, a reader may register any address, but
+      // does not operate the PCE there (D48).
       const isTerse = role === 'reader'
       const variant = `${isTerse ? 'terse' : 'full'} ${record.version}`
       const pce = pool.clientOf(owner, variant, () => connect(record.open(), { isTerse }))
@@ -68,13 +69,14 @@ export function createPceFinder(ports: {
 }
 
 /**
- * The PCE clients of all callers. Each caller has one, created for one version of their credentials and never used for
- * another caller.
+ * The PCE clients of all callers. Each caller has at most one client, which was created for one version of the caller's
+ * credentials and is never used for anyone else.
  */
 export interface PcePool {
   /**
-   * Returns the owner's client for these credentials. A client of another version is dropped, since its key has been
-   * replaced; running calls keep it and finish. Errors of `create` are passed on and leave the owner without a client.
+   * Returns the owner's client for these credentials. A client for another version of the credentials is dropped, since
+   * its key has been replaced; calls that already use it can finish. If `create` throws, the error is passed on, and
+   * the owner has no client.
    */
   clientOf(owner: Owner, version: string, create: () => PceClient): PceClient
   /** Drops the owner's client. */
@@ -99,7 +101,8 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
     max,
     ttl: UNUSED_MS,
     updateAgeOnGet: true,
-    // The given clock is read every time; by default, the cache would reuse its reading for a millisecond of real time.
+    // With 0, the cache reads the given clock every time; by default, it would reuse a reading for a millisecond of
+    // real time.
     ttlResolution: 0,
     perf: { now },
     dispose: ({ client }) => client.close(),
@@ -129,7 +132,7 @@ export function createPcePool(now: () => number, max = MOST_CLIENTS): PcePool {
  */
 const keyOf = ({ iss, sub }: Owner) => JSON.stringify([iss, sub])
 
-/** The location of a PCE, in the spelling of the host guard. */
+/** The location of a PCE, with the host in the canonical spelling that the host guard returns. */
 export interface PceEndpoint {
   host: string
   port: number
@@ -142,9 +145,9 @@ const FRESH_MS = 60_000
 const INSPECTION_MS = 1000
 
 /**
- * Limits `inspect`, for use in every call when connections are not guarded by a lookup of this server: each location is
- * inspected at most once a minute, and a call waits at most a second. When that second is over, the function rejects in
- * the same way as `inspect`, and the next call inspects again.
+ * Limits how often `inspect` runs, so that every call can use it when a proxy looks names up and this server cannot
+ * guard the connections. Each location is inspected at most once a minute, and a call waits at most a second. When that
+ * second is over, the function rejects in the same way as `inspect`, and the next call inspects again.
  *
  * @param now returns milliseconds.
  */

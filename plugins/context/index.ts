@@ -26,7 +26,7 @@ export interface ContextOptions {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What was read when the request was admitted; absent if admission reads nothing. */
+    /** The keystore record that was read when the request was admitted; absent if admission reads no record. */
     admittedWith?: { record: SealedCredentials | null } | null
     /** The caller and their PCE; null until they are known. */
     callerContext: CallerContext | null
@@ -35,7 +35,7 @@ declare module 'fastify' {
 
 /**
  * Stage 3 of the pipeline (S1): sets `request.callerContext` from `request.identity` before the route runs. Without
- * authentication it remains null, and no route can call a tool without it.
+ * authentication the context remains null, and no route can call a tool without a context.
  */
 export default fp<ContextOptions>(
   (app, { openContext }, done) => {

@@ -12,7 +12,7 @@ export interface CallerPce {
   /** Why `pce` is null, if the reason is not simply missing credentials. */
   pceProblem?: ToolError
   /**
-   * Called before a call goes to the PCE. Rejects with ToolError if that PCE has never answered this caller and does
+   * Called before a tool call uses the PCE. Rejects with ToolError if the PCE has never answered this caller and does
    * not answer now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
@@ -57,7 +57,7 @@ export function createContextOpener(
   roles: RoleMapping,
   findPce: FindPce,
 ): (identity: Identity, origin?: Origin, record?: SealedCredentials | null) => OpenedContext | Promise<OpenedContext> {
-  // The same identity object means the same token, whose groups do not change.
+  // The role is remembered for each identity object: the same object means the same token, whose groups do not change.
   const roleOf = rememberRoles(roles)
   return (identity, origin = {}, record) => {
     const role = roleOf(identity)

@@ -6,7 +6,7 @@ import type { ConnectionReport, CredentialsPort } from '../../schemas/credential
 import { connectionHint, ToolError } from '../../schemas/errors.js'
 import type { PceEndpoint } from './find-pce.js'
 
-/** The locations that have answered a user as a PCE, as far as this process knows. */
+/** The locations that have answered a user as a PCE, to the knowledge of this process. */
 export interface ProvenPces {
   readonly has: (owner: Owner, place: PceEndpoint) => boolean
   readonly add: (owner: Owner, place: PceEndpoint) => void
@@ -31,7 +31,7 @@ export interface AttemptTime {
   readonly isUp: AbortSignal
   /** Resolves when the time is up. */
   readonly rest: () => Promise<void>
-  /** Ends the timer of an attempt that is over. */
+  /** Stops the timer when the attempt is over. */
   readonly stop: () => void
 }
 
@@ -52,13 +52,15 @@ type ConnectOnce = () => PceClient
 type NoteCheck = CredentialsPort['noteCheck']
 
 /**
- * Lets a call proceed to a location that has answered its user as a PCE. A location that has never done so is first
- * tried once, as in a registration, with the same outcome for everything that can be wrong, so that the duration of a
- * call reveals nothing about other people's networks (D84). Simultaneous calls share one attempt.
+ * Creates the function that decides whether a call may use the location of a PCE. A location that has already answered
+ * the caller as a PCE passes at once. Any other location is first tried once, as in a registration: a failure takes the
+ * same time whatever is wrong, so that the duration of a call reveals nothing about other people's networks (D84).
+ * Simultaneous calls share one attempt.
  *
- * @param start starts the time that a failing attempt takes.
- * @returns a function that calls `note` once with the result of an attempt and why it failed. It rejects with ToolError
- *   `pce_unreachable`, or `pce_error {http_status}` for a refused key, and with the reason of `signal`.
+ * @param start starts the timer that gives all failing attempts the same duration.
+ * @returns a function that calls `note` once for each attempt, with the problem or, after a success, undefined. It
+ *   rejects with ToolError `pce_unreachable`, with `pce_error {http_status}` for a refused key, or with the reason of
+ *   `signal` when that aborts.
  */
 export function createProver(
   proven: ProvenPces,
@@ -81,7 +83,7 @@ export function createProver(
     const { code, message } = report.error
     if (!(cause instanceof PceApiError)) return new ToolError('pce_unreachable', message)
     if (code === 'pce_error') return new ToolError('pce_error', message, { http_status: cause.status })
-    // Only a caller who operates a PCE has a client that gives the reason.
+    // The client gives the reason only to callers with a role above `reader`, who may operate a PCE.
     const { reason } = cause
     return reason === undefined
       ? new ToolError('pce_unreachable', message)
@@ -117,8 +119,8 @@ async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /**
- * The statuses with which only a PCE answers, and which its owner needs to know. Any other answer would describe a
- * foreign network.
+ * The messages for the statuses that only a PCE answers with and that its owner needs to know. To explain any other
+ * answer would mean to describe a foreign network.
  */
 const EXPLAINED: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
@@ -131,7 +133,7 @@ const UNREACHABLE = 'No PCE could be reached at this address. Check host, port, 
  * name, refused, filtered, no TLS, unknown certificate, not a PCE) gives the same message after the same time, so that
  * neither a registration nor a call can be used as a port scanner (D48, D84).
  *
- * @param time how long a failure takes, and the longest that a success may take.
+ * @param time the timer of the attempt: a failure takes exactly its time, and a success may take at most that time.
  * @returns the report, and the cause of a failure for the log.
  */
 export async function tryConnection(

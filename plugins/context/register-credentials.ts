@@ -36,9 +36,10 @@ export interface RegistrationPorts {
 
 /**
  * Stores a caller's credentials and tries the PCE with them (D18). If the caller has other, readable credentials, the
- * PCE is tried first, and only credentials that it accepts replace them, unless `replaceAnyway` is set (D110). Nothing
- * is stored when it rejects: with ToolError `pce_error` or `pce_unreachable` with `kept: true` if the PCE does not
- * accept them, `invalid_argument {problems}`, `rate_limited`, `pce_unreachable` or `keystore_unavailable`.
+ * PCE is tried first, and only credentials that it accepts replace them, unless `replaceAnyway` is set (D110). If the
+ * function rejects, nothing has been stored. The ToolError is `pce_error` or `pce_unreachable` with `kept: true` if
+ * earlier credentials were kept because the PCE did not accept the new ones; otherwise it is `invalid_argument
+ * {problems}`, `rate_limited`, `pce_unreachable` or `keystore_unavailable`.
  */
 export async function registerCredentials(
   ports: RegistrationPorts,
@@ -80,7 +81,10 @@ export async function registerCredentials(
   return { facts, connection: report }
 }
 
-/** Whether the caller has credentials that may still work. Rejects with ToolError `keystore_unavailable`. */
+/**
+ * Whether the caller has stored credentials that can be decrypted and so may still work. Rejects with ToolError
+ * `keystore_unavailable`.
+ */
 async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Promise<boolean> {
   const record = await keystore.find(owner)
   try {
@@ -92,8 +96,8 @@ async function hasReadable(keystore: Pick<Keystore, 'find'>, owner: Owner): Prom
 }
 
 /**
- * Creates the error for new credentials that the PCE refused. It does not change the caller's stored status, and says
- * what was tried and that the earlier registration remains.
+ * Creates the error for new credentials that the PCE did not accept while the caller has earlier ones. The error says
+ * what failed and that the earlier credentials stay in use; the stored result of their last check does not change.
  */
 function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, cause: unknown): ToolError {
   const status = code === 'pce_error' && cause instanceof PceApiError ? { http_status: cause.status } : {}
@@ -105,7 +109,10 @@ function keptOthers({ code, message }: NonNullable<ConnectionReport['error']>, c
   )
 }
 
-/** Stores the result of a connection attempt for the owner to see. If it cannot be written, it is simply missing. */
+/**
+ * Stores the result of a connection attempt for the owner to see. If the result cannot be stored, the owner simply does
+ * not see it.
+ */
 export async function noteCheck(
   { lastChecks, now, log }: Pick<RegistrationPorts, 'lastChecks' | 'now' | 'log'>,
   owner: Owner,
@@ -164,9 +171,10 @@ function checkText(path: keyof typeof MOST_CHARACTERS, text: string): FieldProbl
   const most = MOST_CHARACTERS[path]
   if (text.trim() === '') return [{ path, message: 'it is empty' }]
   if (text.length > most) return [{ path, message: `at most ${most} characters` }]
-  // Line breaks could end a header or a line of a log; invisible and direction characters make a label look different.
+  // Line breaks could end a header or a line of a log; invisible characters and those that change the text direction
+  // can make one label look like another.
   if (/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/u.test(text)) return [{ path, message: 'it contains invisible characters' }]
-  // Everything behind the first colon would be taken for the secret (RFC 7617, 2).
+  // Everything after the first colon of the key would be taken for the secret (RFC 7617, 2).
   if (path === '/api_key' && text.includes(':')) return [{ path, message: 'an API key contains no colon' }]
   return []
 }
@@ -180,8 +188,8 @@ const WINDOW_MS = 60_000
 const MOST_OWNERS = 10_000
 
 /**
- * Lets an owner register five times in any minute. The returned function counts one registration, and throws ToolError
- * `rate_limited {retry_after: seconds}` if there are too many.
+ * Creates the function that counts a registration of an owner. It throws or rejects with ToolError `rate_limited
+ * {retry_after: seconds}` if the owner has already registered five times within a minute.
  *
  * @param now returns milliseconds.
  */

@@ -34,7 +34,7 @@ export interface UserPcesParts {
   log: ContextLog & RetryLog
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** Returns where this server listens, or null before it does. */
+  /** Returns the address at which this server listens, or null before it listens. */
   own?: PceHostsOptions['own']
   /** The name service; by default the machine's own. */
   resolve?: PceHostsOptions['resolve']
@@ -57,7 +57,8 @@ export interface UserPces {
 const PATIENCE_MS = 8000
 
 /**
- * Returns the page on which a browser registers PCE credentials, or null without a browser login (MCP_OAUTH_CLIENT_ID).
+ * Returns the URL of the page on which people register PCE credentials in a browser, or null if there is no browser
+ * login (MCP_OAUTH_CLIENT_ID).
  */
 export const setupUrlOf = ({ http, login }: Pick<UserPcesConfig, 'http' | 'login'>): string | null =>
   login === undefined ? null : `${http.publicUrl}/setup`
@@ -67,9 +68,9 @@ const howTo = (setupUrl: string | null) =>
   setupUrl === null ? 'with register-pce-credentials' : `at ${setupUrl} in a browser`
 
 /**
- * Gives every caller the PCE of their own key, from the keystore (S14). The key is looked up for each request,
- * connections go through the host guard, and clients are pooled by caller and version of the credentials. Throws
- * StartupError for TLS files or a proxy that no client can use.
+ * Creates the ports through which every caller uses the PCE of their own credentials in the keystore (S14). The
+ * credentials are looked up for each request, connections go through the host guard, and clients are pooled by caller
+ * and version of the credentials. Throws StartupError for TLS files or a proxy that no client can use.
  */
 export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): UserPces {
   const { keystore, lastChecks, log, now, own, resolve = lookUp, patienceMs = PATIENCE_MS } = parts
@@ -101,7 +102,8 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
   })
 
   /**
-   * Refuses a forbidden location if a proxy makes the connections. Direct connections are checked by the host guard.
+   * Returns why a location is forbidden, or null. This is used only if a proxy makes the connections, because direct
+   * connections are checked by the host guard.
    */
   async function findProblem(place: PceEndpoint): Promise<ToolError | null> {
     try {
@@ -135,13 +137,16 @@ export function createUserPces(config: UserPcesConfig, parts: UserPcesParts): Us
 const lookUp: PceHostsOptions['resolve'] = (hostname, options) => dns.lookup(hostname, options)
 
 /**
- * Whether the certificate is actually verified, taking into account what the operator has switched off, or has
- * forbidden since the registration.
+ * Whether the certificate is actually verified. The operator may have switched verification off for everyone, or may
+ * since the registration have forbidden users to switch it off.
  */
 const isTlsChecked = ({ tls, allowInsecureTls }: UserPcesConfig['userPce'], isWanted: boolean) =>
   tls.verify && (isWanted || !allowInsecureTls)
 
-/** Creates the credentials port of each caller of a per_user server, on top of one keystore (D18). */
+/**
+ * Creates the function that returns the credentials port of a caller of a per_user server; all ports use the same
+ * keystore (D18).
+ */
 function createCredentials(
   setupUrl: string | null,
   ports: RegistrationPorts & { keystore: Keystore; lastChecks: LastChecks },
@@ -181,8 +186,8 @@ function notConnected(problem: string, setupUrl: string | null): ToolError {
 }
 
 /**
- * Creates the factory of users' clients. It tries the operator's TLS files and proxy once, so that errors appear at
- * start-up and not at the first call.
+ * Creates the function that creates users' clients. The operator's TLS files and proxy are tried once at this point, so
+ * that errors appear at start-up and not at the first call.
  */
 function createConnect(
   { userPce }: UserPcesConfig,
@@ -202,7 +207,7 @@ function createConnect(
   }
   connectPce(nobody, callTracker, log)
   // The operator's client certificate is for the operator's PCEs only. Users may name any host, and could otherwise
-  // have this server present it anywhere.
+  // make this server present the certificate anywhere.
   const { clientCertFile: _cert, clientKeyFile: _key, ...withoutClient } = tls
   const shown = userPce.allowedHosts.length > 0 ? tls : withoutClient
 

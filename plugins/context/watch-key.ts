@@ -7,7 +7,7 @@ import type { RetryLog } from './connect-pce.js'
  * server from starting or being ready (D105); it is reported once in the log, and in the answers of /readyz.
  */
 export interface KeyWatch {
-  /** Asks the PCE once. Never rejects. */
+  /** Asks the PCE once whether it accepts the key. Never rejects. */
   readonly check: () => Promise<void>
   /** Notes the status of any answer of the PCE. */
   readonly note: (status: number) => void
@@ -24,7 +24,8 @@ export interface KeyLog extends RetryLog {
 }
 
 /**
- * Shortest interval, in milliseconds, at which a refused key is tried again because of /readyz, which anyone may ask.
+ * Shortest interval, in milliseconds, at which a refused key is tried again because of a request to /readyz, which
+ * anyone may send.
  */
 const AGAIN_MS = 30_000
 const PATIENCE_MS = 10_000

@@ -24,11 +24,14 @@ export const TIME_UP = 'ETIMEOUT'
  */
 const MOST_AT_ONCE = 3
 /**
- * Maximum number of these lookups for names that are new or did not get a prompt answer last time, because anyone can
- * make up any number of slow names.
+ * Maximum number of simultaneous lookups for names that are new or did not get a prompt answer last time. It is lower
+ * because anyone can make up any number of slow names.
  */
 const MOST_NEW_AT_ONCE = 2
-/** The share of the waiting time within which an answer counts as prompt. After that, a previous answer is used. */
+/**
+ * The share of the waiting time within which an answer counts as prompt. After that, a caller whose lookup has not
+ * started gets a previous answer, if one is recent enough.
+ */
 const PROMPT = 0.2
 
 /** A lookup that is running or waiting for its turn. */
@@ -118,7 +121,7 @@ function nextOf(flights: readonly Flight[], isKnown: (hostname: string) => boole
 const timeUp = (hostname: string) =>
   Object.assign(new Error(`no answer from the name service for ${hostname}`), { code: TIME_UP })
 
-/** The last answers for each name. */
+/** The last answer of the name service for each name. */
 interface KeptAnswers {
   readonly has: (hostname: string) => boolean
   /** Returns the previous answer to the same question, unless it is older than `oldestMs`. */
@@ -133,7 +136,7 @@ interface KeptAnswers {
 
 const MOST_NAMES = 1000
 
-/** Keeps answers for the thousand names that were stored last. */
+/** Creates the store of the last answers. It holds the thousand names whose answers were stored last. */
 function keepAnswers(): KeptAnswers {
   const kept = new Map<string, { question: string; addresses: readonly LookupAddress[]; at: number }>()
   return {

@@ -1,6 +1,6 @@
 import ipaddr from 'ipaddr.js'
 
-/** The kind of an IP address at which no PCE may be, as a noun phrase. */
+/** The kinds of IP addresses at which no PCE may be, worded as noun phrases for use in messages. */
 export type RefusedKind =
   | 'a loopback address'
   | 'a link-local address'
@@ -32,7 +32,8 @@ const AZURE_HOST_AGENT = '168.63.129.16'
 /** Unique local addresses that clouds use for their own services: AWS (the whole prefix), Google. */
 const METADATA_V6 = [ipaddr.IPv6.parseCIDR('fd00:ec2::/32'), ipaddr.IPv6.parseCIDR('fd20:ce::/112')]
 /**
- * 169.254.169.254 as the last 32 bits of an IPv6 address: Oracle's own, and the result of any network's NAT64 prefix.
+ * 169.254.169.254 as the last 32 bits of an IPv6 address: either the address of Oracle's metadata service, or the IPv4
+ * address behind any network's NAT64 prefix.
  */
 const METADATA_TAIL = [0xa9fe, 0xa9fe]
 
@@ -45,9 +46,9 @@ const GLOBAL_UNICAST = ipaddr.IPv6.parseCIDR('2000::/3')
  * and private unicast addresses pass.
  *
  * An IPv4 address inside an IPv6 address is checked if it can lead to a host: in mapped addresses (RFC 4291), and in
- * NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach the rest. The other
- * forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose far end cannot be checked, and no
- * PCE uses them, so they are always refused.
+ * NAT64 addresses with the well-known prefix (RFC 6052), through which networks without IPv4 reach IPv4 hosts. The
+ * other forms (compatible, translated, 6to4, Teredo, ISATAP, local NAT64) are tunnels whose far end cannot be checked,
+ * and no PCE uses them, so they are always refused.
  */
 export function checkAddress(address: string): RefusedKind | null {
   if (!ipaddr.isValid(address)) return RESERVED
@@ -71,7 +72,10 @@ function checkIpv6(address: ipaddr.IPv6): RefusedKind | null {
   return KINDS[range] ?? RESERVED
 }
 
-/** Returns the one spelling of an address: IPv4 without its mapped form, IPv6 compressed, without a zone. */
+/**
+ * Returns the canonical spelling of an address: IPv4-mapped addresses become IPv4 addresses, and IPv6 addresses are
+ * compressed and have no zone.
+ */
 export function canonicalAddress(address: string): string {
   const parsed = ipaddr.process(address.replace(/%.*/, ''))
   return parsed.toString()
@@ -90,7 +94,7 @@ function isMetadata(address: ipaddr.IPv6): boolean {
   return METADATA_V6.some((range) => address.match(range))
 }
 
-/** Whether the interface identifier contains an IPv4 address (RFC 5214, 6.1). */
+/** Whether the interface identifier of the address contains an IPv4 address, as in ISATAP (RFC 5214, 6.1). */
 function isIsatap({ parts }: ipaddr.IPv6): boolean {
   return ((parts[4] ?? 0) & 0xfcff) === 0 && parts[5] === 0x5efe
 }

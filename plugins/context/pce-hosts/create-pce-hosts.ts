@@ -12,7 +12,9 @@ export interface PceHostsOptions {
    * permitted.
    */
   allowed: readonly string[]
-  /** Returns the address at which this server itself listens, or null before it does. No PCE may be there. */
+  /**
+   * Returns the address at which this server itself listens, or null before it listens. No PCE may be at this address.
+   */
   own?: () => { address: string; port: number } | null
   resolve: Resolve
   /** How long to wait for the name service, in milliseconds. Default 5000. */
@@ -32,8 +34,8 @@ export interface PceHosts {
   readonly admit: (host: string, port: number) => { host: string } | HostProblem
   /**
    * Returns why the addresses of the name are refused now, or null if they are not refused. Also returns null if the
-   * name cannot be resolved, which connecting will show. Makes no connection. If a proxy resolves names, hosts named in
-   * MCP_ALLOWED_PCE_HOSTS are not looked up, because only the proxy may know them.
+   * name cannot be resolved, because the connection will then fail anyway. Makes no connection. If a proxy resolves
+   * names, hosts named in MCP_ALLOWED_PCE_HOSTS are not looked up, because only the proxy may know them.
    *
    * @param patienceMs how long to wait for the name service; the general limit by default.
    * @throws {ToolError} (rejects) `pce_unreachable` if a proxy connects and the time is up, since nothing else would
@@ -57,7 +59,10 @@ interface Entry {
 
 const MOST_SHOWN = 5
 const HTTPS_PORT = 443
-/** The lowest port that a PCE may have. Lower ports belong to system services (RFC 6335, 6), such as SSH and mail. */
+/**
+ * The lowest port that a PCE may have, apart from 443 and ports in MCP_ALLOWED_PCE_HOSTS. Lower ports belong to system
+ * services (RFC 6335, 6), such as SSH and mail.
+ */
 const FIRST_USER_PORT = 1024
 /**
  * Maximum age, in milliseconds, of addresses that a new connection may use while its lookup waits. They are checked
@@ -66,10 +71,10 @@ const FIRST_USER_PORT = 1024
 const OLDEST_ADDRESSES_MS = 10 * 60_000
 
 /**
- * Creates the guard that decides where users' PCEs may be (D18, D47). MCP_ALLOWED_PCE_HOSTS restricts this to its
- * entries. Loopback addresses are permitted only behind an entry that is itself a loopback host. If there is a proxy,
- * it resolves the names: `guard` then has no effect, `inspect` only sees what the name means on this machine, and the
- * proxy's own rules must protect the network.
+ * Creates the guard that decides where users' PCEs may be (D18, D47). If MCP_ALLOWED_PCE_HOSTS has entries, only those
+ * hosts are permitted. Loopback addresses are permitted only for an entry that itself names a loopback host. If there
+ * is a proxy, the proxy resolves the names: `guard` then has no effect, `inspect` only sees what the name means on this
+ * machine, and the proxy's own rules must protect the network.
  */
 export function createPceHosts(options: PceHostsOptions): PceHosts {
   const { allowed, own = () => null, patienceMs = 5000, isProxied = false } = options
@@ -113,7 +118,8 @@ export function createPceHosts(options: PceHostsOptions): PceHosts {
   }
 
   /**
-   * Returns why a name is refused that by definition means this machine (RFC 6761, 6.3), whatever a name service says.
+   * Returns why a name is refused, or null. A name that by definition means this machine (RFC 6761, 6.3) is refused
+   * whatever a name service says, unless it is an entry of MCP_ALLOWED_PCE_HOSTS.
    */
   function refusedName(target: Target): string | null {
     return isLoopback(target.host) && entryFor(target) === undefined ? 'this machine' : null
@@ -186,8 +192,8 @@ function answer(
 }
 
 /**
- * Parses the entries of MCP_ALLOWED_PCE_HOSTS into their canonical spelling and order. Throws StartupError that lists
- * every invalid entry.
+ * Parses the entries of MCP_ALLOWED_PCE_HOSTS into their canonical spelling, in the same order. Throws a StartupError
+ * that lists every invalid entry.
  */
 export function readAllowed(allowed: readonly string[]): readonly Entry[] {
   const read = allowed.map(readEntry)

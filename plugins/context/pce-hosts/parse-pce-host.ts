@@ -21,8 +21,8 @@ const EXAMPLE = 'give a host name or IP address such as pce.example.com'
 /**
  * Parses what a user typed as the host of a PCE (D18). `https://` is optional, and a lone `/` behind the host is not a
  * path (RFC 3986, 6.2.3), since address bars show one. A port is accepted only if it equals `port`. Names and addresses
- * are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1, as they do for everything that
- * connects.
+ * are read as in WHATWG URLs: `127.1`, `0x7f.1` and full-width digits mean 127.0.0.1, as they do for the code that
+ * later connects.
  */
 export function parsePceHost(text: string, port: number): PceHost | HostProblem {
   const typed = text.trim()
@@ -53,7 +53,8 @@ function splitPort(authority: string): [host: string, port?: string] {
 function normalise(written: string): PceHost | HostProblem {
   const problem = { problem: `not a host: ${EXAMPLE}` }
   const parsed = hostnameOf(written)
-  // The name may be an address followed by the dot that ends a name (in any script); parsing it again reveals this.
+  // The text may be an IP address with a trailing dot (of any script), which only looks like a name; parsing it again
+  // without the dot reveals this.
   const name = parsed === null ? null : hostnameOf(parsed.replace(/\.$/, ''))
   if (name === null) return problem
   const address = name.replace(/^\[(.*)\]$/, '$1')
