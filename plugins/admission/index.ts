@@ -6,17 +6,17 @@ import type { Admissions, SealedCredentials } from '../../schemas/state.js'
 
 export interface AdmissionOptions {
   admissions: Admissions
-  /** Requests per minute of one caller; 0 means no limit. */
+  /** Maximum number of requests per minute from one caller; 0 means no limit. */
   perMinute: number
-  /** Simultaneous requests of one caller; 0 means no limit. */
+  /** Maximum number of simultaneous requests from one caller; 0 means no limit. */
   atATime: number
   /** Returns the caller of a request, or null for unknown senders, who are not counted. */
   ownerOf: (request: FastifyRequest) => Owner | null
   /** If false, the requests per minute are counted elsewhere, and only simultaneous requests are limited here. */
   isCounted?: boolean
   /**
-   * The hook in which the limit is checked: `preParsing` for routes that themselves find out who sent a request. The
-   * default is onRequest.
+   * The hook in which the limit is checked: `preParsing` for routes that identify the sender of a request themselves.
+   * The default is `onRequest`.
    */
   hook?: 'onRequest' | 'preParsing'
   /**
@@ -34,8 +34,8 @@ declare module 'fastify' {
 /**
  * Applies a caller's limits across all replicas: one round trip to the store counts the request, reserves one of the
  * caller's simultaneous requests, and reads the caller's keystore record (D139). While the store does not respond,
- * requests continue and are counted by this process alone. Anything else that a request needs from the store fails by
- * itself, and a gate refuses changes (D140).
+ * requests continue and are counted by this process alone. If a request needs anything else from the store, that step
+ * fails separately, and calls that change something are refused by a gate of their own (D140).
  */
 export default fp<AdmissionOptions>(
   (app, { admissions, perMinute, atATime, ownerOf, isCounted = true, hook = 'onRequest', chargeHere }, done) => {

@@ -13,13 +13,13 @@ export type FindClient = (peer: string | undefined, forwardedFor: string | undef
 
 /**
  * Creates the function that finds a client's address. Without trusted proxies, the client is the peer of the socket.
- * With them, X-Forwarded-For is read from the right, which is the end that trusted proxies write, up to the first
- * address that is not trusted (D80). The search ends at an entry that is not an address, because nothing to its left
- * can be trusted; the client is then the hop that reported it. Addresses have one spelling: IPv4 without its mapped
- * form, IPv6 compressed, without zone and port.
+ * With trusted proxies, X-Forwarded-For is read from the right, where trusted proxies append their entries, up to the
+ * first address that is not trusted (D80). The search stops at an entry that is not an address, because nothing to its
+ * left can be trusted; the client is then the last address that was read. Returned addresses have one spelling:
+ * IPv4-mapped addresses become IPv4 addresses, and IPv6 addresses are compressed, all without zone and port.
  *
- * @param onUnixSocket whether the server listens on a Unix socket; a TCP socket whose client has left has no address
- *   either.
+ * @param onUnixSocket whether the server listens on a Unix socket. A missing peer address does not show this, because a
+ *   TCP socket whose client has left has no address either.
  */
 export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSocket: boolean): FindClient {
   const networks = (trusted?.networks ?? []).map(({ address, prefix }) => readNetwork(address, prefix))
@@ -42,7 +42,7 @@ export function createClientFinder(trusted: TrustedProxies | undefined, onUnixSo
   }
 }
 
-/** Splits the header into its entries, without empty list elements (RFC 9110, 5.6.1). */
+/** Splits the header into its entries, the last entry first, without empty list elements (RFC 9110, 5.6.1). */
 const entriesFromRight = (header: string) =>
   header
     .split(',')
@@ -61,7 +61,10 @@ function readAddress(text: string): Address | null {
   return isIP(text) === 0 ? null : ipaddr.process(text.replace(/%.*/, ''))
 }
 
-/** Parses a network. A network of IPv4-mapped addresses becomes a network of IPv4 addresses, as single addresses do. */
+/**
+ * Parses a network. A network of IPv4-mapped addresses becomes an IPv4 network, because single mapped addresses become
+ * IPv4 addresses too.
+ */
 function readNetwork(address: string, prefix: number): [Address, number] {
   const base = ipaddr.parse(address)
   const isMapped = base instanceof ipaddr.IPv6 && base.isIPv4MappedAddress() && prefix >= 96
@@ -70,8 +73,8 @@ function readNetwork(address: string, prefix: number): [Address, number] {
 
 /**
  * Returns the key under which a limit per address counts requests: an IPv4 address, or the first 64 bits of an IPv6
- * address, because a single household has more IPv6 addresses than could be counted. Requests without an address count
- * together.
+ * address, because a single household has more IPv6 addresses than could be counted. Requests without an address share
+ * one key.
  */
 export function networkOf(address: string | null): string {
   if (address === null) return 'local'

@@ -7,7 +7,7 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The address of the client, for the log and the audit entries; null on a Unix socket without a trusted proxy. */
     clientAddress: string | null
-    /** The network of that address, which limits per address count against. */
+    /** The network of the client's address; it is the key of all limits per address. */
     clientNetwork: string
   }
 }
@@ -18,8 +18,8 @@ interface Origin {
 }
 
 /**
- * Determines the client's address of each request before anything else uses it; for a connection without a proxy, only
- * at its first request. This is the only place that reads a forwarding header.
+ * Determines the client's address of each request before anything else uses it. For requests without X-Forwarded-For,
+ * this is done only once per connection. No other code reads a forwarding header.
  */
 export default fp<Pick<HttpListen, 'trustedProxies' | 'socket'>>(
   (app, { trustedProxies, socket }, done) => {

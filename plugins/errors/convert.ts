@@ -17,13 +17,16 @@ export interface ServiceError {
   message: string
   hint?: string
   details: ErrorDetails
-  /** The question for the person at the client, for transports that can ask it; never rendered. */
+  /**
+   * The question for the person at the client, for transports that can ask it. It never becomes part of a rendered
+   * error.
+   */
   ask?: FormQuestion
 }
 
 /**
- * Codes of the PCE client that correspond to a code of this server. All other codes mean a mistake of this server and
- * become `internal`.
+ * Codes of the PCE client that correspond to a code of this server. All other codes, except `api_error`, mean a mistake
+ * of this server and become `internal`.
  */
 const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   outcome_unknown: 'outcome_unknown',
@@ -40,7 +43,7 @@ const PCE_CODES: Partial<Record<PceError['code'], ErrorCode>> = {
   invalid_response: 'invalid_response',
 }
 
-/** The hint for an HTTP status of the PCE. 404 and 406 are explained by their token and message instead. */
+/** The hint for an HTTP status of the PCE. For 404 and 406, the PCE's own token and message explain the error. */
 const PCE_STATUS_HINTS: Record<number, string> = {
   401: 'The PCE does not accept the API key and secret.',
   403: 'The PCE account of this server lacks the permission for this.',

@@ -6,7 +6,9 @@ import { convertHttp } from './convert.js'
 import { renderHttpError } from './render-errors.js'
 import { ERROR_TABLE } from './table.js'
 
-/** Sends an error in the plain HTTP form and logs it under its request id, with its cause only if it was unexpected. */
+/**
+ * Sends an error in the plain HTTP form. If the operator must act on it, the error is also logged under its request id.
+ */
 export function answerHttpError(thrown: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const error = convertHttp(thrown)
   const { status, retryAfter, body } = renderHttpError(error, request.id)

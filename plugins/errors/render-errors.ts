@@ -3,7 +3,8 @@ import type { ServiceError } from './convert.js'
 import { ERROR_TABLE } from './table.js'
 
 /**
- * Builds the body of every error that is sent: the details are at the top level after the code, and cannot replace it.
+ * Builds the body of every error that is sent. The details follow the fixed members at the top level, and cannot
+ * replace them.
  */
 export function renderError(error: ServiceError, requestId: string): ErrorBody {
   const head = {

@@ -11,17 +11,24 @@ export interface ReadinessPorts {
   patienceMs?: number
 }
 
-/** Shortest interval of the checks, in milliseconds, because anyone may trigger them without a token. */
+/**
+ * Shortest interval between two runs of the checks, in milliseconds, because anyone may trigger them without a token.
+ */
 const FRESH_MS = 1000
-/** The same after a failure, so that the end of an outage is soon noticed. */
+/**
+ * Shortest interval between two runs after a failure, in milliseconds, so that the end of an outage is noticed soon.
+ */
 const FAILED_MS = 250
-/** The default time limit, shorter than probes usually wait. */
+/**
+ * The default time limit for all checks together, in milliseconds. It is shorter than the time that probes usually
+ * wait.
+ */
 const PATIENCE_MS = 3000
 
 /**
  * Creates the function that finds the first failing check, or null if all pass. Concurrent callers share one run of the
- * checks. While a check hangs, no new run starts: after the time limit the check counts as failed, for later callers at
- * once, until it ends.
+ * checks. While a check hangs, no new run starts: after the time limit the check counts as failed until it ends, and
+ * later callers get this result at once.
  */
 export function createReadiness(checks: readonly HealthCheck[], ports: ReadinessPorts): () => Promise<Failure> {
   const { changed, now = () => performance.now(), patienceMs = PATIENCE_MS } = ports

@@ -6,20 +6,24 @@ import { createReadiness } from './check-readiness.js'
 export interface HealthOptions {
   /** Returns true when the process is stopping. */
   isDraining: () => boolean
-  /** What must work before this process is given calls. An unreachable PCE does not count (D8). */
+  /**
+   * The checks that must pass before this process is given calls. Whether the PCE can be reached is not one of them
+   * (D8).
+   */
   checks: readonly HealthCheck[]
   /**
    * Returns the problem with the PCE key that everybody uses. Such a problem does not make the process unready, since
    * other replicas would have the same problem.
    */
   findKeyProblem?: () => string | null
-  /** The meter that reads the readiness as `/readyz` does, from a shared result. */
+  /** The meter that publishes the readiness. It shares the results of the checks with `/readyz`. */
   meter?: Pick<Meter, 'readinessFrom'>
 }
 
 /**
- * `/healthz` says that the process is alive. `/readyz` says whether it takes new work, and names the check that failed;
- * the reason is in the log. A refused PCE key is reported beside `ready`. Neither route requires authorization (S18).
+ * Serves `/healthz` and `/readyz`. `/healthz` says that the process is alive. `/readyz` says whether it takes new work,
+ * and names the check that failed; the reason is in the log. A refused PCE key is reported beside `ready`. Neither
+ * route requires authorization (S18).
  */
 export default function health(
   app: FastifyInstance,

@@ -9,11 +9,11 @@ export interface InFlightOptions {
   max: number
   /** Returns the key of a request. Each key has its own limit, so that one caller cannot take every place. */
   keyOf?: (request: FastifyRequest) => string
-  /** The number of requests in flight by key, if several registrations share a limit. */
+  /** The number of requests in flight for each key, given if several registrations of this plugin share a limit. */
   counts?: Map<string, number>
   /**
-   * The hook in which a request is counted: `preParsing` for routes that themselves find out who sent it. The default
-   * is onRequest.
+   * The hook in which a request is counted: `preParsing` for routes that identify the sender of a request themselves.
+   * The default is `onRequest`.
    */
   hook?: 'onRequest' | 'preParsing'
 }
@@ -21,28 +21,29 @@ export interface InFlightOptions {
 declare module 'fastify' {
   interface FastifyRequest {
     /**
-     * The places of the request, for routes whose work may outlive their answer; null if the request is not counted.
+     * The places that the request occupies, for routes whose work may outlive their answer; null if the request is not
+     * counted.
      */
     heldPlaces: HeldPlaces | null
   }
 }
 
 /**
- * Limits the requests in flight on the routes registered beside it. In flight are requests whose answer is in progress,
- * and requests whose client has left while their work continues. Beyond the limit, the answer is a quick 503 with
+ * Limits the requests in flight on the routes registered beside this plugin. A request is in flight while its answer is
+ * in progress, and, if its client has left, while its work continues. Beyond the limit, requests get a quick 503 with
  * Retry-After, which is cheaper than a queue that grows until every caller has timed out.
  */
 export default fp<InFlightOptions>(
   (app, { max, keyOf = () => '', counts: inFlight = new Map<string, number>(), hook = 'onRequest' }, done) => {
     if (!app.hasRequestDecorator('heldPlaces')) app.decorateRequest('heldPlaces', null)
     const enter = (request: FastifyRequest, reply: FastifyReply, next: () => void) => {
-      // The token is verified between the two limits, and the sender may have left in the meantime.
+      // The token may have been verified since the request arrived, and the client may have left in the meantime.
       if (hasLeft(request.raw, reply.raw)) throw new ToolError('cancelled', 'The client has disconnected.')
       const key = keyOf(request)
       const count: Count = (by) => {
         const left = (inFlight.get(key) ?? 0) + by
-        // A Map that each request empties and fills would make a new table each time, which lives until the old
-        // generation is collected.
+        // Most keys stay in the Map with a count of zero: a Map that each request fills and empties would make a new
+        // table each time, and the table would live until the old generation is collected.
         if (left === 0 && inFlight.size > MOST_AT_REST) inFlight.delete(key)
         else inFlight.set(key, left)
       }
@@ -90,8 +91,7 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
     if (open === 0) for (const count of places) count(-1)
   }
   const keepUntil = (work: Promise<unknown>) => {
-    // Work that begins just after its client has left takes its places back, even if there are now more requests than
-    // the limit.
+    // If the work begins just after the client has left, it takes the places back, even if this exceeds the limit.
     if (open === 0) for (const count of places) count(1)
     open += 1
     work.then(end, end)
@@ -105,14 +105,15 @@ export function holdPlaces(answer: Promise<unknown>): HeldPlaces {
 }
 
 /**
- * The callbacks for the end of a connection, behind a single listener, since a client may send many requests at once.
- * They are in a list, because the tables that a Set leaves behind when it is emptied would keep later requests alive.
+ * For each connection, the callbacks to run when it ends. A connection has only a single listener, since a client may
+ * send many requests at once. The callbacks are in a list, because the tables that a Set leaves behind when it is
+ * emptied would keep later requests alive.
  */
 const waiting = new WeakMap<Socket, (() => void)[]>()
 
 /**
- * Resolves once the answer has been sent or no longer can be. If the connection breaks while the answer still waits
- * behind others (pipelining), Node.js never reports its end, so the connection is watched as well.
+ * Resolves once the answer has been sent or can no longer be sent. If the connection breaks while the answer still
+ * waits behind others (pipelining), Node.js never reports its end, so the end of the connection is watched as well.
  */
 function whenOver({ socket }: IncomingMessage, response: ServerResponse): Promise<void> {
   return new Promise((resolve) => {

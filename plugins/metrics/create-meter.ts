@@ -15,8 +15,8 @@ export interface Exposition {
 }
 
 /**
- * The histogram buckets for the duration of a call, in seconds: from an answer out of memory to a traffic query of ten
- * minutes.
+ * The histogram buckets for the duration of a call, in seconds: from an answer held in memory to a traffic query that
+ * takes ten minutes.
  */
 const CALL_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 /** The histogram buckets for the duration of a PCE request with all its retries, in seconds. */
@@ -28,7 +28,8 @@ const REQUEST_BUCKETS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10
 const STATE_BUCKETS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5, 30]
 
 /**
- * The statuses that people look for. All others are counted by their class, since a server may answer with any number.
+ * The HTTP statuses that are counted individually, because people look for them. All others are counted by class (such
+ * as `5xx`), since a server may answer with any number.
  */
 const STATUSES = new Set([200, 201, 202, 204, 400, 401, 403, 404, 406, 409, 413, 415, 422, 429, 500, 502, 503, 504])
 
@@ -38,8 +39,8 @@ const statusLabel = (status: number): string => {
 }
 
 /**
- * The error codes that have an alert. They start at zero, because otherwise their first occurrence would not be an
- * increase.
+ * The error codes for which there is an alert. Their counters start at zero, because otherwise the first error would
+ * not appear as an increase.
  */
 const ALERTED = ['internal', 'outcome_unknown', 'pce_unreachable', 'busy'] as const
 

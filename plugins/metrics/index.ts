@@ -5,7 +5,7 @@ import type { Exposition, MeterFacts } from './create-meter.js'
 export const openMeter = async (facts: MeterFacts): Promise<Exposition> =>
   (await import('./create-meter.js')).createMeter(facts)
 
-/** `GET /metrics`, for a listener of its own; it requires no token. */
+/** Serves `GET /metrics` without a token, on a listener of its own. */
 export default function metrics(
   app: FastifyInstance,
   { render, contentType }: Pick<Exposition, 'render' | 'contentType'>,

@@ -6,7 +6,7 @@ import { type AnyTool, isInDefault, TOOLSETS, type Toolset } from '../../tools/d
 /** The values that may be given as a toolset: `default` means the tools of the contract, `all` means every tool. */
 export const TOOLSET_NAMES: readonly string[] = ['default', 'all', ...Object.keys(TOOLSETS)]
 
-/** The part of a choice that operators and clients share; a name that does not exist chooses nothing. */
+/** The settings with which both operators and clients choose tools. A name that does not exist selects nothing. */
 export type Choice = Omit<OfferConfig, 'hideForbidden'>
 
 /** Whether a tool is in one of the toolsets of this choice. */
@@ -16,8 +16,8 @@ const isInToolsets = (tool: Pick<AnyTool, 'toolset'>, { toolsets, tools }: Choic
   )
 
 /**
- * Selects the chosen tools from the given ones. `readOnly` takes precedence over everything else, and excluded tools
- * over named ones. The toolsets in `always` are included whichever toolsets are chosen.
+ * Returns those of the given tools that the choice selects. `readOnly` takes precedence over everything else, and
+ * `excluded` over `tools`. The toolsets in `always` are included whichever toolsets are chosen.
  */
 export function chooseTools<T extends AnyTool>(
   tools: readonly T[],
@@ -34,9 +34,9 @@ export function chooseTools<T extends AnyTool>(
   )
 }
 
-/** The offers that the requests to one server get. */
+/** The tools of one server, and the offer that each caller gets. */
 export interface Offers {
-  /** The operator's choice, which a request can only narrow. */
+  /** The tools that the operator chose. A request can only narrow this choice. */
   readonly tools: readonly AnyTool[]
   /** Returns the offer for a caller with this role. `callable` is given if the request has narrowed the offer. */
   offerTo(role: Role | null, callable?: ReadonlySet<string>): Offer

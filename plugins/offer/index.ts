@@ -3,8 +3,8 @@ import fp from 'fastify-plugin'
 
 export interface OfferOptions {
   /**
-   * Returns the names of the tools of the operator's offer that the headers of a request leave, or undefined for all of
-   * them. Throws ToolError for invalid headers.
+   * Narrows the operator's offer by the headers of a request. Returns the names of the tools that remain, or undefined
+   * if all of them remain. Throws ToolError for invalid headers.
    */
   narrow: (headers: IncomingHttpHeaders) => ReadonlySet<string> | undefined
 }

@@ -23,13 +23,14 @@ export interface Narrowing {
    * tool.
    */
   tools: readonly AnyTool[]
-  /** The toolsets that remain offered when others are chosen. */
+  /** The toolsets that stay in the offer whichever toolsets the client chooses. */
   always: readonly Toolset[]
 }
 
 /**
- * Returns the names of the tools in the operator's offer that the headers leave, or undefined if there are no such
- * headers. Throws ToolError `bad_request {header}` for an invalid value, and for a name that does not exist.
+ * Creates the function that narrows the operator's offer by the headers of a request. It returns the names of the tools
+ * that remain, or undefined if no header narrows the offer. It throws ToolError `bad_request {header}` for an invalid
+ * value, and for a name that does not exist.
  */
 export function narrowByHeaders({
   offered,

@@ -10,8 +10,8 @@ interface OriginGuardOptions {
 }
 
 /**
- * Checks the Host and Origin headers for the routes registered beside it, before authorization and before the body is
- * read.
+ * Checks the Host and Origin headers of requests to the routes registered beside this plugin, before authorization and
+ * before the body is read.
  */
 export default fp<OriginGuardOptions>(
   (app, options, done) => {
@@ -52,10 +52,10 @@ function checkOrigin(
   }
 }
 
-/** Maximum number of spellings of Host to remember; a client sends the same one with each request. */
+/** Maximum number of Host values to remember; a client sends the same value with each request. */
 const MOST_SPELLINGS = 100
 
-/** Remembers permitted spellings of the Host header, so that each is parsed only once. */
+/** Remembers permitted values of the Host header, so that each value is parsed only once. */
 function rememberHosts(allowed: AllowedHosts): AllowedHosts & { allowsAuthority(authority: string): boolean } {
   const known = new Set<string>()
   return {
@@ -86,8 +86,8 @@ const WILDCARDS = new Set(['0.0.0.0', '::'])
  * Collects the hosts that this server answers for: loopback names, the bind host, the host of the public URL and the
  * hosts that the operator listed (D7). Ports are ignored, since a proxy or a container may map them.
  *
- * A server bound to a wildcard address has as many addresses as its machine, so any IP literal is permitted too: a page
- * that rebinds DNS always uses a name. Names must still be listed.
+ * A server bound to a wildcard address has as many addresses as its machine, so any IP literal is permitted too. This
+ * is safe because an attack by DNS rebinding always uses a name, and names must still be listed.
  */
 function allowedHosts(options: { host: string; publicUrl?: string; allowedHosts: readonly string[] }): AllowedHosts {
   const names = new Set(LOOPBACK)

@@ -4,13 +4,16 @@ import fp from 'fastify-plugin'
 import { ToolError } from '../../schemas/errors.js'
 
 export interface LimitOptions {
-  /** The limit per minute and key; 0 means no limit. */
+  /** Maximum number of requests per minute for each key; 0 means no limit. */
   max: number
   /** Returns the key that a request counts against. */
   keyOf: (request: FastifyRequest) => string
 }
 
-/** Counts `times` (default 1) against the limit. Rejects with ToolError `rate_limited {retry_after}`, in seconds. */
+/**
+ * Counts a request against the limit, `times` times (default 1). If the limit is exceeded, rejects with ToolError
+ * `rate_limited {retry_after}`, in seconds.
+ */
 export type Limit = (request: FastifyRequest, times?: number) => Promise<void>
 
 declare module 'fastify' {
@@ -21,13 +24,16 @@ declare module 'fastify' {
 
 const MINUTE_MS = 60_000
 /**
- * Maximum number of callers that each limit remembers. The least recent callers are forgotten, so that made-up ones
- * cannot fill the memory. A forgotten caller starts from zero, but this takes as many other callers within a minute,
- * each with a token or, before authentication, an address block of their own.
+ * Maximum number of callers that each limit remembers. The least recent callers are forgotten, so that made-up callers
+ * cannot fill the memory. The count of a forgotten caller restarts from zero, but to bring this about would take this
+ * many other callers within a minute, each with a token or, before authentication, an address block of their own.
  */
 const MOST_CALLERS = 10_000
 
-/** Creates limits per minute that are counted in this process (D12); every replica counts by itself. */
+/**
+ * Adds the decorator that creates limits per minute. They are counted in this process (D12), so every replica counts by
+ * itself.
+ */
 export default fp(
   async (app) => {
     await app.register(rateLimit, { global: false })

@@ -6,8 +6,8 @@ import fp from 'fastify-plugin'
 export const REQUEST_ID_HEADER = 'x-request-id'
 
 /**
- * Determines the id of a request, as `genReqId` of the Fastify instance. It runs before every hook, so that even a
- * refused request has its id. Bytes that never became a request get a new id.
+ * Determines the id of a request; used as `genReqId` of the Fastify instance. It runs before every hook, so that even a
+ * refused request has an id. Received bytes that could not be parsed as a request get a new id.
  */
 export const requestIdOf = (request?: IncomingMessage) => acceptRequestId(request?.headers[REQUEST_ID_HEADER])
 
@@ -26,9 +26,9 @@ export default fp(
 const ACCEPTABLE = /^[A-Za-z0-9._:-]{1,128}$/
 
 /**
- * Returns the id of an HTTP request: the `X-Request-Id` of the proxy if it is plain, otherwise a new UUID. Accepting
- * anything else, including a repeated header (which Node joins with a comma), would let a client write into logs and
- * into the PCE's own log.
+ * Returns the id of an HTTP request: the `X-Request-Id` of the proxy if it has only harmless characters, otherwise a
+ * new UUID. Accepting anything else, including a repeated header (which Node joins with a comma), would let a client
+ * write text of its choice into the logs of this server and of the PCE.
  */
 function acceptRequestId(header: string | string[] | undefined): string {
   return typeof header === 'string' && ACCEPTABLE.test(header) ? header : randomUUID()
@@ -41,7 +41,7 @@ const TOKEN = /eyJ[\w-]*\.[\w-]+\.?[\w-]*/g
 /** Returns the URL for the log, without the query, which may contain tokens, codes and states. */
 const showPath = (url = '') => url.split('?', 1)[0]!.replace(TOKEN, '[token]').slice(0, LONGEST_PATH)
 
-/** Logs one line for every finished HTTP request, in place of Fastify's two. */
+/** Logs one line for every finished HTTP request, in place of Fastify's two lines. */
 export class RequestLog extends LogController {
   constructor() {
     super({ requestIdLogLabel: 'request_id' })

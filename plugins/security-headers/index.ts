@@ -10,7 +10,7 @@ export interface SecurityHeadersOptions {
 
 declare module 'fastify' {
   interface FastifyInstance {
-    /** The headers for answers that no hook sees. */
+    /** The headers for answers that are sent without any hook. */
     securityHeaders: OutgoingHttpHeaders
   }
 }

@@ -6,7 +6,7 @@ export { openTracing } from './open-tracing.js'
 /** The paths of probes, which are not traced, because they come every few seconds and reveal nothing. */
 const UNTRACED = new Set(['/healthz', '/readyz'])
 
-/** Creates a span for every request, and runs its work within that trace. */
+/** Creates a span for every request, and runs the request's work within the trace of that span. */
 export default fp<{ tracing: Tracing }>(
   (app, { tracing }, done) => {
     app.addHook('onRequest', (request, reply, next) => {
@@ -15,8 +15,8 @@ export default fp<{ tracing: Tracing }>(
       const traced = tracing.serve(request.headers, request.method, route)
       // This also ends the span if the client leaves before there is an answer.
       reply.raw.once('close', () => traced.end(reply.raw.statusCode))
-      // The rest of the request runs in the trace. Fastify keeps the context even after the events that deliver the
-      // body, which belong to the connection.
+      // Everything after this hook runs in the trace. Fastify preserves this context across the events that deliver the
+      // body, although these events belong to the connection.
       traced.run(next)
     })
     done()

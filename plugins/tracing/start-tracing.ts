@@ -37,8 +37,8 @@ type Headers = Parameters<Tracing['serve']>[0]
 
 /**
  * Starts tracing. Spans are sent to the destination in the standard variables (OTEL_EXPORTER_OTLP_ENDPOINT and others),
- * which OpenTelemetry's libraries read from the environment themselves. Nothing is registered globally except the log
- * of those libraries.
+ * which OpenTelemetry's libraries read from the environment themselves. Nothing is registered globally except a logger
+ * for those libraries.
  */
 export function startTracing({ name, version, replica, log, patienceMs }: TracingOptions): Tracing {
   tellTroubles(log)
