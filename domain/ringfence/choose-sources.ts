@@ -16,10 +16,11 @@ import type { Application } from '../traffic/applications.js'
 /** The caller's choice of which traffic sources a ringfence should let in. */
 export interface SourcesAsked {
   /**
-   * Sources to leave out: single applications, or an app or env label that stands for all applications that carry it.
+   * Sources to leave out: single applications, or an app or env label, which leaves out all applications with this
+   * label.
    */
   exclude_sources?: readonly ApplicationReference[]
-  /** Env labels to which sources are limited, each as its value, `env=VALUE`, `{key, value}` or an href. */
+  /** The env labels that sources must have one of, each given as its value, `env=VALUE`, `{key, value}` or an href. */
   environments?: readonly LabelReference[]
 }
 

@@ -24,7 +24,10 @@ export interface RingfenceFound {
   ruleSet: RuleSet | null
   /** Further rule sets with this name and scope. */
   others: RuleSet[]
-  /** Rule sets of exactly this name that are not the ringfence. They prevent creating one under this name. */
+  /**
+   * Rule sets with exactly this name that are not the ringfence. They prevent the creation of a ringfence with this
+   * name.
+   */
   conflicts: { ruleSet: RuleSet; why: 'other_scope' | 'pending_deletion' }[]
 }
 
@@ -71,8 +74,8 @@ export function hasExactScope({ scopes }: Pick<RuleSet, 'scopes'>, labels: reado
 /**
  * Finds the application's ringfence of this name, with its deny rules; null if there is none. Throws already_exists
  * {existing_ruleset, reason} if the name belongs to another rule set, or if the ringfence is disabled or pending
- * deletion, because rules written into it would then have no effect; and ambiguous_name if several rule sets of this
- * name have the scope, because rules must not be written into one of them at random.
+ * deletion, because rules written into it would then have no effect. Throws ambiguous_name if several rule sets have
+ * this name and the application's scope, because rules must not be written into one of them at random.
  */
 export async function findOwnRuleSet(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -127,14 +130,14 @@ export interface Remote {
 export type Need = Remote | null
 
 /**
- * What the existing rules of a ringfence already do. `covering` returns the href of a rule that meets a need
- * completely.
+ * The needs and denials that the existing rules of a ringfence already cover. `covering` returns the href of a rule
+ * that meets a need completely.
  */
 export interface Existing {
   covering(need: Need): string | undefined
   /** Returns the rules that seem intended for one of these needs but do not meet it, each with the reason. */
   shortOf(needs: readonly Need[]): { href: string; reason: string }[]
-  /** Returns the href of a deny rule that covers everything that is asked for. */
+  /** Returns the href of a deny rule that covers all these consumers and services. */
   coveringDeny(consumers: readonly Actor[], services: readonly IngressService[]): string | undefined
   /**
    * Deny rules in force, except override deny rules, that have a purpose other than denying everything from outside.
@@ -193,7 +196,7 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   if (!rule.consumers.some(({ actors }) => actors === 'ams')) {
     if (rule.consumers.some(({ label_group: group }) => group !== undefined))
       return 'its consumers include a label group'
-    // A label of another key narrows the set that the app and env labels select.
+    // A label with any other key narrows the set of workloads that the app and env labels select.
     if (rule.consumers.some(({ label }) => label !== undefined && !APPLICATION.has(known.keyOf(label.href) ?? '')))
       return 'further labels narrow its consumers'
   }
@@ -203,7 +206,10 @@ function narrownessOf(rule: Rule, known: Known): string | null {
   return null
 }
 
-/** Returns true for selectors that add members to a side. The effect of any other selector is not known. */
+/**
+ * Returns true for actors that add workloads or addresses to an end of the rule. The effect of any other actor is not
+ * known.
+ */
 const isWidening = ({ actors, label, label_group: group, workload, ip_list: list }: Actor) =>
   actors === 'ams' || [label, group, workload, list].some((selector) => selector !== undefined)
 
@@ -221,8 +227,8 @@ function isFor({ consumers, unscoped_consumers: unscoped }: Rule, need: Need): b
 }
 
 /**
- * Returns true if an insufficient rule seems intended for the need. Label groups and dimensions may stand for its
- * labels.
+ * Returns true if an insufficient rule seems intended for the need. A label group or a label dimension among the
+ * consumers may stand for the labels that the need requires.
  */
 function mayBeMeantFor(rule: Rule, need: Need, keyOf: Known['keyOf']): boolean {
   if (isFor(rule, need)) return true

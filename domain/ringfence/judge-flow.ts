@@ -6,9 +6,9 @@ import { reportsWithoutRule, stops } from '../policy/mode-effects.js'
 import type { RuleAnswers, Versions } from './read-surroundings.js'
 
 /**
- * Possible effects on a flow once the ringfence is provisioned and the application's managed workloads are in their
- * intended mode. The intended mode is selective for a selective ringfence and full otherwise; a workload that is
- * already in full mode stays in it.
+ * The possible effects of a ringfence on a flow, once the ringfence is provisioned and the application's managed
+ * workloads are in their intended mode. The intended mode is selective for a selective ringfence and full otherwise; a
+ * workload that is already in full mode stays in it.
  */
 export const FLOW_EFFECTS = [
   'allowed',
@@ -26,9 +26,14 @@ export interface ObservedFlow {
   destination: EndMode
   port: number | null
   proto: number | null
-  /** Whether an end drops the flow today, by the active policy and the present modes. */
+  /**
+   * Whether the source or the destination drops the flow today, according to the active policy and the current modes.
+   */
   today: Answer
-  /** `draft_policy_decision`: the decision of the draft before the ringfence; null if the PCE gave none. */
+  /**
+   * The PCE's `draft_policy_decision`, which is the decision of the draft without the ringfence; null if the PCE gave
+   * none.
+   */
   draft: string | null
   /** True if the draft contains allow rules for the flow. */
   hasDraftRules: boolean
@@ -41,24 +46,27 @@ export interface ObservedFlow {
 export interface RingfenceAsked {
   selective: boolean
   /**
-   * True if changes by others, or to the ringfence itself, are not provisioned, so that draft and active policy differ.
+   * True if changes of others, or changes to the ringfence itself, are not provisioned yet, so that the draft and the
+   * active policy differ.
    */
   hasPending: boolean
 }
 
-/** The effect on a flow, and the reason for the doubt if the effect is possibly_cut. */
+/** The effect of the ringfence on a flow and, if the effect is possibly_cut, the reason for the doubt. */
 export interface FlowVerdict {
   effect: FlowEffect
   undecided: Answer
 }
 
-/** The facts that determine the effect on a flow. */
+/** The facts that determine the effect of the ringfence on a flow. */
 interface Facts {
   /** Whether an override deny rule applies at an end that enforces policy. */
   overridden: Verdict
   /** Whether an allow rule of the ringfence lets the source in on every service. */
   covered: Verdict
-  /** True if the draft decision names an override deny rule, but only at an end that enforces nothing. */
+  /**
+   * True if the draft decision names an override deny rule, but the rule applies only at an end that enforces nothing.
+   */
   onlySaid: boolean
   /** Whether the active policy drops the flow today, whatever the PCE recorded. */
   today: 'blocked' | 'passes' | 'unknown'
@@ -70,18 +78,23 @@ interface Facts {
    * rule blocks it.
    */
   destinationDrops: Verdict
-  /** Whether the source drops the flow: rules reach sources too, and the mode of an own source changes. */
+  /**
+   * Whether the source drops the flow: rules are written to sources too, and a source inside the application changes
+   * its mode.
+   */
   sourceDrops: Verdict
   /** Whether the mode or a deny rule would drop the flow at the destination if there were no allow rule. */
   denied: Verdict
-  /** Whether iptables rules, whose effect is not known, may decide at an end whose mode or rules change. */
+  /**
+   * Whether iptables rules, whose effect is not known, may decide about the flow at an end whose mode or rules change.
+   */
   bypassed: Verdict
 }
 type Verdict = 'yes' | 'no' | 'unknown'
 
 /**
- * A row of the decision table. The first row whose conditions all hold decides; facts that it does not name are
- * ignored.
+ * A row of the decision table. The first row whose conditions all hold determines the effect. Facts that `when` does
+ * not name are ignored.
  */
 interface Row {
   when: Partial<Facts>
@@ -146,8 +159,8 @@ export const DECISIONS: readonly Row[] = [
 ]
 
 /**
- * Judges the effect of a ringfence on a flow. `covered`: whether an allow rule of the ringfence lets the source in on
- * every service.
+ * Determines the effect of a ringfence on a flow. `covered` says whether an allow rule of the ringfence lets the source
+ * in on every service.
  */
 export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): FlowVerdict {
   const overridden = isOverridden(flow, asked)
@@ -159,7 +172,8 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
     covered,
     denied,
     bypassed: isBypassed(flow),
-    // Flows that are covered, or dropped today, are decided by earlier rows, so these answers do not matter for them.
+    // Earlier rows of the table decide about flows that are covered or dropped today, so these answers do not matter
+    // for such flows.
     destinationDrops: isCovered || denied === 'no' ? ('no' as const) : both(denied, not(isLetIn())),
     sourceDrops: isCovered ? ('no' as const) : doesSourceDrop(flow, covered, asked),
     today: flow.today,
@@ -187,8 +201,8 @@ export function judgeFlow(flow: ObservedFlow, covered: Answer, asked: RingfenceA
 const verdictOf = (answer: Answer): Verdict => (isUnknown(answer) ? 'unknown' : answer)
 
 /**
- * Returns the doubt behind the deciding row. If none of the row's facts is in doubt, the doubt is about pending changes;
- * if nothing is pending, the rules and the draft decision contradict each other.
+ * Returns the doubt behind the row that determined the effect. If none of the row's facts is in doubt, pending changes
+ * are the reason; if nothing is pending, the rules and the draft decision contradict each other.
  */
 function doubtOf(
   when: Partial<Facts>,
@@ -200,24 +214,26 @@ function doubtOf(
   return doubt ?? unknown(hasPending ? 'pending' : 'contradiction')
 }
 
-/** Two answers about the draft: what the PCE's decision by it shows, and what its rules say. */
+/** Two answers about the draft: the answer that the PCE's draft decision shows, and the answer of the draft's rules. */
 type Told = readonly [seen: Answer, said: Answer]
 
 /**
  * Returns an answer that holds both now and after everything pending is provisioned, because nobody knows what else
- * will be provisioned, or when. If nothing is pending, both versions are the same rules. What the PCE recorded as the
+ * will be provisioned, or when. If nothing is pending, both versions contain the same rules. The PCE's recorded
  * decision of the active policy is no evidence, because rules and modes may have changed since.
  */
 const inBoth = ({ hasPending }: RingfenceAsked, active: Answer, draft: Told): Answer =>
   hasPending ? always(active, settle(...draft)) : settle(draft[0], active)
 
-/** Returns whether, at the destination, the mode or a deny rule drops traffic that no allow rule lets in. */
+/**
+ * Returns whether the destination's mode or a deny rule drops, at the destination, traffic that no allow rule lets in.
+ */
 function isDenied({ destination, draft, rules }: ObservedFlow, selective: boolean): Answer {
   if (destination === 'none') return 'no'
   const { own, active, draft: pending } = rules.atDestination('deny')
   const byRules = anyOf([own, always(active, pending)])
-  // The draft decision names a deny rule, but none was found here: the rule may apply at the source, or be unknown
-  // here.
+  // The draft decision names a deny rule, but no deny rule was found for the destination. The rule may apply at the
+  // source, or was not read.
   const denied = byRules === 'no' && draft?.endsWith('_by_boundary') === true ? unknown('unexplained') : byRules
   const target = destination === 'full' || !selective ? 'yes' : denied
   return destination === 'unknown' ? both(target, unknown('enforcement')) : target
@@ -234,7 +250,10 @@ function isAllowedIn(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   return inBoth(asked, anyOf([own, active, essential]), [seenInDraft(flow), anyOf([own, draft, essential])])
 }
 
-/** Returns whether iptables rules may decide about the flow, at an end of the application or at any end today. */
+/**
+ * Returns whether iptables rules may decide about the flow: in future at an end inside the application, or today at any
+ * end.
+ */
 const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow): Answer =>
   anyOf([
     destination !== 'none' ? rules.mayBypass('dst') : 'no',
@@ -242,7 +261,9 @@ const isBypassed = ({ source, destination, today, isOwn, rules }: ObservedFlow):
     isUnknown(today) && today.unknown.includes('iptables') ? today : 'no',
   ])
 
-/** What a decision reveals about allow rules at the destination, which depends on the destination's mode. */
+/**
+ * The information that a decision reveals about allow rules at the destination; it depends on the destination's mode.
+ */
 type Word = 'allowed' | 'not allowed' | 'by rules' | 'nothing'
 type WordByDecision = Readonly<Record<JudgedDecision, Word>>
 const NOTHING: WordByDecision = { allowed: 'nothing', potentially_blocked: 'nothing', blocked: 'nothing' }
@@ -260,12 +281,12 @@ const TOLD: Readonly<Record<EndMode, WordByDecision>> = {
 
 const HIDDEN = unknown('hidden')
 
-/** Returns what the draft decision shows; it shows nothing if the PCE gave none. */
+/** Returns what the draft decision shows about allow rules at the destination; `HIDDEN` if it shows nothing. */
 function seenInDraft(flow: ObservedFlow): Answer {
   const { destination, source, draft, hasDraftRules, rules } = flow
   const word = wordOf(draft)
-  // An idle end makes no decision of its own, so the reported decision is that of the source, if the source judges at
-  // all. If only the idle end can judge, it is treated as if it were in visibility_only mode.
+  // An idle end makes no decision of its own, so the reported decision is that of the source, if the source has a VEN.
+  // If only the idle end has one, it is treated as if it were in visibility_only mode.
   if (word === null || saysOverride(draft) || (destination === 'idle' && source !== 'none')) return HIDDEN
   const mayBeOfSource = hasDraftRules && source !== 'none' && rules.toAddress() !== 'no'
   const byRules = hasDraftRules && !mayBeOfSource ? 'yes' : hasDraftRules || isEssential(flow) ? HIDDEN : 'no'
@@ -274,8 +295,8 @@ function seenInDraft(flow: ObservedFlow): Answer {
 }
 
 /**
- * Interprets a decision of the PCE by the draft. `byRules` says whether "allowed" in selective mode comes from a rule. If the source
- * has no rule for a flow, the flow can be let in at the destination only by a rule that names the source by its
+ * Interprets a draft decision of the PCE. `byRules` says whether "allowed" in selective mode comes from a rule. If the
+ * source has no rule for a flow, the destination can let the flow in only by a rule that names the source by its
  * address.
  */
 function readTold(
@@ -295,13 +316,16 @@ function readTold(
   return mayBeOfSource && byAddress() !== 'no' ? HIDDEN : 'no'
 }
 
-/** Returns the mode that the source will have: a source inside the application changes its mode together with it. */
+/**
+ * Returns the mode that the source will have. A source inside the application changes its mode together with the
+ * application.
+ */
 const modeOfSource = ({ source, isOwn }: ObservedFlow, { selective }: RingfenceAsked): EndMode =>
   !isOwn || source === 'none' || source === 'full' ? source : selective ? 'selective' : 'full'
 
 /**
- * Returns whether the source drops the flow, in the mode that it will have. A deny rule that applies to all workloads is
- * written to every managed source; it is not settled whether a source in selective mode enforces it (P51).
+ * Returns whether the source drops the flow, in the mode that it will have. The PCE writes a deny rule that applies to
+ * all workloads to every managed source; whether a source in selective mode enforces it is not known for certain (P51).
  */
 function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsked): Answer {
   const { draft: said, hasDraftRules, rules } = flow
@@ -322,14 +346,15 @@ function doesSourceDrop(flow: ObservedFlow, covered: Answer, asked: RingfenceAsk
   )
 }
 
-/** Returns true if pending changes may matter at the source. A draft decision would settle this. */
+/** Returns true if pending changes may matter at the source. This is asked only if no draft decision answers it. */
 const changesAtSource = ({ atSource }: RuleAnswers): boolean =>
   (['allow', 'deny'] as const).some((kind) => atSource(kind).active !== atSource(kind).draft)
 
 /**
  * Returns whether an override deny rule applies once the ends are in their new modes, at the destination or at a source
- * that enforces. The stricter decision of one end hides the reason of the other, so the rules are consulted too. The
- * answer is undecided if the rules and the PCE disagree, or if the draft and the active policy disagree.
+ * that enforces policy. The PCE reports only the stricter decision of the two ends and so hides the reason of the other
+ * end; therefore the rules are consulted too. The answer is undecided if the rules and the PCE disagree, or if the
+ * draft and the active policy disagree.
  */
 function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   const { destination, source, rules } = flow
@@ -344,7 +369,7 @@ function isOverridden(flow: ObservedFlow, asked: RingfenceAsked): Answer {
   return anyOf([says('own'), inBoth(asked, says('active'), [draftSaysOverride(flow), says('draft')])])
 }
 
-/** Returns what override deny rules say at the source, in the mode that the source will have. */
+/** Returns whether override deny rules drop the flow at the source, in the mode that the source will have. */
 function outgoing(flow: ObservedFlow, asked: RingfenceAsked): Versions {
   const says = flow.rules.atSource('override_deny')
   const mode = modeOfSource(flow, asked)
@@ -358,12 +383,13 @@ const weaken = ({ own, active, draft }: Versions, doubt: Answer): Versions => {
 }
 
 /**
- * Returns true if the source will enforce policy. A source inside the application changes its mode together with it.
+ * Returns true if the source will enforce policy. A source inside the application changes its mode together with the
+ * application.
  */
 const willSourceEnforce = ({ source, isOwn }: ObservedFlow) =>
   source !== 'none' && (isOwn || isEnforcing(source) || source === 'unknown')
 
-/** Returns what the draft decision shows about override deny rules. */
+/** Returns whether the draft decision shows that an override deny rule applies. */
 function draftSaysOverride(flow: ObservedFlow): Answer {
   const { destination, source, draft } = flow
   // The decision "potentially blocked" may come from a source that will not enforce it.

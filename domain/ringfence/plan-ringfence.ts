@@ -34,7 +34,7 @@ export type RingfenceRuleType = (typeof RINGFENCE_RULE_TYPES)[number]
 
 export type PeerCoverage = 'already_allowed' | 'newly_allowed'
 
-/** One rule of the ringfence. `remote` is the application that an extra-scope rule lets in. */
+/** A rule of the ringfence. For an extra-scope rule, `remote` is the application that the rule lets in. */
 export interface RingfenceRule {
   type: RingfenceRuleType
   remote?: Application & { coverage: PeerCoverage }
@@ -52,10 +52,10 @@ export interface StandingRule extends RingfenceRule {
   need?: Need
 }
 
-/** An application that was seen as a source, and how the plan treats it. */
+/** An application that was observed as a source, and its treatment in the plan. */
 export interface PlannedRemote extends RemoteApplication {
   coverage: PeerCoverage
-  /** True if flows from it pass, or may pass, only because no deny rule matches them yet. */
+  /** True if flows from the application pass, or may pass, only because no deny rule matches them yet. */
   allowedByDefaultPossible: boolean
   /** How the source is covered; `excluded` means that the caller left it out. */
   rule: 'new' | 'existing' | 'excluded' | 'none'
@@ -76,7 +76,7 @@ export interface PlanInput {
   surroundings: Pick<Surroundings, 'judge' | 'judgeAt' | 'hasPending'>
 }
 
-/** Everything a ringfence will do, and to whom. Planning makes no calls to the PCE. */
+/** The rules of a ringfence and their effects on other applications. Planning makes no calls to the PCE. */
 export interface RingfencePlan {
   newRules: NewRule[]
   standingRules: StandingRule[]
@@ -87,11 +87,11 @@ export interface RingfencePlan {
   /** Inbound sources, including the application itself, with the effect on each port. */
   sources: Sources
   destinations: RemoteApplication[]
-  /** Traffic that the application's workloads will drop in the mode that the ringfence is for. */
+  /** Outbound traffic that the application's workloads will drop in the mode that the ringfence is intended for. */
   lostOutbound: LostOutbound
-  /** Connections in either direction that the PCE recorded otherwise than the active policy decides now. */
+  /** Connections in either direction whose recorded decision differs from the current decision of the active policy. */
   recorded: RecordedOtherwise
-  /** The facts about the PCE that no source settles and on which the effects depend. */
+  /** The assumptions on which the effects depend: facts about the PCE that no source confirms. */
   assumes: readonly string[]
 }
 
@@ -149,7 +149,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
 
   const hasRule = (source: Application) =>
     isSameApplication(source, own) || ['new', 'existing'].includes(states.get(applicationId(source))?.rule ?? 'new')
-  // The rules of a ringfence are for the corporate network, which is the default for rules.
+  // The rules of a ringfence apply to the corporate network only, which is the PCE's default for rules.
   const isCovered = ({ application, source, destination }: InboundFlow): Answer =>
     application !== null && hasRule(application) ? onCorporateNetwork(source, destination) : 'no'
   const asked = { selective: deny !== null, hasPending: surroundings.hasPending }
@@ -183,7 +183,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
     compare(flow)
     // Rules do not decide about traffic that is not enforced.
     if (verdict.effect !== 'not_affected') assumed.add(verdict.undecided, source, destination)
-    // What an application is called (already_allowed or not) depends on what is allowed today.
+    // Whether an application counts as already_allowed depends on what is allowed today.
     if (flow.application !== null && today.word !== 'unknown') assumed.add(today.undecided, source, destination)
     return verdict
   })
@@ -208,7 +208,7 @@ export function planRingfence(input: PlanInput): RingfencePlan {
   }
 }
 
-/** Reasons for doubt that may be resolved for each workload of the application individually. */
+/** Reasons for doubt that may disappear if each workload of the application is considered individually. */
 const OF_DESTINATION: readonly Reason[] = ['address', 'label', 'workload']
 
 const dependsOnDestination = ({ undecided }: FlowVerdict): boolean =>
@@ -247,14 +247,14 @@ export function labelsOf({ app, env }: Application, labels: LabelIndex): Remote 
   throw new ToolError('label_not_found', text, { label }, { hint: 'Labels may be changing; call again.' })
 }
 
-/** The reason why a ringfence is written without its deny rule for now. */
+/** The message that says why a ringfence is written without its deny rule for now. */
 export const DENY_WITHHELD =
   'the inbound traffic was not read in full, so sources that have no allow rule yet would be cut unseen. Call again with complete: true or a shorter lookback_days to complete it.'
 
 /**
  * Removes the new deny rule from a plan if the inbound query reached its row limit, because sources that were not read
- * have no allow rule and are not listed. Reported effects are still those of the complete ringfence. An existing deny
- * rule is kept.
+ * would get no allow rule and are not listed in the answer. Reported effects are still those of the complete ringfence.
+ * An existing deny rule is kept.
  */
 export function withholdDeny(
   plan: RingfencePlan,
@@ -276,24 +276,24 @@ export interface LostDestination {
 }
 
 /**
- * Outbound traffic that workloads drop in the mode that the ringfence is for: in full enforcement, because no rule allows
- * it; in selective enforcement, perhaps because deny rules are about it (P51).
+ * The outbound traffic that workloads drop in the mode that the ringfence is intended for: in full enforcement, because
+ * no rule allows it; in selective enforcement, perhaps because of deny rules (P51).
  */
 export interface LostOutbound {
-  /** Number of connections that certainly no rule allows, without those counted in `byDefault` and `untold`. */
+  /** Number of connections that certainly no rule allows, except those counted in `byDefault` and `untold`. */
   certain: number
   /** Number of connections that pass in selective mode only because no deny rule matches them. */
   byDefault: number
-  /** Number of connections that pass in a mode that is not known and may be selective. */
+  /** Number of connections that no rule allows and whose source has an unknown mode, which may be selective. */
   untold: number
-  /** Number of connections of which the rules leave open whether they would be dropped, and why. */
+  /** Number of connections for which it is open whether they would be dropped; `undecided` holds the reasons. */
   open: number
   undecided: Answer
-  /** Busiest destinations first, without those of which it is open. */
+  /** The destinations, busiest first, without those for which it is open whether connections would be dropped. */
   destinations: LostDestination[]
 }
 
-/** Returns a view of outbound traffic without that inside the application. */
+/** Returns the outbound flows except those inside the application. */
 const withoutOwn = (flows: Iterable<OutboundFlow>, own: Application): Iterable<OutboundFlow> => ({
   *[Symbol.iterator]() {
     for (const flow of flows) if (flow.application === null || !isSameApplication(flow.application, own)) yield flow
@@ -341,16 +341,19 @@ function findLostOutbound(outbound: Iterable<OutboundFlow>, selective: boolean):
 const pick = <K extends string>(key: K, value: string | null) =>
   (value === null ? {} : { [key]: value }) as Partial<Record<K, string>>
 
-/** Returns as what a flow counts that its source drops, or may drop, in the mode to come; null if it does not. */
+/**
+ * Returns the count of `LostOutbound` to which a flow belongs that its source drops, or may drop, in the intended mode;
+ * null if the source does not drop it.
+ */
 function reasonOf(
   { sourceMode, today }: OutboundFlow,
   selective: boolean,
 ): 'certain' | 'byDefault' | 'untold' | 'open' | null {
   const { dropsThen, sourceDrops } = today
-  // Without a VEN there is no enforcement to come.
+  // A source without a VEN will enforce nothing.
   if (sourceMode === 'none' || dropsThen === 'no') return null
   if (isUnknown(dropsThen)) return 'open'
-  // A workload that selective enforcement certainly makes drop something is in full enforcement already.
+  // If it is certain that a workload drops something in selective enforcement, it is in full enforcement already.
   if (selective) return null
   if (sourceMode === 'unknown') return 'untold'
   // In selective mode, a source lets connections pass that no rule allows (P52).

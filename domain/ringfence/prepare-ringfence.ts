@@ -30,8 +30,8 @@ export const DENY_CONSUMERS = ['any', 'ams', 'ams_and_any'] as const
 export type DenyConsumer = (typeof DENY_CONSUMERS)[number]
 
 /**
- * Returns the consumers of the deny rule. If there is no Any IP list, they fall back to all workloads, which does not
- * cover other addresses; the returned `mode` says which consumers are used.
+ * Returns the consumers of the deny rule. If there is no Any IP list, the consumers are all workloads, which does not
+ * cover addresses without a workload. The returned `mode` says which consumers are used.
  */
 export function denyConsumersOf(asked: DenyConsumer, anyList: IpList | null): { mode: DenyConsumer; actors: Actor[] } {
   const mode = anyList === null ? 'ams' : asked
@@ -62,8 +62,8 @@ export interface Prepared {
   name: string
   workloads: { total: number; managed: number; enforcement_modes: Record<string, number> }
   /**
-   * Number of Kubernetes workloads among the workloads, and the reason why these could not be read; null if they were
-   * read.
+   * Number of Kubernetes workloads of the application, and the reason why these could not be read; the reason is null
+   * if they were read.
    */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ruleSet: RuleSet | null
@@ -75,7 +75,7 @@ export interface Prepared {
   /** True if the Any list possibly does not cover every address. */
   isAnyListUnclear: boolean
   surroundings: Pick<Surroundings, 'pending' | 'unread'>
-  /** Number of iptables rules of the draft for the application; they are not judged. */
+  /** Number of the draft's iptables rules for the application. Their effect is not examined. */
   iptables: number
   discovery: Discovery
   /** The plan; it lacks the deny rule if that rule is withheld. */
@@ -85,7 +85,7 @@ export interface Prepared {
   /** Write requests for `plan.newRules`, in the same order. */
   rules: PlannedRule[]
   ranking: EstateRanking | string | null
-  /** Warnings about new rules that standing rules make needless; absent where nobody looked for them. */
+  /** Warnings about new rules that existing rules make unnecessary; absent if this was not checked. */
   covered?: readonly string[]
 }
 
@@ -225,8 +225,8 @@ export function refuseRelabelled(pce: PceClient, { application, discovery }: Pre
 }
 
 /**
- * Throws label_not_found unless the rules will name the same labels that the sources carry. Flow rows name labels by
- * value; if a label was renamed after the list was read, the rules would let in another application.
+ * Throws label_not_found unless the labels in the rules will be those of the sources. Flow rows name labels by value;
+ * if a label was renamed after the list was read, the rules would let in another application.
  */
 function refuseRenamedSources(pce: PceClient, flows: Iterable<InboundFlow>, labels: LabelIndex): void {
   for (const { application, source } of flows) {

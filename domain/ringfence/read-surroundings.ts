@@ -34,7 +34,7 @@ interface Source {
   signal: AbortSignal
 }
 
-/** The policy that all ringfences of one call are planned against. */
+/** The policy on which the plans of all ringfences of a call are based. */
 export interface PolicyRead {
   draft: PolicySnapshot
   /** The draft href of the service All Services. */
@@ -44,8 +44,8 @@ export interface PolicyRead {
   /** Returns the active policy, which is read on first use. */
   readonly active: () => Promise<PolicySnapshot>
   /**
-   * Returns the policy in force with the deny rules of all rule sets: the draft if nothing is pending, as both are the
-   * same then.
+   * Returns the policy in force with the deny rules of all rule sets: the active policy or, if nothing is pending, the
+   * draft, because both are then the same.
    */
   readonly inForce: () => Promise<PolicySnapshot>
 }
@@ -79,7 +79,10 @@ export async function readPolicy(source: Source, labels: LabelIndex): Promise<Po
   }
 }
 
-/** Remembers what was read; a failed read is forgotten, so that the next use repeats it. */
+/**
+ * Returns a function that reads only once and remembers the result. A failed read is forgotten, so that the next call
+ * repeats it.
+ */
 function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
   let known: Promise<T> | undefined
   return () =>
@@ -90,8 +93,8 @@ function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /**
- * Three answers to the same question: from the ringfence's own rules, from all other active rules, and from all other
- * draft rules.
+ * Three answers to the same question: one from the ringfence's own rules, one from all other active rules, and one from
+ * all other draft rules.
  */
 export interface Versions {
   own: Answer
@@ -99,25 +102,25 @@ export interface Versions {
   draft: Answer
 }
 
-/** What the rules say about one flow. Each question is evaluated only when it is asked. */
+/** The answers of the rules about one flow. Each answer is computed only when it is asked for. */
 export interface RuleAnswers {
-  /** Answers from the rules that are written for the destination. */
+  /** Returns the answers of the rules that the PCE writes to the destination. */
   readonly atDestination: (kind: RuleType) => Versions
-  /** Answers from the rules that are written for the source. */
+  /** Returns the answers of the rules that the PCE writes to the source. */
   readonly atSource: (kind: RuleType) => Versions
   /** Returns whether an allow rule of any version lets the source in by its address. */
   readonly byAddress: () => Answer
   /** Returns whether an allow rule of any version lets the flow out by the address of its destination. */
   readonly toAddress: () => Answer
-  /** Returns an undecided answer if iptables rules of any version are, or may be, for this end; otherwise 'no'. */
+  /** Returns an undecided answer if iptables rules of any version apply, or may apply, to this end; otherwise 'no'. */
   readonly mayBypass: (end: Side) => Answer
 }
 
 /** The policy around a ringfence, together with the ringfence's own rules. */
 export interface Surroundings {
-  /** Judges traffic to any workload of the application. */
+  /** Returns the answers about traffic to any workload of the application. */
   readonly judge: RuleJudge
-  /** Returns the judge of traffic to one particular workload. */
+  /** Returns a function like `judge` for traffic to one particular workload. */
   readonly judgeAt: (destination: End) => RuleJudge
   /**
    * Names of objects with unprovisioned changes, which may be provisioned together with the ringfence or without it.
@@ -169,9 +172,7 @@ export async function readSurroundings(
   }
 }
 
-/**
- * Divides all rule sets except the ringfence's own into those whose scope may include the application, and the others.
- */
+/** Divides all rule sets except the ringfence's own: those whose scope may include the application, and all others. */
 export function divide(snapshot: PolicySnapshot, application: readonly Label[], own: RuleSet | null) {
   const destination = someWorkloadWith(application)
   const [near, far]: [RuleSet[], RuleSet[]] = [[], []]
@@ -201,7 +202,7 @@ export type PlannedDeny = Pick<DenyRule, 'providers' | 'consumers' | 'ingress_se
 /** Returns what the rules say about traffic from a source to one port of a destination. */
 export type RuleJudge = (source: End, port: number | null, proto: number | null) => RuleAnswers
 
-/** Prepares both versions of the policy and the ringfence itself for judging flows. */
+/** Creates the functions that return what both versions of the policy and the ringfence's own rules say about flows. */
 export function judgeByRules(
   draft: Around,
   active: Around,
@@ -262,12 +263,12 @@ export function judgeByRules(
 }
 
 /**
- * Returns matchers for the rules of one kind that apply at a destination; null stands for any workload of the
- * application.
+ * Returns matchers for the rules of one type that apply at a destination; a null destination stands for any workload of
+ * the application.
  */
 type MatchKinds = (kind: RuleType, destination: End | null) => RuleMatch[]
 
-/** Creates the matchers for each kind of rule on first use. */
+/** Creates a function that builds the matchers for each type of rule on first use. */
 function matchKinds(rules: (kind: RuleType) => PlacedRule[], some: End, snapshot: PolicySnapshot): MatchKinds {
   const made = new Map<RuleType, RuleMatch[]>()
   const compiled = new Map<RuleType, (destination: End) => RuleMatch[]>()

@@ -26,9 +26,9 @@ export type BatchEntry = { app: string; env: string } & (
 
 /**
  * Resolves the applications of a batch, in the given order. An application that cannot be found becomes an entry with
- * its error; an application that was already named, in whatever form, becomes a duplicate. Throws invalid_argument if
- * two different applications would share one rule set, because the second would fail only after the first had been
- * written.
+ * its error; an application that was named before, in any form, becomes a duplicate. Throws invalid_argument if two
+ * different applications would share one rule set, because the second ringfence would fail only after the first had
+ * been written.
  */
 export async function resolveBatch(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -75,8 +75,9 @@ export async function resolveBatch(
 export type OrderedEntry = BatchEntry & { score?: number }
 
 /**
- * Sorts infrastructure first if requested (T16): by descending score, applications without traffic last, and equal
- * scores in the given order. If the estate cannot be ranked, the order stays and a warning says so.
+ * If requested, sorts the applications so that infrastructure comes first (T16): by descending score, applications
+ * without traffic last, and applications with equal scores in the given order. If the estate cannot be ranked, the
+ * order stays the same and a warning says so.
  */
 export async function orderBatch(
   entries: readonly BatchEntry[],
@@ -108,7 +109,7 @@ export type BatchOutcome = { app: string; env: string } & (
 /**
  * Processes the applications one after the other. A failure affects only its own application, unless `stopOnError` ends
  * the batch; with `stopOnError`, even an unknown application stops the batch before anything is written. When `signal`
- * aborts, the rest is skipped.
+ * aborts, the remaining applications are skipped.
  */
 export async function runBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,
@@ -137,8 +138,8 @@ export async function runBatch(
 }
 
 /**
- * Writes what `runBatch` planned, one application after the other, with the same handling of failures. It plans nothing
- * anew, so exactly what was shown is written (D75).
+ * Writes what `runBatch` planned, one application after the other, and handles failures in the same way. It makes no
+ * new plan, so that exactly the planned changes are written (D75).
  */
 export async function writeBatch(
   { signal, log, progress }: Pick<ToolContext, 'signal' | 'log' | 'progress'>,

@@ -15,15 +15,15 @@ import { readPolicy, type PolicyRead } from './read-surroundings.js'
 export interface Shared {
   /** Returns labels that are at most 60 s old. */
   labels(): Promise<LabelIndex>
-  /** The number of days that the window's start lies back. */
+  /** Number of days from the start of the window until now. */
   lookbackDays: number
-  /** The caller's choice of the sources that are let in. */
+  /** The caller's choice of the sources to let in. */
   choice: SourceChoice
   /** The time window of all traffic that is read. */
   window: TrafficWindow
-  /** True if reading continues past the row limit, in parts (D136). */
+  /** True if traffic beyond the row limit is also read, in several parts (D136). */
   complete: boolean
-  /** Returns the policy, which is read again whenever the label list was renewed. */
+  /** Returns the policy, which is read again whenever the label list has been read again. */
   policy(): Promise<PolicyRead>
   /**
    * Returns the ranking, or a sentence that says why there is none. The ranking is only advice, so a call does not fail

@@ -16,8 +16,9 @@ import { ToolError } from '../../schemas/errors.js'
 import { quote } from '../text/escape-text.js'
 
 /**
- * Writes a planned ringfence in the order of this process and reads it back. Sends nothing if nothing is missing. Throws
- * already_exists if the draft has changed since the plan was made, and the errors of `writeRingfence`.
+ * Writes a planned ringfence and reads it back, while no other call of this process writes to this rule set. Sends
+ * nothing if the ringfence is complete already. Throws already_exists if the draft has changed since the plan was made,
+ * and the errors of `writeRingfence`.
  */
 export function writePrepared(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -49,7 +50,7 @@ async function writeInTurn(
   return { href, ruleHrefs, stored: await verifyRuleSet(pce, href, body, rules, ruleHrefs, signal) }
 }
 
-/** What is to be written: first the rule set, unless it exists, and then its rules in this order. */
+/** The objects to write: first the rule set, unless it exists, and then its rules in this order. */
 export interface RingfenceWrite {
   application: readonly Label[]
   body: RuleSetBody
@@ -66,8 +67,8 @@ export interface RingfenceWrite {
  * Writes a ringfence into the draft and returns the hrefs of the rule set and its new rules. A failure stops the
  * writing without undoing anything: allow rules come first, so an incomplete ringfence cuts no traffic, and a repeated
  * call continues from there. If something was written, the error carries `partial` and `written` (D3). It also carries
- * `stands`, looked up afterwards: everything of this ringfence that is in the draft now and was not there before the
- * call.
+ * `stands`, which is looked up after the failure: all objects of this ringfence that are in the draft now and were not
+ * there before the call.
  */
 export async function writeRingfence(
   ctx: Pick<ToolContext<true>, 'pce' | 'signal' | 'inOrder'>,
@@ -105,8 +106,8 @@ export async function writeRingfence(
 }
 
 /**
- * Counts the objects that still have to be written. Somebody else may have written some of what was found, so at most
- * one of the unexpected objects is attributed to our own failed request.
+ * Counts the objects that still have to be written. Somebody else may have written some of the objects in `stands`, so
+ * at most one of those that are not in `written` is attributed to our own failed request.
  */
 function countMissing(wanted: number, written: readonly string[], stands: readonly string[] | null, error: unknown) {
   const ours = stands === null ? written.length : written.filter((href) => stands.includes(href)).length
@@ -115,8 +116,8 @@ function countMissing(wanted: number, written: readonly string[], stands: readon
 }
 
 /**
- * Returns the hrefs of the rule set and rules that did not exist before; null if they cannot be read, or if nobody knows
- * which of several rule sets is the one that was written. `href` is that of the rule set, if it is known.
+ * Returns the hrefs of the rule set and rules that did not exist before; null if they cannot be read, or if it is not
+ * known which of several rule sets was written. `href` is the href of the rule set, if it is known.
  */
 async function findNew(
   pce: PceClient,
@@ -130,7 +131,7 @@ async function findNew(
     const found = await findRingfence(pce, application, 'draft', signal, name)
     const alike = alikeIn(found)
     if (href === undefined && alike.length > 1) return null
-    // The rule set counts even if its scope was changed in the meantime, because it still contains what was written.
+    // The rule set counts even if its scope was changed in the meantime, because it still contains the written rules.
     const named = [...alike, ...found.conflicts.map((one) => one.ruleSet)]
     const ruleSet = href === undefined ? alike[0] : named.find((one) => one.href === href)
     if (ruleSet === undefined) return []
@@ -143,7 +144,10 @@ async function findNew(
   }
 }
 
-/** Lists all rule sets of the name and scope. Others may have been created since the plan was made. */
+/**
+ * Lists all rule sets with the name and scope of the ringfence. Further ones may have been created since the plan was
+ * made.
+ */
 const alikeIn = ({ ruleSet, others }: RingfenceFound): RuleSet[] => (ruleSet === null ? [] : [ruleSet, ...others])
 
 const hrefsOf = (ruleSet: RuleSet | null): string[] =>
@@ -170,8 +174,8 @@ type Context = Pick<ToolContext<true>, 'pce' | 'signal'>
 
 /**
  * Checks, before the first write, that the draft is unchanged: throws already_exists {reason: changed_meanwhile,
- * changed} if it has changed since the plan was made. The traffic queries take minutes, and a ringfence applies to
- * whatever is in its scope by then.
+ * changed} if it has changed since the plan was made. The traffic queries take minutes, and a ringfence applies to all
+ * workloads that are in its scope by then.
  */
 async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
   const { ruleSet: planned } = prepared
@@ -186,8 +190,8 @@ async function refuseChanged(ctx: Context, prepared: Prepared): Promise<void> {
 
 /**
  * Checks, before the deny rule is written as the last rule, that the ringfence is ready for it: throws the same error
- * unless the scope is unchanged and every planned allow rule, existing or new, is present and enabled. `href` is that
- * of the rule set.
+ * unless the scope is unchanged and every planned allow rule, existing or new, is present and enabled. `href` is the
+ * href of the rule set.
  */
 async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): Promise<void> {
   const { ruleSet, changed } = await readAgain(ctx, prepared, href)
@@ -207,8 +211,9 @@ async function refuseUncovered(ctx: Context, prepared: Prepared, href: string): 
 }
 
 /**
- * Returns the current rule set, and how many have its name and scope. If it has changed, returns null and describes the change in `changed`. A null `href`
- * means that no rule set existed when the plan was made.
+ * Returns the current rule set, and how many rule sets have the same name and scope. If the rule set has changed,
+ * returns null and describes the change in `changed`. A null `href` means that no rule set existed when the plan was
+ * made.
  */
 async function readAgain(
   { pce, signal }: Context,
@@ -257,8 +262,8 @@ function compareRules(before: RuleSet, now: RuleSet): string[] {
 }
 
 /**
- * Rule fields that do not affect what a rule applies to. `update_type` matters only for a pending deletion, which is
- * handled separately.
+ * Matches the rule fields that do not affect what a rule applies to. `update_type` matters only for a pending deletion,
+ * which is handled separately.
  */
 const BESIDE = /^(created|updated|deleted)_(at|by)$|^update_(type|label)$|^description$|^external_data/
 
