@@ -21,7 +21,7 @@ import { draftHrefOf, inDraftForm } from './load-policy.js'
 import { type FieldStep, stepsOf } from './read-changes.js'
 import type { VersionStep } from './search-history.js'
 
-/** An object, or a rule inside one, that was changed. */
+/** A changed object, or a changed rule inside an object. */
 export interface HistoryPart {
   href: string
   /** The type as events and versions name it, such as `rule_set`, `rule_sets` or `sec_rule`. */
@@ -33,7 +33,7 @@ export interface HistoryPart {
   note?: string
 }
 
-/** Something that happened to the target of the search. */
+/** An event or a provisioning that changed the target of the search. */
 export interface HistoryEntry {
   /** Href of the event or of the policy version. */
   href: string
@@ -80,7 +80,7 @@ export const mentions = (target: Target, event: PceEvent): boolean =>
 /** Returns true if the request of an event failed, so that the event changed nothing. */
 export const isFailed = ({ status }: PceEvent): boolean => status === 'failure'
 
-/** Fields in which the PCE keeps what an entry says with its time, its author and its kind of change. */
+/** Fields that repeat the time, the author and the kind of change, which a history entry already states. */
 const TOLD_BY_ENTRY: ReadonlySet<string> = new Set([...AUTHORSHIP, 'update_type'])
 
 /** Extracts the parts of an event that concern the target. */
@@ -107,7 +107,7 @@ const MOST_READ = 100
 
 /**
  * Returns the versions that changed the target, each with what changed since the previous version. Objects that cannot
- * be read in one of these two versions, and objects beyond the first hundred, are listed without fields.
+ * be read in one of the two versions, and objects beyond the first hundred, are listed without fields.
  */
 export async function readVersionSteps(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
@@ -185,7 +185,7 @@ async function readPart(
 
 const WORDS = new Map<string, string>(Object.entries(TARGET_KINDS).map(([word, kind]) => [kind, word]))
 
-/** Returns the word that events and the argument `kind` have for a type of objects. */
+/** Returns the word that events and the argument `kind` use for a type of objects. */
 const wordOf = (type: string): string => WORDS.get(type) ?? type
 
 const RULE_CHANGES = { added: 'create', changed: 'update', removed: 'delete' } as const

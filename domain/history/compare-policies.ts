@@ -25,8 +25,8 @@ export interface PolicyDifference {
 }
 
 /**
- * Finds the objects that differ between two versions of the policy, with their content in both. Who edited an object
- * and when does not count as a difference.
+ * Finds the objects that differ between two versions of the policy, with their content in both. The author and the time
+ * of an edit do not count as differences.
  */
 export function comparePolicies(
   before: WholePolicy,
@@ -38,7 +38,8 @@ export function comparePolicies(
 
 function* compare(before: WholePolicy, after: WholePolicy): Steps<PolicyDifference> {
   const objects: ChangedObject[] = []
-  // Equal objects are shared from here on, so that references to them are recognised as equal.
+  // From here on, both versions share the same object if it is equal in both, so that references to it are recognised
+  // as equal.
   const joined: Record<string, Map<string, PceObject>> = {}
   for (const type of READ_TYPES) {
     const now = (joined[type] = new Map(after[type]))
@@ -90,8 +91,8 @@ function describeChange(type: ReadType, href: string, is: PceObject | null, was:
 }
 
 /**
- * Describes some of the differing objects like pending changes (T22). Their effect is judged by the rules of the two
- * versions, and by the current labels and workloads, since these have no versions.
+ * Describes some of the differing objects like pending changes (T22). Their effect is determined by the rules of the
+ * two versions and by the current labels and workloads, because labels and workloads have no versions.
  */
 export function describeDifference(
   ctx: Context,
@@ -105,7 +106,8 @@ function surroundingsOf(ctx: Context, { before, after }: PolicyDifference): Surr
   const kinds = Object.fromEntries(
     (['ip_lists', 'services', 'label_groups'] as const).map((kind) => [
       kind,
-      // An object that one version lacks is taken from the other, so that rules that refer to it can still be resolved.
+      // An object that is missing in one version is taken from the other version, so that rules that refer to it can
+      // still be resolved.
       {
         draft: new Map([...before[kind], ...after[kind]]),
         active: new Map([...after[kind], ...before[kind]]),

@@ -62,12 +62,12 @@ function without(pending: readonly TypedPendingChange[], some: readonly TypedPen
   return pending.filter(({ href }) => !taken.has(toDraftHref(href)))
 }
 
-/** Maximum number of changes that are described. Each one requires reading two objects while somebody waits. */
+/** Maximum number of changes that are described. For each change, two objects must be read while the caller waits. */
 export const MOST_DESCRIBED = 250
 
 /**
  * Describes the changes that would be lost, up to MOST_DESCRIBED, and the effect that they would have had. Throws the
- * errors of the PCE client. What was `read` already is not read again.
+ * errors of the PCE client. `read` holds the objects that were read already; they are not read again.
  */
 export const describeLosses = (
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -76,8 +76,8 @@ export const describeLosses = (
 ): Promise<JudgedChange[]> => describeChanges(ctx, chosen.slice(0, MOST_DESCRIBED), read)
 
 /**
- * Finds deletions that would stay pending although their objects would be in use again after the discard, so that the
- * PCE would refuse to provision them. Each deletion comes with the names of the users of its object.
+ * Finds deletions that would stay pending although the discard would make other objects use the deleted ones again, so
+ * that the PCE would refuse to provision the deletions. Each deletion comes with the names of the users of its object.
  */
 export function findStrandedDeletions(
   losses: readonly JudgedChange[],
@@ -101,7 +101,7 @@ function pointsAt(value: unknown, hrefs: readonly string[]): boolean {
   )
 }
 
-/** The result of a discard, judged by the changes that are pending afterwards. */
+/** The result of a discard, derived from the changes that are pending afterwards. */
 export interface Discarded {
   /** The chosen changes that are still pending. */
   still: TypedPendingChange[]

@@ -44,22 +44,28 @@ export interface Target {
   /** The target as sentences name it, such as `the rule set "Payments"` or `the application payments|prod`. */
   what: string
   /**
-   * Draft hrefs of the target's objects; anything inside them belongs to the target. If the target is a deleted object
-   * known only by name, its href is added once an event reveals it.
+   * Draft hrefs of the target's objects; everything inside these objects also belongs to the target. If the target is a
+   * deleted object known only by name, its href is added once an event reveals it.
    */
   hrefs: Set<string>
-  /** Draft hrefs of single rules that belong to the target although the rest of their rule sets does not. */
+  /** Draft hrefs of single rules that belong to the target although the other rules of their rule sets do not. */
   rules: ReadonlySet<string>
-  /** Present if no object has this name any more. `error` is thrown if no event mentions the name either. */
+  /**
+   * The deleted object, present if no object has this name any more. `error` is thrown if no event mentions the name
+   * either.
+   */
   gone?: { kind: TargetKind; name: string; error: ToolError }
-  /** If present, deleted rule sets also belong to the target if one of their scopes has these labels. */
+  /**
+   * The labels of the target application, if the target is an application. A deleted rule set also belongs to the
+   * target if one of its scopes has these labels.
+   */
   application?: { labels: readonly Label[]; keyOf: (labelHref: string) => string | undefined }
-  /** What the search covers, in words. */
+  /** A text that says what the search covers. */
   covers: string
 }
 
 /**
- * Determines the target. The href may belong to a deleted object, because its history may still be of interest. Throws
+ * Determines the target. The href may belong to a deleted object, because the caller may still want its history. Throws
  * missing_identifier, conflicting_identifiers, invalid_href, ambiguous_name, and not_found if the application's labels
  * do not exist.
  */
@@ -102,13 +108,15 @@ async function targetOfHref(ctx: Context, given: string): Promise<Target> {
 }
 
 /**
- * Returns the hrefs under which events name a workload: its own, and those of its VEN in both forms. Events of a VEN,
- * such as a change of the enforcement mode, may name only the VEN.
+ * Returns the hrefs under which events name a workload: its own href, and the hrefs of its VEN in both forms. Events of
+ * a VEN, such as a change of the enforcement mode, may name only the VEN.
  */
 const hrefsOf = ({ href, ven, agent }: Pick<Workload, 'href' | 'ven' | 'agent'>): string[] =>
   [href, ven?.href, agent?.href].filter((one) => typeof one === 'string')
 
-/** Returns the hrefs of a workload. If the workload is gone, this is only its own href, which is enough then. */
+/**
+ * Returns the hrefs of a workload. If the workload no longer exists, this is only its own href, which is then enough.
+ */
 async function readWorkloadHrefs({ pce, signal }: Context, href: string): Promise<string[]> {
   try {
     return hrefsOf(await pce.workloads.getByReference(href, { signal }))
@@ -141,8 +149,8 @@ async function targetOfName(ctx: Context, kind: TargetKind, name: string): Promi
 }
 
 /**
- * Creates the target for an application: its labels and workloads, the rule sets of its scope, and rules elsewhere that
- * name it, all in their current draft or active form.
+ * Creates the target for an application: its labels and workloads, the rule sets whose scope names it, and the rules in
+ * other rule sets that name it, all as they are in the current draft or active policy.
  */
 async function targetOfApplication(ctx: Context, asked: ApplicationReference): Promise<Target> {
   const { pce, signal } = ctx

@@ -29,7 +29,10 @@ const IN_EVERY_RELEASE: ReadonlySet<ReadType> = new Set(['rule_sets', 'ip_lists'
 /** The object types, in the order in which people read a policy. */
 export const READ_TYPES = Object.keys(KINDS) as ReadType[]
 
-/** A complete version of the policy, by type and draft href. All hrefs inside are draft hrefs, whatever the version. */
+/**
+ * All objects of one version of the policy, by type and draft href. All hrefs inside the objects are draft hrefs,
+ * whatever the version.
+ */
 export type WholePolicy = Readonly<Record<ReadType, ReadonlyMap<string, PceObject>>>
 
 const IN_FLIGHT = 4
@@ -37,8 +40,8 @@ const IN_FLIGHT = 4
 /**
  * Reads one version of the policy. Objects of the draft that are marked for deletion are left out. Throws the errors of
  * the PCE client, because an incomplete policy would be misleading. Throws not_found {version, type} if the PCE answers
- * that the version has no such list, because the version is then unreadable and not empty. Kinds that this PCE does not
- * know are empty, because it does not have them in the draft either.
+ * that the version has no list of a type, because the version is then unreadable rather than empty. Types that this PCE
+ * does not know are empty, because the PCE does not have them in the draft either.
  */
 export async function loadPolicy(
   pce: PceClient,
@@ -95,7 +98,7 @@ async function isUnknownKind(api: ObjectApi<PceObject>, signal: AbortSignal): Pr
   }
 }
 
-/** Indexes objects by draft href. `single` is the href of the one object whose kind has no ids (P12). */
+/** Indexes objects by draft href. `single` is the href of the only object of a type without ids (P12). */
 function* index(
   type: ReadType,
   objects: readonly PceObject[],

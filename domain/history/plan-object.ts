@@ -6,7 +6,7 @@ import type { AnyRule } from '../policy/rule-in-force.js'
 
 type Emptied = Readonly<Record<string, unknown>>
 
-/** The kinds of objects that can be put back one by one, with the fields that are written and their empty values. */
+/** The kinds of objects that can be restored individually, each with the fields to write and their empty values. */
 const OWN_FIELDS = {
   rule_sets: { name: '', description: '', enabled: true, scopes: [] },
   ip_lists: { name: '', description: '', ip_ranges: [], fqdns: [] },
@@ -36,7 +36,7 @@ const EITHER_RULE: Emptied = {
   all_ips_except_for_in_providers: false,
 }
 
-/** The fields of rules that are written, with what a PCE takes for one that was unset. */
+/** The fields of rules to write, each with the value that the PCE uses if the field is not set. */
 const RULE_FIELDS = {
   rules: {
     ...EITHER_RULE,
@@ -53,25 +53,31 @@ const RULE_FIELDS = {
 } satisfies Record<string, Emptied>
 type RuleList = keyof typeof RULE_FIELDS
 
-/** One write. `of` is the href of the version's rule that the write puts back; absent for the object itself. */
+/**
+ * One write request. `of` is the href, in the version, of the rule that the request restores; absent if the request
+ * restores the object itself.
+ */
 export interface Step {
   method: 'PUT' | 'POST' | 'DELETE'
-  /** The path; of a rule in a rule set that does not exist yet, only what follows the href of the rule set. */
+  /**
+   * The path of the request. For a rule in a rule set that does not exist yet, it is only the part after the rule set's
+   * href.
+   */
   path: string
   body: Record<string, unknown> | null
   of?: string
 }
 
-/** A field that differs from the version and that no write puts back. */
+/** A field that differs from the version and that no write restores. */
 export interface LeftField {
   field: string
-  /** The href of the version's rule that has it; absent for the object itself. */
+  /** The href, in the version, of the rule that has the field; absent if the object itself has it. */
   rule?: string
-  /** True if what has it is created again, and does not have it then. */
+  /** True if the object or rule with this field is created again and will lack the field. */
   isMissing: boolean
 }
 
-/** What makes the draft what the version had, as far as it can be written, and the rest. */
+/** The writes that make the draft equal to the version, and the differing fields that cannot be written. */
 export interface Difference {
   steps: Step[]
   left: LeftField[]
@@ -79,12 +85,12 @@ export interface Difference {
 
 const COLLECTIONS = { rules: 'sec_rules', deny_rules: 'deny_rules' } as const
 
-/** Fields that are sent in a POST even with their defaults; a PCE requires most of them of a rule. */
+/** Fields that are sent in a POST even with their defaults; the PCE requires most of them for a rule. */
 const REQUIRED = new Set(['enabled', 'providers', 'consumers', 'ingress_services', 'resolve_labels_as'])
 
 /**
- * Returns the writes that make the draft what the version had, and what differs beside them. Only what differs is
- * written.
+ * Returns the writes that make the draft equal to the version, and the differing fields that no write restores. Only
+ * fields that differ are written.
  * @param draft the object in the draft; null if it does not exist there.
  * @param wanted the object in the version, with draft hrefs.
  * @param renamed the hrefs of rules that were created in place of deleted ones, by the hrefs in the version.
@@ -109,7 +115,7 @@ export function planSteps(
   return { steps: [...first, ...rules.steps], left: [...left, ...rules.left] }
 }
 
-/** Divides what differs into what is written and what is left. */
+/** Divides the differing fields into those to write and those that are left. */
 function divide(fields: Emptied, wanted: PceObject, now: PceObject | null) {
   const differing = now === null ? saidIn(wanted) : changedIn(wanted, now)
   const left = differing.flatMap(([field, value]) =>
@@ -133,17 +139,20 @@ const changedIn = (wanted: PceObject, now: PceObject) =>
 
 const TABLES = 'ip_tables_rules'
 
-/** Returns what the iptables rules of an object say, without what is recorded about them. */
+/** Returns the content of an object's iptables rules, without fields such as author and time. */
 const tablesOf = (object: PceObject | null): unknown[] =>
   ((object as RuleSet | null)?.[TABLES] ?? [])
     .filter((rule) => rule.update_type !== 'delete')
     .map((rule) => bare(Object.fromEntries(Object.entries(rule).filter(([field]) => !NO_CONTENT.has(field)))))
 
-/** Returns false for what says nothing, however deep. */
+/** Returns false for a value without content, such as an object or list whose values are all empty. */
 const hasContent = (value: unknown): boolean =>
   typeof value === 'object' && value !== null ? Object.values(value).some(hasContent) : isSaid(value)
 
-/** Deny rules come first and go last, so that a call that fails half-way leaves no rule without them. */
+/**
+ * Plans the writes of rules. Deny rules are created first and deleted last, so that a call that fails half-way leaves
+ * no allow rule without its deny rules.
+ */
 function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: ReadonlyMap<string, string>): Difference {
   const steps: Step[] = []
   const removals: Step[] = []
@@ -168,8 +177,8 @@ function ruleSteps(draft: PceObject | null, wanted: PceObject, renamed: Readonly
 }
 
 /**
- * Returns the wanted object with the hrefs of the draft: its own, and those of rules that were created in place of
- * deleted ones and say the same, so that nothing is written twice.
+ * Returns the wanted object with the hrefs of the draft: the object's own href, and the hrefs of equal rules that were
+ * created in place of deleted ones, so that nothing is written twice.
  */
 export function alignWith(draft: PceObject, wanted: PceObject): PceObject {
   const lists = (['rules', 'deny_rules'] as const).flatMap((list) => {
@@ -191,7 +200,7 @@ export function alignWith(draft: PceObject, wanted: PceObject): PceObject {
 
 const rulesOf = (object: PceObject | null, list: RuleList): AnyRule[] => (object as RuleSet | null)?.[list] ?? []
 
-/** Returns a value as a PCE takes it: references by href alone, and nothing that is null. */
+/** Returns a value in the form that the PCE accepts: references contain only the href, and null values are left out. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare)
   if (typeof value !== 'object' || value === null) return value

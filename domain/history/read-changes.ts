@@ -1,7 +1,7 @@
 import { differs } from '../policy/diff-fields.js'
 
 /**
- * How a field changed. `before` and `after` are its values. If an event reports only the entries of a list that differ,
+ * The change of a field. `before` and `after` are its values. If an event reports only the list entries that differ,
  * `removed`, `added` and `updated` (entries that stayed with other content) hold these entries.
  */
 export interface FieldStep {
@@ -63,7 +63,7 @@ function listSteps(field: string, change: Fields): FieldStep[] {
   return told.length > 0 ? [{ field, ...Object.fromEntries(told) }] : []
 }
 
-/** Returns true if an object is not a reference and every field of it is itself a change. */
+/** Returns true if an object is not a reference and each of its fields is itself a change. */
 const isNested = (value: Fields): boolean =>
   value['href'] === undefined &&
   Object.keys(value).length > 0 &&
@@ -72,8 +72,9 @@ const isNested = (value: Fields): boolean =>
   )
 
 /**
- * Returns the fields that differ between two objects, by their paths. An event may report `agent` as a whole although
- * only `agent.config.mode` changed. Lists, and references to different objects, are returned as a whole.
+ * Returns the fields that differ between two objects, with their paths. This is needed because an event may report
+ * `agent` as a whole although only `agent.config.mode` changed. Lists, and references to different objects, are
+ * returned as a whole.
  */
 function innermost(field: string, before: unknown, after: unknown): FieldStep[] {
   if (!isFields(before) || !isFields(after) || before['href'] !== after['href']) return [{ field, before, after }]

@@ -39,7 +39,7 @@ const isVersion = (one: unknown): one is PolicyVersion => {
   return typeof href === 'string' && Number.isInteger(version)
 }
 
-/** Reads numbers that the PCE wrote as texts; what is no number is left out. */
+/** Converts counts that the PCE sends as text to numbers; values that are not numbers are left out. */
 function withNumbers(version: PolicyVersion): PolicyVersion {
   const { workloads_affected: affected, object_counts: counts, ...rest } = version as unknown as Record<string, unknown>
   const numbers = Object.entries(counts ?? {}).flatMap(([name, value]) => {
@@ -71,7 +71,8 @@ export interface ChosenVersion {
 
 /**
  * Finds the version that the caller means. Throws not_found {version, oldest, newest} if there is no such number. If
- * the PCE truncated the list, an older version may still exist, and reading it will show that.
+ * the PCE truncated the list, an older version may still exist; it is then accepted, and reading it will show whether
+ * it exists.
  */
 export function chooseVersion({ versions, total }: VersionList, asked: PolicyVersionSelector): ChosenVersion {
   if (asked === 'draft') return { selector: asked, facts: null, name: 'the draft' }

@@ -41,7 +41,7 @@ import { chooseVersion, loadVersions } from './read-versions.js'
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** Which object to put back, and to which version. */
+/** The arguments that name the object to restore and the version. */
 export interface ObjectArguments {
   version: number
   href?: string
@@ -54,21 +54,21 @@ export interface ObjectPlan {
   /** The object as messages name it, such as `the rule set "Payments"`. */
   what: string
   version: string
-  /** The object in the draft; null if it was deleted since. */
+  /** The object in the draft; null if it was deleted after the version. */
   draft: PceObject | null
   wanted: PceObject
   steps: Step[]
-  /** What differs and is not written, which the warnings name. */
+  /** The differing fields that are not written; the warnings name them. */
   left: LeftField[]
   warnings: string[]
 }
 
 /**
- * Plans the writes that put one object back to what a version had, and checks them: names, pending deletions and every
- * reference, so that nothing is written that the PCE must refuse.
+ * Plans the writes that restore one object from a version. It checks names, pending deletions and every reference, so
+ * that nothing is written that the PCE must refuse.
  * @throws {ToolError} missing_identifier, invalid_href, not_found for a version or object, ambiguous_name,
- * pending_changes if the deletion of the object is pending, already_exists if its name is taken, and not_found with
- * `references` if it refers to objects that were deleted since.
+ *   pending_changes if the deletion of the object is pending, already_exists if its name is taken, and not_found with
+ *   `references` if the object refers to objects that were deleted in the meantime.
  */
 export async function planObject(ctx: Context, args: ObjectArguments): Promise<ObjectPlan> {
   const { pce, signal } = ctx
@@ -107,8 +107,8 @@ export async function planObject(ctx: Context, args: ObjectArguments): Promise<O
 }
 
 /**
- * Reads the draft object that has the name of one that was deleted since: it was created again in its place, maybe by
- * a call that failed half-way.
+ * Reads the draft object with the name of an object that was deleted after the version. It was created in place of the
+ * deleted object, perhaps by a call that failed half-way.
  */
 async function readNamesake(
   ctx: Context,
@@ -119,12 +119,12 @@ async function readNamesake(
 ): Promise<PceObject | null> {
   const href = await hrefOf(lookups, kind, name)
   if (typeof href !== 'string') return null
-  // What the version had under another name is another object.
+  // If the version contains this href under another name, it is a different object.
   const isOther = (await readObject(ctx, kind, toVersionHref(href, version))) !== null
   return isOther ? null : readObject(ctx, kind, href)
 }
 
-/** Returns the draft href of the object with exactly this name, or the error not_found. */
+/** Returns the draft href of the object with exactly this name, or the error not_found instead of throwing it. */
 async function hrefOf(lookups: PolicyLookups, kind: RestorableKind, name: string): Promise<string | ToolError> {
   try {
     return toDraftHref((await lookups.byName(kind, name)).href)
@@ -135,8 +135,8 @@ async function hrefOf(lookups: PolicyLookups, kind: RestorableKind, name: string
 }
 
 /**
- * Finds the object of the version by href, or by its exact name in the version or in the draft, since it may have been
- * deleted, renamed or created again in between.
+ * Finds the object of the version by href, or by its exact name in the version or in the draft, because it may have
+ * been deleted, renamed or created again since that version.
  */
 async function identify(
   ctx: Context,
@@ -162,7 +162,7 @@ async function identify(
   const then = await hrefOf(past, asked, name)
   const now = await hrefOf(draft, asked, name)
   if (typeof then === 'string' && typeof now === 'string' && then !== now) {
-    // The one of the version is gone: the other was created in its place.
+    // The version's object no longer exists; the other object was created in its place.
     if ((await readObject(ctx, asked, then)) === null) return { kind: asked, href: then }
     const text = `In version ${version} another ${nounOf(asked)} was named ${quote(name)} than now. Give the href of one.`
     throw new ToolError('ambiguous_name', text, { kind: asked, name, candidates: [{ href: then }, { href: now }] })
@@ -172,7 +172,10 @@ async function identify(
   throw then as ToolError
 }
 
-/** Returns the href that an object had in a version: another one if it was deleted since and created again by name. */
+/**
+ * Returns the href that an object had in a version. It is a different href if the object was deleted after the version
+ * and created again with the same name.
+ */
 async function hrefBefore(
   ctx: Context,
   kind: RestorableKind,
@@ -206,7 +209,7 @@ async function readObject({ pce, signal }: Context, kind: RestorableKind, href: 
 const IN_FLIGHT = 4
 const MOST_REFERENCES = 200
 
-/** Checks that everything the writes refer to exists in the draft and stays there. */
+/** Checks that all objects to which the writes refer exist in the draft and are not marked for deletion. */
 async function requireReferences(
   { pce, signal }: Context,
   lookups: PolicyLookups,
@@ -262,7 +265,10 @@ async function whyUnusable(
   }
 }
 
-/** Returns the name that an object had in a version; undefined if it cannot be read, because it only helps. */
+/**
+ * Returns the name that an object had in a version; undefined if it cannot be read, because the name is only additional
+ * information.
+ */
 async function nameThen(pce: PceClient, href: string, signal: AbortSignal): Promise<string | undefined> {
   try {
     const { name, key, value } = (await pce.get(href, { includeOrg: false, signal })).json<Record<string, unknown>>()
@@ -287,7 +293,7 @@ function warnOfPlan(own: PceObject | null, draft: PceObject | null, steps: reado
 
 const MOST_NAMED = 5
 
-/** Names what differs from the version and is not put back. */
+/** Warns of fields that differ from the version and are not restored. */
 function warnOfLeft(kind: RestorableKind, left: readonly LeftField[]): string[] {
   const say = (fields: readonly LeftField[], end: string) => {
     if (fields.length === 0) return []
@@ -314,7 +320,7 @@ function warnOfLeft(kind: RestorableKind, left: readonly LeftField[]): string[] 
   ]
 }
 
-/** Describes the change that the writes make to the draft; what they leave is no part of it. */
+/** Describes the change that the writes make to the draft, without the fields that are not restored. */
 export async function describeObjectPlan(
   ctx: Context,
   { kind, draft, wanted, left }: ObjectPlan,
@@ -331,14 +337,17 @@ export async function describeObjectPlan(
   return judged as JudgedChange
 }
 
-/** Returns what the writes of a plan do to the draft policy; null for an IP list or service that no rule can name yet. */
+/**
+ * Returns the change that the writes of a plan make to the draft policy; null for a new IP list or service, because no
+ * rule can refer to it yet.
+ */
 export function changeOf({ kind, draft, wanted, steps }: ObjectPlan): PolicyChange | null {
   if (kind === 'ip_lists') return draft === null ? null : { is: 'ip_list', list: { ...draft, ...wanted } as IpList }
   if (kind === 'services') return draft === null ? null : { is: 'service', service: { ...draft, ...wanted } as Service }
   if (draft === null) return { is: 'new_rule_set', ruleSet: wanted as RuleSet }
   const now = partsOf(draft)
   const written = new Set(steps.map(({ path }) => path))
-  // What is not written stays as the draft has it, so that it does not count as changed.
+  // Rules that are not written keep their draft content, so that they do not count as changed.
   const kept = <R extends PceObject>(rules: readonly R[] | null | undefined) =>
     (rules ?? []).map((rule) => (written.has(rule.href) ? rule : ((now.get(rule.href) as R | undefined) ?? rule)))
   const { enabled, scopes, rules, deny_rules: denyRules } = wanted as RuleSet
@@ -346,20 +355,20 @@ export function changeOf({ kind, draft, wanted, steps }: ObjectPlan): PolicyChan
   return { is: 'rule_set', href: draft.href, fields: fields }
 }
 
-/** The result of putting an object back. */
+/** The result of restoring an object. */
 export interface RestoredObject {
   href: string
-  /** The new hrefs of rules that had been deleted, by the hrefs that the version had. */
+  /** The new hrefs of rules that had been deleted; the keys are their hrefs in the version. */
   newHrefs: ReadonlyMap<string, string>
-  /** True if it was read back and is all that the version had; undefined if it could not be read. */
+  /** True if the object was read back and equals the version; undefined if it could not be read. */
   verified?: boolean
   warnings: string[]
 }
 
 /**
- * Performs the writes of the plan in order, and reads the object back.
- * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if the draft has changed since it was planned:
- * nothing was written.
+ * Sends the write requests of the plan in order, and reads the object back.
+ * @throws {ToolError} `already_exists {reason: changed_meanwhile}` if the draft has changed since the plan was made.
+ *   Nothing was written then.
  * @throws the error of the first write that fails, with `partial`, `written`, `uncertain` and `not_written`.
  */
 export function restoreObject(
@@ -395,20 +404,25 @@ export function restoreObject(
   })
 }
 
-/** Creates an object or, at a path inside a rule set, a rule. */
+/** Creates an object or, if the path is inside a rule set, a rule. */
 function create(pce: PceClient, kind: RestorableKind, path: string, body: object): Promise<PceObject> {
   const [, ruleSet, rules] = /^(.*)\/(sec_rules|deny_rules)$/.exec(path) ?? []
   if (ruleSet === undefined) return apiOf(pce, kind).create(body)
   return rules === 'deny_rules' ? pce.denyRules.create(body, ruleSet) : pce.rules.create(body, ruleSet)
 }
 
-/** Names the turns of all writers of what is written: of the names of the object, and of the hrefs of its rules. */
+/**
+ * Returns the names of the `inOrder` queues of everything that the plan writes: the queues for the object's names and
+ * for the hrefs of its rules.
+ */
 const ordersOf = ({ kind, draft, wanted, steps }: ObjectPlan) => [
   ...[wanted, draft ?? wanted].map(({ name }) => orderOf(kind, String(name))),
   ...steps.flatMap(({ method, path, of }) => (method !== 'POST' && of !== undefined ? [path] : [])),
 ]
 
-/** Throws if the writes of a plan are no longer what makes the draft what the version had, or if they would undo more. */
+/**
+ * Throws if the draft has changed so that the writes of a plan would no longer restore the version, or would undo more.
+ */
 async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
   const { kind, what, draft, wanted, steps } = plan
   if (draft === null) return refuseTakenName(ctx.pce, kind, String(wanted.name), ctx.signal)
@@ -432,7 +446,7 @@ async function refuseChanged(ctx: Context, plan: ObjectPlan): Promise<void> {
   if (JSON.stringify(planSteps(kind, now, wanted, '').steps) !== JSON.stringify(steps)) throw changed()
 }
 
-/** Returns an object and its rules, by href. */
+/** Returns a map of an object and its rules by href. */
 function partsOf(object: PceObject): Map<string, PceObject> {
   const { rules, deny_rules: denyRules } = object as RuleSet
   return new Map([object, ...(rules ?? []), ...(denyRules ?? [])].map((part) => [part.href, part]))

@@ -24,7 +24,7 @@ interface Ground {
   inForce: number
   /** The pending changes to be dropped; the call must name all of them. */
   dropped: TypedPendingChange[]
-  /** What has no draft and is named in them. */
+  /** Labels, workloads and user groups that the dropped changes name; such objects have no draft. */
   named: BoundChanges['named']
   /** A digest of this state. It changes whenever any part of the state changes. */
   digest: string
@@ -33,7 +33,7 @@ interface Ground {
 export interface RestorePlan extends Ground {
   /** The content of the version to restore. */
   policy: WholePolicy
-  /** The difference that the draft would then have from the active policy. */
+  /** The differences between the active policy and the draft after the restoration. */
   difference: PolicyDifference
 }
 
@@ -43,8 +43,8 @@ export interface RestoreArguments {
 }
 
 /**
- * Determines the version and the pending changes that the call names. The call must name exactly the changes that are
- * pending. Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names too many,
+ * Determines the version and the pending changes that the call names. The call must name all pending changes and no
+ * others. Throws not_found {version, oldest, newest}, not_pending {not_pending, pending} if the call names too many,
  * and pending_changes {pending, unnamed} if it names too few.
  */
 export async function findGround(
@@ -105,7 +105,8 @@ export async function requireSameGround(
   approved: Approval | undefined,
 ): Promise<void> {
   const { digest, dropped } = await findGround(ctx, args)
-  // Reading the content of the dropped changes took time, so that what was read first may have been edited since.
+  // Reading the content of the dropped changes took time, so the changes that were read first may have been edited
+  // since.
   const last = dropped.length === 0 ? [] : await ctx.pce.getPendingPolicyChanges({ signal: ctx.signal })
   const isSame = digestChanges(last) === digestChanges(dropped)
   requireApproved(
@@ -129,9 +130,9 @@ export interface Restored {
 }
 
 /**
- * Drops the pending changes, lets the PCE restore the version into the draft, and compares the draft with it. Nothing
- * is provisioned. Throws the errors of the PCE client, with the `dropped_hrefs` of the changes lost so far, and with
- * `read_back` if the PCE left open what it did.
+ * Drops the pending changes, lets the PCE restore the version into the draft, and compares the draft with the version.
+ * Nothing is provisioned. Throws the errors of the PCE client, with the `dropped_hrefs` of the changes lost so far, and
+ * with `read_back` if the PCE left open what it did.
  */
 export async function restoreVersion(ctx: Reading, plan: RestorePlan): Promise<Restored> {
   const { pce } = ctx
@@ -194,8 +195,8 @@ const describeLook = ({ pending, differing }: Restored) => ({
 })
 
 /**
- * Reads the result back. It uses the call's signal and so does not delay a server that stops, because the restoration
- * is done by then.
+ * Reads the result back. It uses the call's signal, so that it does not delay a server that stops; the restoration is
+ * already done.
  */
 async function lookBack({ pce, signal }: Pick<Reading, 'pce' | 'signal'>, policy: WholePolicy): Promise<Restored> {
   try {

@@ -28,7 +28,7 @@ export interface EventSearch {
   searched: number
   /** Time of the oldest event that was examined. */
   oldest?: string
-  /** True if all events of this span that the PCE has were examined. */
+  /** True if all events of the time span that the PCE still has were examined. */
   isComplete: boolean
   /** Number of days for which the PCE keeps events (P79); null if it does not say. */
   keptDays: number | null
@@ -50,7 +50,8 @@ export async function searchEvents(
   for (let round = 1; round <= MOST_ROUNDS && !isComplete; round++) {
     const params = { 'timestamp[gte]': span.since, 'timestamp[lte]': until }
     const before = seen.size
-    // Results are kept apart until the list is complete, because a list that starts over repeats everything.
+    // Results are kept separately until the list is complete, because if reading the list starts over, all its events
+    // come again.
     let batch = new Map<string, PceEvent>()
     let hrefs: string[] = []
     let last = oldest
@@ -91,8 +92,8 @@ export async function searchEvents(
 }
 
 /**
- * Reads how long events are kept. Returns null if this cannot be read, because not every account has access to it and
- * the search works without it.
+ * Reads for how many days the PCE keeps events. Returns null if this cannot be read, because not every account has
+ * access to it and the search works without it.
  */
 async function readRetention(pce: PceClient, signal: AbortSignal): Promise<number | null> {
   try {
@@ -105,7 +106,7 @@ async function readRetention(pce: PceClient, signal: AbortSignal): Promise<numbe
   }
 }
 
-/** A version, the version before it, and what the version changed. */
+/** A version, the version before it, and the objects that the version changed. */
 export interface VersionStep {
   version: PolicyVersion
   /** The version before it; null for the first version. */

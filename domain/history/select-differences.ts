@@ -10,7 +10,8 @@ import { READ_TYPES, draftHrefOf } from './load-policy.js'
 type Changed = PolicyDifference['objects'][number]
 
 /**
- * Returns the differing objects that match. `note` says what the selection by author does not know.
+ * Returns the differing objects that match. `note` says what is not known about the authors, if the selection is by
+ * author.
  * @throws {ToolError} not_found naming the href or the name if neither version has an object with it.
  */
 export async function selectDifferences(
@@ -43,7 +44,7 @@ export async function selectDifferences(
   return { wanted: by.wanted, ...(by.notes.length > 0 && { note: by.notes.join(' ') }) }
 }
 
-/** Returns the draft href of an object; a rule stands for its rule set. */
+/** Returns the draft href of an object; for a rule, this is the href of its rule set. */
 function objectHrefOf(href: string): string {
   const parent = parseHref(href)?.parent
   return draftHrefOf(parent?.href ?? href)
