@@ -8,8 +8,8 @@ import type { CollectionOptions, CollectionProgress } from './types.js'
 
 const FIRST_WAIT_MS = 1000
 /**
- * Minimum wait between two polls, even if the PCE asks for less: with a `Retry-After` of 0, one job would cost
- * thousands of requests.
+ * Minimum number of milliseconds between two polls of a job, even if the PCE asks for less: with a `Retry-After` of 0,
+ * one job would cost thousands of requests.
  */
 const SHORTEST_WAIT_MS = 500
 const LONGEST_WAIT_MS = 30_000
@@ -29,9 +29,11 @@ export interface Reader<T> {
 /** A job that is running at the PCE, with the state that all its requests share. */
 interface Job {
   endpoint: string
-  /** True after the PCE has reported the job as failed or no longer has it, so that there is nothing left to delete. */
+  /** True if the PCE has reported the job as failed or no longer has the job. Then there is nothing left to delete. */
   isLost: boolean
-  /** Returns the options for the next request: the caller's, with the time-out reduced to the remaining time. */
+  /**
+   * Returns the options for the next request: the caller's options, with the time-out reduced to the remaining time.
+   */
   request(): SendOptions
   /** Waits before the next poll. @throws {PceError} if the wait would exceed the time allowed for the whole job. */
   wait(ms: number): Promise<void>
@@ -39,10 +41,10 @@ interface Job {
 }
 
 /**
- * Fetches a collection through the PCE's asynchronous job (P10): sends `Prefer: respond-async`, polls the `Location`,
- * and then fetches the result. The time between polls follows `Retry-After`; without that header, each wait is 1.5
- * times the previous one. If the PCE answers with 200 and the list at once, that list is the result. If the call fails
- * or is cancelled, the job is deleted at the PCE.
+ * Fetches a collection through the PCE's asynchronous job (P10): sends `Prefer: respond-async`, polls the URL in the
+ * `Location` header, and then fetches the result. The time between polls follows `Retry-After`; without that header,
+ * each wait is 1.5 times the previous one. If the PCE answers with 200 and the list at once, that list is the result.
+ * If the call fails or is cancelled, the job is deleted at the PCE.
  *
  * @throws {PceApiError} for a status above 399, and `job_failed` when the PCE reports the job as failed, no longer has
  *   the job or its result, or does not finish within 10 minutes.
@@ -185,8 +187,8 @@ async function pollUntilDone(http: Http, settings: ClientSettings, job: Job, sta
 
 /**
  * Returns a function that rethrows an error, with a 404 or 410 turned into `job_failed`. The PCE keeps jobs and their
- * results for about a day (P10), so a missing one has expired or been deleted; "not found" would not tell the caller
- * so.
+ * results for about a day (P10), so a missing job or result has expired or been deleted. "Not found" would not tell the
+ * caller that.
  */
 function rethrowGone(path: string): (error: unknown) => never {
   return (error) => {
@@ -220,7 +222,7 @@ function jobFailed(path: string, status: number, why: string): PceApiError {
   return new PceApiError(`the job ${path} failed: ${why}`, { status, method: 'GET', path, errors, code: 'job_failed' })
 }
 
-/** Waits on the client's timers. @throws {PceError} `aborted` when the signal aborts. */
+/** Waits `ms` milliseconds, using the client's timers. @throws {PceError} `aborted` when the signal aborts. */
 export async function sleep({ timers }: ClientSettings, ms: number, signal: AbortSignal | undefined): Promise<void> {
   try {
     if (signal?.aborted !== true) await timers.sleep(ms, signal)
@@ -230,7 +232,9 @@ export async function sleep({ timers }: ClientSettings, ms: number, signal: Abor
   if (signal?.aborted === true) throw new PceError('aborted', 'the call was cancelled', { cause: signal.reason })
 }
 
-/** Returns the href of a finished job's or query's result. Jobs give it as `{href}`, traffic queries as a bare path. */
+/**
+ * Returns the href of the result of a finished job or query. Jobs give it as `{href}`, traffic queries as a bare path.
+ */
 export function resultHref(result: unknown): string | undefined {
   const href = typeof result === 'object' && result !== null ? (result as { href?: unknown }).href : result
   return typeof href === 'string' && href !== '' ? href : undefined

@@ -12,7 +12,7 @@ export interface AnswerSizes {
 }
 
 /**
- * The limits of what the client accepts as an answer (D74). Byte limits protect memory and count uncompressed text.
+ * The limits for the answers that the client accepts (D74). Byte limits protect memory and count uncompressed text.
  * Elements are objects, lists and the values between their commas; they are limited as well because a few bytes of text
  * can become an object of many bytes. The limits on elements and rows scale with the byte limit.
  */
@@ -46,7 +46,10 @@ export const BOUNDS = {
   depth: 100,
 } as const
 
-/** Creates the error for an answer that exceeds a limit. `what` describes the excess: "is larger than 32 MiB". */
+/**
+ * Creates the error for an answer that exceeds a limit. `what` describes the excess, for example "is larger than 32
+ * MiB".
+ */
 export function tooLarge(what: string): PceError {
   return new PceError('body_too_large', `the answer ${what}; narrow it with filters or max_results`)
 }
@@ -81,7 +84,7 @@ export class JsonMeter {
     this.#most = mostElements
   }
 
-  /** Counts a further chunk. @throws {PceError} `body_too_large`, naming the limit. */
+  /** Counts the elements of the next chunk. @throws {PceError} `body_too_large`, naming the limit. */
   take(chunk: Buffer): void {
     let at = this.#isJson === undefined ? this.#begin(chunk) : 0
     if (this.#isJson !== true) return

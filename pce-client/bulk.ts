@@ -25,12 +25,12 @@ export function inChunks<T>(items: readonly T[], size = CHUNK): T[][] {
 }
 
 /**
- * Converts the items of a bulk answer to one form. The PCE has two (P12): for a creation or an update it returns
+ * Converts the items of a bulk answer to one form. The PCE uses two forms (P12): for a creation or an update it returns
  * `{href, status, token?, message?}` for every object, for a deletion `{href, errors}` for the failures only. In a
- * deletion, an item with empty `errors` is not a failure. Any other item that has neither a good status nor errors is
- * reported as one error.
+ * deletion, an item with empty `errors` is not a failure. Any other item that has neither a success status nor errors
+ * is reported with one error.
  *
- * @param sent how many objects the call named.
+ * @param sent number of objects that the call named.
  * @throws {PceError} `outcome_unknown` when the answer is not a list, or has fewer results than objects although each
  *   should have one: the call was accepted, but what happened to its items is not known.
  */
@@ -46,8 +46,8 @@ export function toBulkResults(verb: BulkVerb, answer: TracedResponse, sent: numb
 }
 
 /**
- * Returns the items of a bulk answer. The answer to a deletion without failures may have an empty body or, like those
- * of the action endpoints, be `{errors: []}` (P63).
+ * Returns the items of a bulk answer. If a deletion has no failures, the PCE may answer with an empty body or, as its
+ * action endpoints do, with `{errors: []}` (P63).
  */
 function rawItems(verb: BulkVerb, answer: TracedResponse): RawItem[] {
   let body: unknown
@@ -81,8 +81,8 @@ function toResult({ href, status, token, message, errors }: RawItem): BulkResult
  * Applies an action to many objects, split into as many requests as the PCE's limit requires, and returns the errors of
  * all requests. Each href is sent only once, even if the list contains it several times.
  *
- * @throws {PceError} `invalid_argument` for an empty list, which the PCE may read as "all objects". Errors of a request
- *   are passed on with the results of the earlier requests in `completed`.
+ * @throws {PceError} `invalid_argument` for an empty list, which the PCE may read as "all objects". If a request fails,
+ *   its error is passed on, with the results of the earlier requests in `completed`.
  */
 export async function actInChunks(
   what: string,

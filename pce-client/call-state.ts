@@ -21,9 +21,12 @@ export interface CallState {
   readonly retryCount: number
   readonly totalTimeoutMs: number
   readonly startedAt: number
-  /** Reads the client's clock: milliseconds since the epoch. */
+  /** Returns the time of the client's clock in milliseconds since the epoch. */
   readonly now: () => number
-  /** Aborts when the call is over. Created on first use, because most calls finish without needing it. */
+  /**
+   * A signal that aborts when the call is over. It is created on first use, because most calls finish without needing
+   * it.
+   */
   readonly signal: AbortSignal
   /** True after the caller's signal or the deadline has ended the call. */
   isOver: boolean
@@ -39,10 +42,10 @@ export interface CallState {
   status: number | undefined
   /** The observer to which the end of the call is reported. */
   readonly watched: WatchedRequest | undefined
-  /** Cancels the request in progress when the call is over. */
+  /** Cancels the request in progress. Called when the call is over. */
   stop: (() => void) | undefined
   attempts: number
-  /** The wait before the next attempt. `waitedMs` is the sum of all waits so far. */
+  /** Milliseconds to wait before the next attempt. `waitedMs` is the sum of all waits so far. */
   waitMs: number
   waitedMs: number
   /** True if the current attempt has reached the server, so that the PCE may have acted on it. */
@@ -80,8 +83,8 @@ export function watchAttempt(
   let headersTimer: NodeJS.Timeout | undefined
   request.once('close', () => clearTimeout(headersTimer))
   request.once('socket', (socket: Socket) => {
-    // The timer starts only now, because a request that waits for a free connection of this client is not a delay of
-    // the PCE.
+    // The timer starts only now, because the time for which a request waits for a free connection of this client is not
+    // a delay of the PCE.
     headersTimer = setTimeout(() => {
       end(new PceError('unreachable', `no answer within ${limits.headersMs / 1000} s`, { reason: 'ETIMEDOUT' }), true)
     }, limits.headersMs)

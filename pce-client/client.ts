@@ -22,7 +22,8 @@ export type PceClient = PceTransport & NamedOperations & ObjectApis
  * TLS settings come through the setters and live in closures, so that inspecting or serialising the client never shows
  * them.
  *
- * @throws {PceIntegerError} and {PceError} by the constructor rules of the specification (see `readSettings`).
+ * @throws {PceIntegerError} and {PceError} for options that break the specification's rules for the constructor (see
+ *   `readSettings`).
  */
 export function createPceClient(options: PceClientOptions): PceClient {
   const settings = readSettings(options)
@@ -115,7 +116,10 @@ function createTransport(http: Http, settings: ClientSettings): PceTransport {
   }
 }
 
-/** Ignores a 404: SaaS PCEs have no /health endpoint, so the organisation's own endpoint decides instead (P53). */
+/**
+ * Ignores a 404 from /health, because SaaS PCEs have no such endpoint; the organisation's own endpoint then decides
+ * (P53).
+ */
 function unlessAbsent(error: unknown): void {
   if (!(error instanceof PceApiError) || error.status !== 404) throw error
 }

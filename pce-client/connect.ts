@@ -30,8 +30,8 @@ export interface Agents {
 }
 
 /**
- * Creates keep-alive agents according to the settings: TLS certificates and, if there is a proxy, a CONNECT tunnel
- * (hpagent) or plain forwarding.
+ * Creates keep-alive agents with the TLS certificates of the settings. If there is a proxy, requests go through a
+ * CONNECT tunnel (hpagent) or are forwarded as plain http.
  */
 export async function createAgents(settings: ClientSettings): Promise<Agents> {
   const { address, tls, proxies } = settings
@@ -70,8 +70,8 @@ function trustInProxy({ verify, ca }: TlsSettings) {
 }
 
 /**
- * Makes an agent close connections that have been idle too long, and returns a function that closes all idle ones. The
- * agent's own `timeout` option is not used, because it would also limit the proxy's CONNECT.
+ * Makes an agent close connections that have been idle too long, and returns a function that closes all idle
+ * connections at once. The agent's own `timeout` option is not used, because it would also limit the proxy's CONNECT.
  */
 function keep(agent: http.Agent): () => void {
   agent.on('free', (socket: Socket) => socket.setTimeout(IDLE_MS))
@@ -119,8 +119,8 @@ function basicOf({ username, password }: URL): string | undefined {
 type Connected = (error: Error | null, socket: Duplex) => void
 
 /**
- * The type of Node's agents with a method that their declared types lack: it gives a request a connection or a place in
- * the queue.
+ * The type of Node's agents with `addRequest`, a method that their declared types lack. It gives a request a connection
+ * or a place in the queue.
  */
 type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: https.RequestOptions): void }
 
@@ -129,8 +129,8 @@ type QueueingAgent = https.Agent & { addRequest(request: ClientRequest, target: 
  * cancelled, so opening the tunnel has the time-out of one attempt; otherwise a silent proxy would block the call.
  *
  * Node's agents count a connection only when it is established, which for a tunnel is after its CONNECT. Tunnels that
- * are being opened are therefore counted here, or every call of a burst would open its own. When a tunnel fails, Node
- * does not serve the next request in the queue, so this is done here too.
+ * are being opened are therefore counted here; otherwise, every call of a burst would open its own tunnel. When a
+ * tunnel fails, Node does not serve the next request in the queue, so this is done here too.
  *
  * @param timeoutMs called anew for every tunnel, since `setTimeout` may have changed the value.
  */

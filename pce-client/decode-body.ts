@@ -9,7 +9,7 @@ const SLICE_BYTES = 256 * 1024
 /** The first bytes of every gzip file (RFC 1952). JSON, CSV and PDF files begin differently. */
 const GZIP_MARK = Buffer.from([0x1f, 0x8b])
 
-/** Limits for one answer. */
+/** The limits for the body of one answer. */
 type Bounds = AnswerBounds['body']
 
 /**
@@ -30,10 +30,10 @@ export async function decodeBody(body: Buffer, encoding: string | undefined, bou
 }
 
 /**
- * Decompresses the pieces of a body as they arrive if the body begins like a gzip file, and passes others on
+ * Decompresses the pieces of a body as they arrive if the body begins like a gzip file, and passes any other body on
  * unchanged.
  *
- * @throws {PceError} like `decodeBody`; errors of the pieces are passed on unchanged.
+ * @throws {PceError} like `decodeBody`; errors that `pieces` throws are passed on unchanged.
  */
 export async function* decodePieces(
   pieces: AsyncIterable<Buffer>,

@@ -13,10 +13,10 @@ export interface ResolvedEndpoint {
 
 /**
  * Turns an endpoint into a URL of this PCE (P1, P3): removes leading slashes, replaces `//` by `/`, and prefixes the
- * organisation unless the endpoint has its own or `includeOrg` is false.
+ * organisation unless the endpoint already has one or `includeOrg` is false.
  *
  * @throws {PceError} `invalid_href` for an endpoint that would leave the API: another origin, dot segments in any
- *   spelling, backslashes, control characters, or half a surrogate pair (which URL parsers replace by another
+ *   encoding, backslashes, control characters, or half a surrogate pair (which URL parsers replace by another
  *   character). Hrefs come from callers, and a path that leaves the API would act on something else.
  */
 export function resolveEndpoint(
@@ -75,7 +75,10 @@ function encodeParams(params: NonNullable<RequestOptions['params']>): string {
     .join('&')
 }
 
-/** Percent-encodes `#` and stray `%` in a URL, since ids may be names (P45). The URL parser encodes blanks itself. */
+/**
+ * Percent-encodes `#` and stray `%` in a URL, since an id in the path may be a name that contains them (P45). The URL
+ * parser encodes blanks itself.
+ */
 function encodeStrays(url: string): string {
   return url.replaceAll('#', '%23').replace(/%(?![0-9a-f]{2})/gi, '%25')
 }
@@ -100,7 +103,10 @@ const PVERSION = '(?:draft|active|\\d+)'
 // eslint-disable-next-line no-restricted-syntax -- built from the constant above
 const WHOLE_PVERSION = new RegExp(`^${PVERSION}$`)
 
-/** Returns the href of a string, a `{href}` or a whole object. @throws {PceError} `invalid_href` if there is none. */
+/**
+ * Returns the href of a reference, which may be the href itself, a `{href}` or a whole object. @throws {PceError}
+ * `invalid_href` if there is none.
+ */
 export function hrefOf(reference: ReferenceLike): string {
   const href: unknown = typeof reference === 'string' ? reference : (reference as { href?: unknown } | null)?.href
   if (typeof href === 'string' && href !== '') return href
@@ -108,7 +114,7 @@ export function hrefOf(reference: ReferenceLike): string {
 }
 
 /**
- * Returns the href if it belongs to this kind in this organisation.
+ * Returns the href of a reference if it belongs to this kind of object in this organisation.
  *
  * @throws {PceError} `invalid_href` otherwise, because a mixed-up href would act on an object that the caller does not
  *   mean.
@@ -126,7 +132,7 @@ export function checkHref(kind: Kind, orgId: string, reference: ReferenceLike): 
 
 /**
  * Returns the href to which a write is sent. Only the draft of a versioned object can be written; its id is the same in
- * both versions (P4).
+ * the draft and the active version (P4).
  *
  * @throws {PceError} `invalid_href` for a numbered version, which is history.
  */

@@ -6,7 +6,7 @@ import type { BulkResultItem } from './types.js'
  * - `api_error`: the PCE answered with an error status.
  * - `outcome_unknown`: a write was sent, but its answer was lost or was a server error, so it may have been carried
  *   out. Check before repeating it.
- * - `unreachable`: no answer came, because of the name lookup, the connection, TLS, a proxy or a time-out.
+ * - `unreachable`: no answer came, because the name lookup, the connection, TLS or a proxy failed or the time ran out.
  * - `deadline`: the time for the whole call ran out between or during attempts.
  * - `aborted`: the caller's signal was aborted.
  * - `job_failed`, `traffic_query_failed`, `traffic_query_timeout`: an asynchronous job or query failed or did not
@@ -39,7 +39,7 @@ export interface PceErrorFacts {
   cause?: unknown
   /** Node's or the network's own code (`ECONNREFUSED`, `CERT_HAS_EXPIRED`). */
   reason?: string
-  /** The objects concerned, such as the candidates of `ambiguous_name`. */
+  /** The hrefs of the objects concerned, such as the candidates of `ambiguous_name`. */
   hrefs?: readonly string[]
 }
 
@@ -51,7 +51,7 @@ export class PceError extends Error {
   override readonly name: string = 'PceError'
   readonly reason: string | undefined
   readonly hrefs: readonly string[] | undefined
-  /** The results of the requests that were answered, if a bulk call failed between two of its requests. */
+  /** The results of the requests that had succeeded when a later request of the same bulk call failed. */
   completed: BulkResultItem[] | undefined
 
   constructor(
@@ -73,7 +73,7 @@ export class PceError extends Error {
   }
 }
 
-/** The `reason` of a write that the PCE accepted with a 2xx status but an unusable body. */
+/** The `reason` in the error of a write that the PCE accepted with a 2xx status but an unusable body. */
 export const ANSWER_UNREADABLE = 'ANSWER_UNREADABLE'
 
 /** One entry of the PCE's error body (`[{token, message}]`), truncated. `token` is empty if the PCE gave none. */
@@ -97,7 +97,7 @@ const GONE_TOKENS = new Set(['label_already_deleted'])
 
 /**
  * The error for a request that the PCE refused with a status above 399, and for a job or query that it reported as
- * failed (then with the status of that report). As the specification requires, `mustConnect` throws this class for
+ * failed (then with the HTTP status of that report). As the specification requires, `mustConnect` throws this class for
  * every failure; `status` is 0 if no answer came.
  */
 export class PceApiError extends PceError {

@@ -24,9 +24,10 @@ export interface PceHooks {
 }
 
 /**
- * Creates got hooks for the retry policy and the error mapping. got calls `calculateDelay` after every failed attempt,
- * and there the policy decides. The wait itself happens in `beforeRetry`, so that `onRetry` is called before it and the
- * wait uses the client's timers and ends with its signal.
+ * Creates got hooks for the retry policy and the error mapping. got calls `calculateDelay` after every failed attempt;
+ * there the policy decides whether to retry. The wait itself happens in `beforeRetry`, so that `onRetry` is called
+ * before the wait, and so that the wait uses the client's timers and ends when the call is cancelled or its time has
+ * run out.
  */
 export function createHooks(settings: ClientSettings): PceHooks {
   // Once the PCE has answered, the configured scheme (http or https) is known to be right.

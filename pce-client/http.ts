@@ -14,11 +14,11 @@ import { inLargePlace, LARGE_BODY } from './take-turns.js'
 import { createResponse, type TracedResponse, type Http, type SendOptions } from './transport.js'
 
 /**
- * Creates the HTTP side of one client, based on got. Agents are recreated when proxies or TLS settings change;
- * credentials and time-outs are read for every request.
+ * Creates the part of one client that makes its HTTP requests, based on got. Agents are recreated when proxies or TLS
+ * settings change; credentials and time-outs are read for every request.
  *
- * Redirects are never followed: the API does not use them, and the credentials would be sent to the other host. Errors
- * of got never leave this file.
+ * Redirects are never followed: the API does not use them, and the credentials would be sent to another host. Errors of
+ * got never leave this file.
  */
 export function createHttp(settings: ClientSettings): Http {
   const hooks = createHooks(settings)

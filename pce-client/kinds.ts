@@ -26,7 +26,7 @@ interface KindTraits {
 
 /** One object kind of the specification, and the operations that the API allows for it. */
 export interface Kind extends KindTraits {
-  /** The attribute's name in the specification. */
+  /** The name of the kind's attribute in the specification. */
   specName: string
   /** Path below `/api/<version>`. `{parent}` stands for the last segment of the parent's href. */
   path: string
@@ -75,7 +75,7 @@ function kind<T extends KindTraits>(
   }
 }
 
-/** Describes a kind that belongs to the whole PCE. `endpoint` defaults to the specification's name. */
+/** Describes a kind that belongs to the whole PCE. `endpoint` defaults to the kind's name in the specification. */
 const pce = <T extends KindTraits>(specName: string, verbs: Verbs, traits: T = {} as T, endpoint = specName) =>
   kind(specName, `/${endpoint}`, verbs, traits)
 
@@ -162,7 +162,7 @@ export const KINDS = {
 
 export type KindAttribute = keyof typeof KINDS
 
-/** Kinds that consist of a single object and so need no href. */
+/** The attributes of the kinds that consist of a single object and so need no href. */
 export type SingleAttribute = {
   [Attribute in KindAttribute]: (typeof KINDS)[Attribute] extends { single: true } ? Attribute : never
 }[KindAttribute]

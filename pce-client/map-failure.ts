@@ -198,9 +198,9 @@ const LONGEST_TOKEN = 100
 const MOST_ITEMS = 20
 
 /**
- * Reads the error items of a PCE answer (P29). They usually are `[{token, message}]`; older releases and proxies send
- * `[{error}]`, a single object, `{errors: [...]}`, HTML or nothing. An unusable body gives no items. Texts are
- * truncated because they come from outside.
+ * Reads the error items of a PCE answer (P29). They usually have the form `[{token, message}]`; older releases and
+ * proxies send `[{error}]`, a single object, `{errors: [...]}`, HTML or nothing. An unusable body gives no items. Texts
+ * are truncated because the PCE or a proxy chose their length.
  */
 function readApiErrors(body: string): PceApiErrorItem[] {
   const start = body.trimStart()[0]
@@ -227,7 +227,7 @@ function readItem(item: unknown): PceApiErrorItem[] {
 
 /**
  * Formats an error answer as `406 Not Acceptable: "token: message; token: message"`, or only the status if the PCE said
- * nothing more. What it said is quoted, because it repeats names that others chose.
+ * nothing more. The PCE's text is quoted, because it may repeat names that other people chose.
  */
 function describeApiErrors(status: number, statusText: string, errors: readonly PceApiErrorItem[]): string {
   const texts = errors.map(({ token, message }) => [token, message].filter(Boolean).join(': '))

@@ -85,7 +85,7 @@ function templatesOf({ path, itemVerbs, bulk = [] }: Kind): string[] {
 
 /**
  * One segment in the tree of known paths: the segments that may follow it, either fixed texts or a variable, and the
- * full path if one ends here.
+ * full path if a known path ends here.
  */
 interface Step {
   next: Map<string, Step>

@@ -207,7 +207,7 @@ export class KindApi<T extends object = PceObject> implements ObjectApi<T> {
   }
 }
 
-/** Returns options that do not prefix the organisation, because hrefs and collection paths are already complete. */
+/** Returns the options with `includeOrg: false`, because hrefs and collection paths are already complete. */
 function below(options: RequestOptions): RequestOptions {
   return { ...options, includeOrg: false }
 }

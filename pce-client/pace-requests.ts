@@ -3,7 +3,7 @@ import type { Timers } from './types.js'
 
 const WINDOW_MS = 60_000
 
-/** Lets requests start in order, and no more than a fixed number within any minute. */
+/** Lets requests start in order, and limits how many may start within any minute. */
 export interface Pacer {
   /**
    * Waits until a request may start; returns undefined if it may start at once. A start that has been granted counts

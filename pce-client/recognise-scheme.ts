@@ -11,7 +11,7 @@ export const SCHEME_MISMATCH = 'SCHEME_MISMATCH'
 
 /** Milliseconds that a port gets to prove that it speaks TLS, after it broke off a plain request. */
 const PROBE_MS = 3000
-/** First byte of a TLS server's reply: an alert or a handshake record. */
+/** The possible first bytes of a TLS server's reply: an alert or a handshake record. */
 const TLS_RECORDS = [0x15, 0x16]
 /** OpenSSL's error messages for data that is not TLS. */
 const NO_TLS = /wrong[ _]version[ _]number|packet[ _]length[ _]too[ _]long|unknown[ _]protocol/i
@@ -27,7 +27,7 @@ const speaksNoTls = ({ origin }: CallState) =>
     `the PCE at ${origin} answers without TLS there, as an http port does: use its https port, or ${origin.replace(/^https:/, 'http:')}`,
   )
 
-/** Recognises an error answer over plain http which says that the port requires TLS. */
+/** Returns an error if an answer over plain http says that the port requires TLS. */
 export function findTlsWanted(status: number, body: string, state: CallState): PceError | undefined {
   const isPlain = state.origin.startsWith('http:')
   return isPlain && status === 400 && TLS_WANTED.test(body) ? speaksTls(state) : undefined
@@ -38,7 +38,7 @@ export function findTlsWanted(status: number, body: string, state: CallState): P
  * Most TLS servers just break off a plain http request. A TLS handshake, in which no data is sent, then shows whether
  * the port speaks TLS.
  *
- * @param isLost the connection broke before any answer, and this server has never answered before.
+ * @param isLost true if the connection broke before any answer, and this server has never answered before.
  */
 export async function findWrongScheme(
   failure: Error,

@@ -24,7 +24,7 @@ export interface RemoteAddress extends AnswerSizes {
   origin: string
   version: string
   orgId: string
-  /** The user name of the credentials, so that both threads know whose key it is; the secret stays behind. */
+  /** The user name of the credentials, so that both threads know whose key it is. The secret is not passed on. */
   userName?: string | undefined
 }
 
@@ -37,18 +37,18 @@ export interface SentWrite {
   outcome: 'done' | PceErrorCode | undefined
 }
 
-/** The connection side of a remote client, for as long as that client is in use. */
+/** The part of a remote client that makes its requests, in the thread that holds the connections. */
 export interface ServedClient {
   address: RemoteAddress
   /** The writes that the other thread has requested, in order. */
   writes: readonly SentWrite[]
-  /** Stops accepting requests, and resolves with the writes once each has an outcome. */
+  /** Stops accepting requests, waits until every write has an outcome, and returns the writes. */
   settleWrites(): Promise<readonly SentWrite[]>
   /** Cancels the running requests and closes the port. */
   close(): void
 }
 
-/** A running request of the other thread. `taken` is called when that thread has processed a parcel. */
+/** A running request of the computing thread. `taken` is called when that thread has processed a parcel of the body. */
 interface Running {
   controller: AbortController
   readonly taken: () => void
@@ -217,7 +217,7 @@ function createParcels(
  * setters have no effect. Throws like `createPceClient` for an invalid address.
  *
  * @param arrived called with the size of everything that arrives, before it is passed on; an error that it throws fails
- *   the request. No longer called after a change has been sent, because that must be completed.
+ *   the request. No longer called after a change has been sent, because that change must be completed.
  */
 export function connectRemoteClient(
   { origin, version, orgId, userName, maxAnswerMib, maxListMib }: RemoteAddress,
@@ -242,7 +242,7 @@ interface Pending {
   method: string
   path: string
   sink?: BodySink
-  /** A promise that ensures that the pieces are processed one after the other. */
+  /** Resolves when the pieces so far have been processed. It ensures that they are processed one after the other. */
   turn: Promise<void>
   resolve(answer: TracedResponse | undefined): void
   reject(error: Error): void

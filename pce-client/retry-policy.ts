@@ -8,9 +8,12 @@ const LONGEST_RETRY_AFTER_MS = 60_000
 /** The facts about a failed attempt that the retry policy needs. */
 export interface FailedAttempt {
   nature: RequestNature
-  /** The PCE's status; `lost` if the connection broke or timed out; `final` if no retry can help. */
+  /** The status of the PCE's answer; `lost` if the connection broke or timed out; `final` if no retry can help. */
   outcome: number | 'lost' | 'final'
-  /** Milliseconds that the PCE asked the client to wait, already capped; null if there is no usable request. */
+  /**
+   * Milliseconds that the PCE asked the client to wait, already capped; null if it did not ask, or not in a usable
+   * form.
+   */
   retryAfterMs: number | null
   /** Number of retries before this failed attempt. */
   retriesMade: number
@@ -46,15 +49,18 @@ export function isLostBehindGateway(outcome: FailedAttempt['outcome']): boolean 
 }
 
 /**
- * Returns a wait of 1, 2, 4, 8, 16 s, made up to 10 % longer or shorter at random, so that clients that failed together
- * do not return together.
+ * Returns a wait of 1, 2, 4, 8, 16 s, made up to 10 % longer or shorter at random, so that clients that failed at the
+ * same time do not all retry at the same time.
  */
 function backoff(retriesMade: number, random: number): number {
   const wait = FIRST_WAIT_MS * BACKOFF_FACTOR ** retriesMade
   return Math.round(wait * (1 - JITTER + 2 * JITTER * random))
 }
 
-/** Returns the milliseconds that this client waits for a `Retry-After`: those of `readRetryAfter`, but at most 60 s. */
+/**
+ * Returns the milliseconds that this client waits for a `Retry-After`: the result of `readRetryAfter`, but at most 60
+ * s.
+ */
 export function parseRetryAfter(value: string | undefined, now: number): number | null {
   const wait = readRetryAfter(value, now)
   return wait === null ? null : Math.min(wait, LONGEST_RETRY_AFTER_MS)
@@ -80,7 +86,7 @@ export interface RequestNature {
   writes: boolean
 }
 
-/** POSTs that only compute an answer. */
+/** The last path segments of POSTs that only compute an answer and change nothing. */
 const READING_POSTS = new Set([
   'dependencies',
   'impact',
@@ -91,12 +97,15 @@ const READING_POSTS = new Set([
 ])
 
 /**
- * The path of a login. A login without an answer has changed nothing, but a repetition may count as a further attempt
- * at the password.
+ * The path of a login. A login without an answer has changed nothing, but repeating it may count as another attempt to
+ * log in.
  */
 const LOGIN = '/login_users/authenticate'
 
-/** PUTs that create or start something, so that repeating one could do it twice. Every other PUT sets a state. */
+/**
+ * The last path segments of PUTs that create or start something, so that a repetition could do it twice. Every other
+ * PUT sets a state and may be repeated.
+ */
 const STARTING_PUTS = new Set([
   'bulk_create',
   'bulk_import',
@@ -108,7 +117,7 @@ const STARTING_PUTS = new Set([
   'assign_labels',
 ])
 
-/** Endpoints that remove several objects at once, so that their requests must not be repeated. */
+/** The ends of the paths that remove several objects with one request, which must not be repeated. */
 const ONCE = ['/sec_policy/pending', '/sec_policy/delete', '/label_mapping_rules/delete']
 
 /**

@@ -14,11 +14,11 @@ const LARGEST_PAGE = 10_000
 /** Page size of some releases, which return at most this many objects, regardless of max_results. */
 const PCE_PAGE = 500
 /**
- * Factor for lists that are streamed: they may be this many times as long as collected lists, so that an endless answer
- * ends.
+ * How many times longer a streamed list may be than a collected one. Without a limit, an endless answer would be read
+ * forever.
  */
 const PASSING = 8
-/** Number of rows that are passed on at a time. A batch of very small rows can have a hundred thousand. */
+/** Number of rows that are passed on at a time. A batch of very small rows can have a hundred thousand rows. */
 const ROWS_PER_STEP = 1000
 /** Parameters that change what objects look like but not which objects are selected. */
 const SHAPING = new Set(['usage', 'include', 'include_deleted', 'max_results'])
@@ -91,7 +91,7 @@ interface Taken {
   isStopped: boolean
 }
 
-/** Reads a synchronous answer. Returns `declined` if its headers show that it is not wanted. */
+/** Reads a synchronous answer. Returns `declined` if the headers show that the answer is not wanted. */
 async function readPage<T>(
   http: Http,
   reading: Reading<T>,

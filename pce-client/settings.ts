@@ -6,7 +6,7 @@ import { PceError, PceIntegerError } from './errors.js'
 import { createPacer, type Pacer } from './pace-requests.js'
 import type { AnswerFacts, PceClientOptions, RetryEvent, Timers } from './types.js'
 
-/** The address of the PCE in its parts, none of which is secret. */
+/** The parts of the PCE's address, none of which is secret. */
 export interface PceAddress {
   readonly scheme: 'http' | 'https'
   /** `<scheme>://<host>:<port>`, always with the port. */
@@ -64,8 +64,8 @@ const REAL_TIMERS: Timers = {
 
 /**
  * Validates the constructor options according to the specification (S9) and P1, without any I/O. The specification
- * passes port and organisation as strings, so digits are accepted for them; values that it calls integers must be
- * integers.
+ * passes port and organisation as strings, so digits are accepted for them; values that the specification calls
+ * integers must be integers.
  *
  * @throws {PceIntegerError} for a port outside 1..65535, an organisation below 1, a negative retry count, a
  *   `requestTimeout` that is not a whole number of seconds above 0, a time-out longer than a timer can wait, a rate

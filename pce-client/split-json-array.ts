@@ -17,10 +17,10 @@ const BATCH_ELEMENTS = 20_000
 /** Maximum size of a batch that is parsed in a single turn of the event loop. */
 const ONE_TURN = { bytes: 1024 * 1024, elements: 250_000 }
 
-/** Maximum length, in bytes, of the seam between rows that is searched for (see `#seam`). */
+/** Maximum length in bytes of the seam, the text between two rows (see `#seam`). */
 const LONGEST_SEAM = 64
 
-/** The limits of a list that is accepted. */
+/** The limits that a list must not exceed. */
 export interface ListBounds {
   rows?: number
   bytes?: number
@@ -114,7 +114,7 @@ export class JsonArraySplitter {
 
   /** Must be called at the end of the text. @throws {PceError} if the array is incomplete. */
   end(): void {
-    // The rest is scanned byte by byte, to distinguish an unfinished array from extra text after it.
+    // The pending text is scanned byte by byte, to distinguish an unfinished array from extra text after it.
     if (this.#state === 'inside' && this.#seam) this.#scanAgain(Buffer.alloc(0), 0, [])
     if (this.#state !== 'after') throw damaged(this.#state === 'before' ? 'it is empty' : 'it ends too early')
   }
@@ -131,8 +131,8 @@ export class JsonArraySplitter {
 
   /**
    * Like `#scan`, but jumps from seam to seam. The text up to a seam is valid JSON only if no string or bracket is open
-   * there, so if it parses, it is a batch. At the first text that does not parse, it falls back to scanning byte by
-   * byte.
+   * there, so if it parses, it is a batch. At the first text that does not parse, the method falls back to scanning
+   * byte by byte.
    */
   #leap(chunk: Buffer, from: number, batches: unknown[][]): number {
     const seam = this.#seam!
@@ -319,8 +319,8 @@ export async function parseListInTurns(text: string): Promise<unknown[]> {
 }
 
 /**
- * Returns the bytes between two rows around a comma, including blanks: `},{"src":`. Undefined if there is no object on
- * both sides.
+ * Returns the bytes between two rows around a comma, including blanks: `},{"src":`. Returns undefined unless there is
+ * an object on both sides.
  */
 function seamAt(chunk: Buffer, comma: number): Buffer | undefined {
   let begin = comma - 1

@@ -37,9 +37,9 @@ async function handTo(act: () => void | Promise<void>): Promise<void> {
 }
 
 /**
- * Makes a GET and passes the body on as it arrives. got's own retries end with the headers, so the retry policy is
- * applied here to the whole download: if it breaks off, it starts again from the beginning, and the sink's `begin` is
- * called again.
+ * Makes a GET and passes the body on as it arrives. got itself retries only until the headers have arrived, so the
+ * retry policy is applied here to the whole download: one that breaks off starts again from the beginning, and the
+ * sink's `begin` is called again.
  *
  * @throws {PceError} like every call; errors of the sink are passed on unchanged.
  */

@@ -6,9 +6,9 @@ let begun: number | undefined
 const queue: (() => void)[] = []
 
 /**
- * Waits, if necessary, before the next step of long work. Returns undefined while the current turn is short; otherwise
- * the promise resolves in a later turn. All work in progress shares the same turns; otherwise each of many large
- * answers would use its own 8 ms of every turn.
+ * Must be called before each step of long work. Returns undefined if the step may begin at once; otherwise, the promise
+ * resolves in a later turn of the event loop. All work in progress shares the 8 ms of a turn, because otherwise each of
+ * many large answers would use its own 8 ms.
  */
 export function shareTurn(): Promise<void> | undefined {
   if (begun === undefined) {

@@ -7,8 +7,8 @@ import type { PceResponse, RequestOptions } from './types.js'
 export interface SendOptions extends RequestOptions {
   retryCount?: number
   /**
-   * If true, the call has no deadline unless `totalTimeoutMs` is given, and ends only by its signal. Used for the rows
-   * of a traffic query, whose signal carries the query's deadline, and for file downloads.
+   * If true, the call has no deadline unless `totalTimeoutMs` is given, and only its signal can end it. Used for the
+   * rows of a traffic query, whose signal carries the query's deadline, and for file downloads.
    */
   withoutDeadline?: boolean
   /** A body that is not JSON, sent as it is instead of `json`. */
@@ -65,7 +65,7 @@ export function createResponse(
       try {
         if (parsed === undefined) return JSON.parse(text) as T
       } catch {
-        // Handled like a text that was found not to be JSON.
+        // The error below is thrown, as for a text that is already known not to be JSON.
       }
       throw new PceError('invalid_response', `${method} ${path}: the answer is not valid JSON (status ${status})`)
     },
@@ -108,7 +108,7 @@ export type Creation = 'one' | 'wrapped' | 'list'
  * Returns the created object or objects with their hrefs, as the PCE returns them (P7). When the PCE has accepted the
  * request, the object exists, so an unreadable answer does not mean that the creation failed.
  *
- * @throws {PceError} `outcome_unknown` for such an answer.
+ * @throws {PceError} `outcome_unknown` for an unreadable answer.
  */
 export function createdOf<T>(answer: TracedResponse, endpoint: string, creation: Creation): T {
   let cause: unknown

@@ -71,7 +71,7 @@ export interface PceClientOptions {
    * not find out which hosts and ports exist. Default false.
    */
   hideReasons?: boolean
-  /** The clock, waiting and jitter, which tests replace. */
+  /** The clock, the waits and the random jitter; tests replace them. */
   timers?: Timers
 }
 
@@ -214,8 +214,8 @@ export interface ObjectApi<T extends object = PceObject> {
    */
   getByReference(reference: ReferenceLike, options?: RequestOptions): Promise<T>
   /**
-   * Returns the object with exactly this name, or null, although the PCE itself searches for substrings. Throws
-   * PceError if several objects have the name.
+   * Returns the object with exactly this name, or null. (The PCE itself would also find names that only contain it.)
+   * Throws PceError if several objects have the name.
    */
   getByName(name: string, policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<T | null>
   /** Lists objects, truncated by the PCE, usually after 500. `options.params` narrow the list. */
@@ -239,8 +239,8 @@ export interface ObjectApi<T extends object = PceObject> {
     options?: CollectionOptions,
   ): Promise<T[]>
   /**
-   * Passes on every object while the list arrives, without holding the list: from a single answer, or from the PCE's
-   * job if there are many.
+   * Passes on every object while the list arrives, without holding the whole list in memory. The list comes from a
+   * single answer or, if there are many objects, from the PCE's job.
    */
   scan(
     policyVersion: PolicyVersionSelector | undefined,
@@ -251,7 +251,7 @@ export interface ObjectApi<T extends object = PceObject> {
   create(body: object, parent?: ReferenceLike | null, options?: RequestOptions): Promise<T>
   /** Changes the given fields; lists in them are replaced as a whole. For versioned kinds, the draft is changed. */
   update(reference: ReferenceLike, body: object, options?: RequestOptions): Promise<void>
-  /** Deletes an object. A provisioned object is only marked for deletion until that is provisioned. */
+  /** Deletes an object. A provisioned object is only marked for deletion until the deletion is provisioned. */
   delete(reference: ReferenceLike, options?: RequestOptions): Promise<void>
   /** Creates objects, 1000 per request, and returns a result for each. */
   bulkCreate(objects: object[], options?: RequestOptions): Promise<BulkResultItem[]>
@@ -320,8 +320,8 @@ export interface PceTransport {
   /** Sets the API key and secret, or a session's user and token, for all further requests. */
   setCredentials(username: string, password: string): void
   /**
-   * Returns true if these credentials have this user name, such as the `auth_username` of an API key. The name itself
-   * is never exposed.
+   * Returns true if the client's credentials have this user name, such as the `auth_username` of an API key. The name
+   * itself is never exposed.
    */
   isUserName(name: string): boolean
   /** Sets the proxies for PCEs with http:// and with https:// addresses; null means no proxy. */

@@ -10,8 +10,8 @@ import { bodyOf, isRecord, listOf, type TracedResponse, type Http, type SendOpti
 import type { ReferenceLike, RequestOptions } from '../types.js'
 
 /**
- * The functions with which the named operations send requests: paths are complete, and fields of the caller's `json`
- * override the defaults.
+ * The functions with which the named operations send requests. Their paths must be complete, and fields of the caller's
+ * `json` override the defaults.
  */
 export interface Calls {
   readonly http: Http
@@ -55,7 +55,7 @@ export function createCalls(http: Http, settings: ClientSettings): Calls {
   }
 }
 
-/** Returns options that do not prefix the organisation, because paths and hrefs are already complete. */
+/** Returns the options with `includeOrg: false`, because paths and hrefs are already complete. */
 export function below<T extends RequestOptions>(options: T = {} as T): T {
   return { ...options, includeOrg: false }
 }
@@ -204,7 +204,7 @@ export function createDownload<Of>(
  * Encodes an id from the caller as one path segment. Ids are not always numbers or UUIDs (P45), and a slash in one must
  * not lead to another object.
  *
- * @param name what the specification calls the id.
+ * @param name the specification's name for the id.
  * @throws {PceError} `invalid_argument` if it cannot be a path segment.
  */
 export function segment(name: string, id: string): string {

@@ -37,7 +37,7 @@ export interface LabelMappingOperations {
    * Starts a job that finds the labels which the rules would assign, and assigns them if `assign_labels` is true.
    * Without `workloads` or `rules` it covers all of them.
    *
-   * @throws {PceError} `invalid_argument` for an empty list, which the PCE would take for all.
+   * @throws {PceError} `invalid_argument` for an empty list, which the PCE would read as "all".
    */
   runLabelMappingRules(data: LabelMappingRunRequest, options?: RequestOptions): Promise<LabelMappingRun>
   /** Reports the progress of a job. */
@@ -96,7 +96,10 @@ export function createLabelMappingOperations(calls: Calls): LabelMappingOperatio
   }
 }
 
-/** Operations that show how label groups contain each other (S9, P13). The href decides for which policy version. */
+/**
+ * Operations that show how label groups contain each other (S9, P13). The href of the group decides which policy
+ * version is read.
+ */
 export interface LabelGroupOperations {
   /** Lists the labels of a group and of every group inside it. */
   getLabelGroupAllLabels(lgHref: ReferenceLike, options?: RequestOptions): Promise<LabelRef[]>

@@ -9,8 +9,8 @@ import { versionSegment, type Calls } from './create-calls.js'
 export interface PolicySearchOperations {
   /**
    * Returns the rules that apply to traffic between two endpoints. `options.params` must have one of `src_workload`,
-   * `src_external_ip`, `src_container_workload`, one of the same with `dst_`, and `service` or `port` and `protocol`.
-   * Lists that the PCE leaves out are returned empty.
+   * `src_external_ip`, `src_container_workload`, one of the same parameters with the prefix `dst_`, and `service` or
+   * `port` and `protocol`. Lists that the PCE leaves out are returned empty.
    */
   checkPolicy(policyVersion?: PolicyVersionSelector, options?: RequestOptions): Promise<PolicyCheck>
   /**

@@ -20,12 +20,12 @@ import { below, versionSegment, madeBy, saidBy, type Calls } from './create-call
 const PENDING_PAGE = 500
 const MAX_PENDING = 10_000
 
-/** Operations for provisioning, and for questions to ask before it (S9, P13, P27). */
+/** Operations that provision policy, or answer questions before a provisioning (S9, P13, P27). */
 export interface PolicyOperations {
   /**
    * Makes draft changes active and returns the resulting policy version. An active href stands for its draft, and a
-   * rule's href for its rule set, since rules can only be provisioned through it; `firewall_settings` has no id.
-   * Everything else that the changes depend on must be named too: `getPolicyDependencies` lists it.
+   * rule's href for its rule set, since rules can only be provisioned with their rule set; `firewall_settings` has no
+   * id. Everything else that the changes depend on must be named too: `getPolicyDependencies` lists it.
    *
    * @throws {PceError} before any request: `invalid_href` for objects that cannot be provisioned here,
    *   `invalid_argument` for an empty list.
@@ -141,8 +141,8 @@ export interface PolicyDraftOperations {
    * path is `sec_policy/delete`, and it deletes the changes (P36). The set must be complete; `getPolicyDependencies`
    * with the operation `revert` lists what is missing.
    *
-   * @throws {PceError} `invalid_href` before any request for objects that cannot be pending here; `invalid_argument`
-   *   for an empty list, which the PCE would take for every change.
+   * @throws {PceError} `invalid_href` before any request for objects that cannot have pending changes here;
+   *   `invalid_argument` for an empty list, which the PCE would read as "every change".
    */
   bulkDeletePolicyObjects(hrefs: readonly string[], options?: RequestOptions): Promise<void>
   /** Lists what a policy version changed; for the draft, the pending changes. */
@@ -178,7 +178,7 @@ export function createPolicyDraftOperations(calls: Calls): PolicyDraftOperations
 
 /**
  * Groups hrefs by type, as the PCE expects: each href once, as a draft, and a rule's href as its rule set (rules can
- * only be provisioned through it).
+ * only be provisioned with their rule set).
  *
  * @throws {PceError} `invalid_href` for an href of another organisation or an object that is not provisioned;
  *   `invalid_argument` for an empty list, because without a subset the PCE would take every pending change.

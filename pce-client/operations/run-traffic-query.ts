@@ -28,7 +28,8 @@ export interface TrafficRun {
 }
 
 /**
- * Starts a run. Its signal aborts at the deadline: `deadlineSeconds`, or `totalTimeoutMs` if that is shorter.
+ * Starts the run of a query. Its signal aborts at the deadline: `deadlineSeconds`, or `totalTimeoutMs` if that is
+ * shorter.
  *
  * @throws {PceIntegerError} for an invalid time.
  */
@@ -121,8 +122,8 @@ export async function pollUntilDone(
 }
 
 /**
- * Reads an answer, which is usable if it has at least the query's status. A count may come as a text; one that is none is
- * left out.
+ * Reads an answer, which is usable if it has at least the query's status. A count may arrive as text; a count that is
+ * not a number is left out.
  */
 function readQuery(answer: unknown): AsyncTrafficQuery | undefined {
   if (!isRecord(answer) || typeof answer.status !== 'string') return undefined
@@ -223,10 +224,10 @@ function isFlow(row: unknown): row is TrafficFlow {
 const LONGEST_LOOKUP_MS = 60_000
 
 /**
- * Lets the PCE compute what the draft policy would decide for a finished query (P11); the next download has the
- * decisions in its rows. Returns null on success, or the reason for a failure: the release does not support the lookup,
- * rights are missing, or the lookup fails or does not end. Since the rows can be downloaded without it, an error is
- * thrown only if the run itself ends, by its deadline or a cancellation.
+ * Lets the PCE compute what the draft policy would decide for the flows of a finished query (P11); the next download
+ * has the decisions in its rows. Returns null on success, or the reason for a failure: the release does not support the
+ * lookup, rights are missing, or the lookup fails or does not end. Since the rows can be downloaded without it, an
+ * error is thrown only if the run itself ends, by its deadline or a cancellation.
  */
 export async function addDraftDecisions(
   http: Http,

@@ -17,7 +17,9 @@ export interface StatusOperations {
 }
 
 export function createStatusOperations({ http, get }: Calls): StatusOperations {
-  /** Asks a question that the PCE answers by status alone (P42). */
+  /**
+   * Asks a question that the PCE answers only by its status: a success means yes, and each of `denials` means no (P42).
+   */
   async function isSaid(path: string, options: RequestOptions | undefined, denials: readonly number[]) {
     try {
       await http.send('GET', path, below(options))

@@ -177,7 +177,7 @@ export function createTrafficQueryOperations(
   return {
     async getTrafficFlows(trafficQuery, options) {
       const path = `${base}/traffic_analysis_queries`
-      // The synchronous query has no name, and the PCE refuses one.
+      // A synchronous query has no name; the PCE refuses a query with one.
       const { query_name: name, ...query } = trafficQuery as TrafficQuery & { query_name?: string }
       const rows = trafficQuery.max_results ?? MAX_SYNCHRONOUS_TRAFFIC_ROWS
       const body = { ...query, max_results: integerIn('max_results', rows, 0, MAX_SYNCHRONOUS_TRAFFIC_ROWS) }
