@@ -7,10 +7,10 @@ import { isWithin } from './intervals.js'
 import { unknown, type Answer } from './three-valued.js'
 
 /**
- * The kind of an address, as far as it matters for segmentation. private: used inside organisations and never routed on
- * the internet. special: a single host, a group, or no host at all. public: everything else. Addresses reserved for
- * documentation or future use count as public, because nothing says that they are local, and a control must not pass
- * because of such an address (P61).
+ * The class of an address for the purposes of segmentation. `private`: used inside organisations and never routed on
+ * the internet. `special`: loopback, multicast, broadcast, or no host at all. `public`: every other address. Addresses
+ * reserved for documentation or future use count as public, because nothing says that they are local, and a control
+ * must not pass because of such an address (P61).
  */
 export type AddressClass = 'public' | 'private' | 'special'
 
@@ -68,16 +68,16 @@ export function coverFamilies({ ip_ranges: listed }: Pick<IpList, 'ip_ranges'>):
   return { ipv4: of('ipv4'), ipv6: of('ipv6') }
 }
 
-/** The properties of an end that IP lists depend on; null means unknown. */
+/** The properties of an end that decide whether an IP list contains it; null means unknown. */
 export interface Addressed {
   readonly ip: string | null
   readonly fqdn: string | null
 }
 
 /**
- * Prepares the test of whether an IP list contains an end: by its included ranges without the excluded ones, or by one
- * of its domain names. A domain name may belong to any address, so a list with domain names never certainly excludes an
- * end.
+ * Returns a test of whether an IP list contains an end: by the list's included ranges without the excluded ones, or by
+ * one of its domain names. A domain name may belong to any address, so for a list with domain names the answer is never
+ * a certain 'no'.
  */
 export function compileIpList(list: Pick<IpList, 'ip_ranges' | 'fqdns'>): (end: Addressed) => Answer {
   const ranges = (list.ip_ranges ?? []).map(readRange)
@@ -111,11 +111,13 @@ interface Address {
   value: bigint
 }
 
-/** Maximum number of addresses that are kept as numbers. */
+/** Maximum number of addresses whose numbers are cached. */
 const MOST_KEPT = 10_000
 const kept = new Map<string, Address | null>()
 
-/** Reads an address as a number; returns null for anything else. The last addresses are kept, because one end is compared with many lists. */
+/**
+ * Reads an address as a number; returns null for other text. Results are cached: one end is compared with many lists.
+ */
 function readAddress(ip: string): Address | null {
   const known = kept.get(ip)
   if (known !== undefined) return known

@@ -8,11 +8,13 @@ import { catalogOf, rulesInForce, type PolicySnapshot } from './load-snapshot.js
 import type { PlacedRule } from './match-rules.js'
 import type { RuleType } from './rule-type.js'
 
-/** A change of the draft as a tool is about to write it: data only, so that it shows every object that it mentions. */
+/** A change of the draft that a tool is about to write: plain data, in which every object it mentions can be found. */
 export type PolicyChange =
-  /** A rule is replaced or, if it is null, deleted; a rule whose href the rule set does not have is added. */
+  /**
+   * The rule with this href is replaced, or added if the rule set has no such rule. If `rule` is null, it is deleted.
+   */
   | { is: 'rule'; ruleSet: string; collection: 'sec_rules' | 'deny_rules'; href: string; rule: object | null }
-  /** Fields of a rule set are replaced; it is deleted if they are null. */
+  /** These fields of a rule set are replaced. If `fields` is null, the rule set is deleted. */
   | {
       is: 'rule_set'
       href: string
@@ -22,23 +24,23 @@ export type PolicyChange =
   | { is: 'ip_list'; list: IpList }
   | { is: 'service'; service: Service }
 
-/** A rule by which a change may cut traffic, with the version of the policy that has it. */
+/** A rule through which a change may block traffic, with the policy (before or after the change) that contains it. */
 export interface CuttingRule {
   type: RuleType
   placed: PlacedRule
   policy: PolicySnapshot
 }
 
-/** A policy with a change, and the rules by which the change may cut traffic. */
+/** A policy after a change, and the rules through which the change may block traffic. */
 export interface ChangedPolicy {
   policy: PolicySnapshot
-  /** Allow rules that end or change, as they were, and deny rules that begin or change, as they become. */
+  /** Removed or changed allow rules as they were before, and new or changed deny rules as they are after the change. */
   cutting: readonly CuttingRule[]
 }
 
 /**
- * Applies a change to a policy. Returns null if the policy does not have the rule set that changes.
- * @throws {PceError} invalid_response, as readRuleSets does, for an odd rule set or rule.
+ * Applies a change to a policy. Returns null if the change is of a rule set that the policy does not have.
+ * @throws {PceError} invalid_response, as readRuleSets does, for a rule set or rule of an unexpected shape.
  */
 export function applyChange(was: PolicySnapshot, change: PolicyChange): ChangedPolicy | null {
   if (change.is === 'ip_list') return withObject(was, withList(was, change.list), change.list.href)
@@ -65,7 +67,7 @@ function withRule(ruleSet: RuleSet, change: PolicyChange & { is: 'rule' }): Rule
 }
 
 function withRuleSet(was: PolicySnapshot, before: RuleSet | null, becomes: RuleSet | null): ChangedPolicy {
-  // The tools have what the PCE sent, in which selectors may be null.
+  // The tools pass on objects as the PCE sent them, and their selectors may be null.
   const [after = null] = becomes === null ? [] : readRuleSets([becomes])
   const ruleSets =
     before === null
@@ -96,7 +98,7 @@ const idOf = ({ type, placed }: TypedRule) => JSON.stringify([type, placed.scope
 const listRules = (policy: Parameters<typeof rulesInForce>[0]): TypedRule[] =>
   RULE_TYPES.flatMap((type) => rulesInForce(policy, type).map((placed) => ({ type, placed })))
 
-/** Every rule that refers to the object changes with it. */
+/** Lists the rules that may cut traffic after a change of an object. Every rule that refers to it changes with it. */
 function withObject(was: PolicySnapshot, policy: PolicySnapshot, href: string): ChangedPolicy {
   const mentions = [toDraftHref(href), toActiveHref(href)].map((one) => `"${one}"`)
   const rules = listRules(was).filter(({ placed }) => {
@@ -114,9 +116,9 @@ function cuttingOf(was: RulesOf, is: RulesOf): CuttingRule[] {
   return [...pick(was, (type) => type === 'allow'), ...pick(is, (type) => type !== 'allow')]
 }
 
-/** Returns a policy in which an IP list has this content. */
+/** Returns the policy with this IP list in place of its previous version. */
 export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
-  // The PCE's filters know the list as it is, so it counts as changed.
+  // The PCE's traffic filters use the stored list without this change, so the list is marked as changed.
   const list: IpList = { ...given, update_type: given.update_type ?? 'update' }
   const only = catalogOf({ labels: undefined, services: [], lists: [list], groups: [] })
   const of = (href: string) => (toDraftHref(href) === toDraftHref(list.href) ? only : was)
@@ -128,7 +130,7 @@ export function withList(was: PolicySnapshot, given: IpList): PolicySnapshot {
   }
 }
 
-/** Returns a policy in which a service has this content. */
+/** Returns the policy with this service in place of its previous version. */
 export function withService(was: PolicySnapshot, service: Service): PolicySnapshot {
   const id = toDraftHref(service.href)
   return { ...was, serviceOf: (href) => (toDraftHref(href) === id ? service : was.serviceOf(href)) }

@@ -1,11 +1,11 @@
 import { isKubernetes } from '../inventory/kubernetes-workloads.js'
 import { assumedBy, type Answer } from './three-valued.js'
 
-/** Collects the facts about the PCE that no source settles and on which an answer depends. */
+/** A collection of the facts about the PCE that an answer depends on although no source confirms them. */
 export interface AssumedFacts {
   /**
-   * Adds the facts behind a judgement by the rules: those of its doubts, and P106 if an end is a Kubernetes workload,
-   * because rules reach Kubernetes workloads by their labels.
+   * Adds the facts behind a judgement by the rules: those behind the reasons why it is undecided, and P106 if an end is
+   * a Kubernetes workload, because it is assumed that rules reach Kubernetes workloads by their labels.
    */
   add(answer: Answer, ...ends: readonly { workload: string | null }[]): void
   /** Returns each fact once, in alphabetical order. */

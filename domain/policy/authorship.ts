@@ -1,6 +1,6 @@
 /**
- * Fields in which the PCE keeps who created, changed and deleted an object, and when. They change on their own and are
- * no content of the object.
+ * The fields in which the PCE records who created, changed and deleted an object, and when. The PCE sets them itself,
+ * so they are not part of the object's content.
  */
 export const AUTHORSHIP: readonly string[] = [
   'created_at',

@@ -13,20 +13,22 @@ const IN_FLIGHT = 4
 
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** Pending changes as they were read for a person, or for a comparison with what they have approved. */
+/** The pending changes as they were read, to show them to a person or to compare them with what the person approved. */
 export interface BoundChanges {
   /** The digest that an approval is bound to. */
   digest: string
-  /** Both versions of the changes whose content counts, for describing them without another reading. */
+  /**
+   * Both versions of the changes whose content is in the digest, so that they can be described without reading again.
+   */
   read: ReadonlyMap<TypedPendingChange, ReadVersions>
-  /** What has no draft and is named in them. A change of those that are `unread` is not noticed. */
+  /** The objects without a draft that the changes refer to. A later change of an `unread` object is not noticed. */
   named: Pick<ReferredObjects, 'objects' | 'unread'>
 }
 
 /**
- * Reads the first `most` of these pending changes, which are the ones that a person is shown, and returns a digest of
- * them all: when each was edited, of those that were read the content of both versions, and the names of labels,
- * workloads and user groups in them, which have no draft and change at once (D234). The order of the changes does not
+ * Reads the first `most` of these pending changes, the ones that a person is shown. Returns a digest of all changes. It
+ * includes the time of each edit, both versions of each change that was read, and the names of the labels, workloads
+ * and user groups in them, because these have no draft and change at once (D234). The order of the changes does not
  * matter, unless there are more than `most`.
  */
 export async function bindChanges(
@@ -52,11 +54,11 @@ export async function bindChanges(
   }
 }
 
-/** Returns the labels that these values name, in the order of their hrefs: all of them, from one list. */
+/** Returns all labels that these values refer to, sorted by href. They are looked up in one list of all labels. */
 async function readLabels(ctx: Context, values: unknown): Promise<ReferredObject[]> {
   const hrefs = [...new Set(hrefsIn(values).filter((href) => parseHref(href)?.kind === 'labels'))].sort()
   if (hrefs.length === 0) return []
-  // Whoever decides is shown names from this list, too, so that they see what is bound.
+  // The person who decides is shown label names from the same list, so they see exactly what the digest includes.
   const known = await loadLabels(ctx.pce, ctx, 'fresh').catch((error: unknown) => {
     if (!isUnread(error) || ctx.signal.aborted) throw error
     return undefined

@@ -1,12 +1,12 @@
 /**
- * A set of points in a space with many dimensions, in which each point has one value per dimension. A box restricts
- * some dimensions to certain values, given as a bit mask, and leaves the others open. A dimension also has values that
- * have no bit; a negative mask (a complement) includes them.
+ * A set of points in a space with many dimensions; each point has one value per dimension. A box restricts some
+ * dimensions to certain values, given as a bit mask, and leaves the other dimensions open. A dimension may also have
+ * values without a bit; a negative mask (a complement) includes them.
  */
 export type Box = ReadonlyMap<string, bigint>
 
 /**
- * For each dimension, the mask with the bits of all its values. If some of its values have no bit, the dimension is
+ * The dimensions, each with the mask of all its values. If some values of a dimension have no bit, the dimension is
  * left out, or its mask is -1n.
  */
 export type Dimensions = ReadonlyMap<string, bigint>
@@ -25,7 +25,7 @@ export function intersectBoxes(a: Box, b: Box): Box | null {
 /** Thrown if boxes overlap in so many ways that comparing them would take too long. */
 export class TooManySteps extends Error {}
 
-/** The number of steps that a comparison may still take. All questions of the comparison share it. */
+/** The number of steps that a comparison may still take. All `isCovered` calls of one comparison share it. */
 export interface Allowance {
   steps: number
 }
@@ -44,7 +44,7 @@ export function isCovered(box: Box, others: readonly Box[], dimensions: Dimensio
       allowance.steps -= 1
       if (allowance.steps < 0) throw new TooManySteps()
       const pieces = piecesOutside(rest, touching[at] as Box, dimensions)
-      // The points outside this box must lie in the boxes that follow.
+      // The parts of `rest` outside this box must be covered by the boxes that follow.
       if (pieces !== null) return pieces.every((piece) => leaveOut(piece, at + 1))
     }
     return false

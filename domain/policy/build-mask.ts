@@ -1,14 +1,14 @@
 const BITS_PER_BYTE = 8
 const FIRST_BYTES = 8
 
-/** A bit mask under construction, whose bits may be many. */
+/** A bit mask under construction, which may have many bits. */
 export interface Mask {
   /** Sets the bit with this index. */
   set(index: number): void
   read(): bigint
 }
 
-/** Creates an empty mask. Setting a bit of a bigint copies all others; here it takes the same time for any index. */
+/** Creates an empty mask. Setting a bit of a bigint would copy all bits; here it takes the same time for any index. */
 export function createMask(): Mask {
   let bytes = new Uint8Array(FIRST_BYTES)
   let used = 0

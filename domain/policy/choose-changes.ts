@@ -14,12 +14,12 @@ import { quote } from '../text/escape-text.js'
 /** Maximum number of pending changes listed in an error. */
 const MAX_LISTED = 50
 
-/** What a call does with pending changes, as the participle that messages use: `Nothing was provisioned.` */
+/** What a call does with pending changes, as a participle for messages such as `Nothing was provisioned.` */
 export type Deed = 'provisioned' | 'discarded' | 'restored'
 
 /**
- * Converts the hrefs that a caller named to distinct draft hrefs of objects that can be provisioned. An active href
- * becomes its draft, and a rule its rule set.
+ * Converts the hrefs that a caller gave to distinct draft hrefs of objects that can be provisioned. An active href
+ * becomes the draft href of the same object, and the href of a rule becomes that of its rule set.
  * @throws {ToolError} invalid_argument with `invalid`, listing every href that cannot be provisioned and therefore
  * cannot have a pending change.
  */
@@ -80,9 +80,9 @@ const MOST_OF_EACH = 5
 const MOST_OWN = 20
 
 /**
- * Checks that everything that is pending, rules included, was last changed by the user of this key.
- * @throws {ToolError} pending_changes with `others`, who made how many of the other changes, `others_total`, and
- * `yours`, the changes that are the caller's alone. A change whose author is not known counts as one of the others.
+ * Checks that the caller, the user of this API key, made the last edit of every pending object and of its rules.
+ * @throws {ToolError} pending_changes with `others` (the other authors and their changes), `others_total`, and `yours`
+ * (the changes made by the caller alone). A change whose author is not known counts as one by another author.
  */
 export async function refuseOthers(
   pce: PceClient,
@@ -110,7 +110,7 @@ export async function refuseOthers(
   throw new ToolError('pending_changes', text, details, { hint })
 }
 
-/** Says whose changes go along with a call that names what to provision. */
+/** Returns a warning if other people's changes are among those that a call chooses to provision. */
 export async function warnOfCarried(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },
   chosen: readonly TypedPendingChange[],
@@ -120,7 +120,7 @@ export async function warnOfCarried(
   return [describeOthers(`${countOf(chosen.length, 'pending change')} in this call`, others)]
 }
 
-/** Lists pending changes for the details of an error: the first ones, and the total number. */
+/** Returns the first pending changes and their total number, for the details of an error. */
 export const listPending = (pending: readonly TypedPendingChange[]) => ({
   pending: pending.slice(0, MAX_LISTED).map(showPending),
   pending_total: pending.length,
@@ -136,14 +136,14 @@ export function showPending({ href, type, name, update_type: updateType }: Typed
   }
 }
 
-/** Groups draft references by type, as POST /sec_policy expects them. */
+/** Groups the draft references of changes by type, as POST /sec_policy expects them. */
 export function toChangeSubset(changes: readonly TypedPendingChange[]): ChangeSubset {
   const subset: Partial<Record<ChangeSubsetType, { href: string }[]>> = {}
   for (const { type, href } of changes) (subset[type] ??= []).push({ href: toDraftHref(href) })
   return subset
 }
 
-/** A pending object that must be included, and the objects that need it. */
+/** A pending object that must be added to the chosen changes, with the objects that require it. */
 export interface Dependency {
   href: string
   type: string
@@ -157,10 +157,11 @@ export interface Dependency {
 const MOST_ROUNDS = 20
 
 /**
- * Completes the chosen changes. With `include`, the pending objects that they depend on are added, and the dependencies
- * of these objects too. When discarding, the dependencies are the pending changes that need a discarded one (P36).
- * @throws {ToolError} dependencies_required with `required` if something is missing without `include`, or if the PCE
- * keeps naming more. The PCE would reject an incomplete set (P35).
+ * Completes the chosen changes. If `include` is true, their dependencies and the dependencies of these are added. When
+ * provisioning, these are the pending objects that a chosen change needs; when discarding, the pending changes that
+ * need a discarded one (P36).
+ * @throws {ToolError} dependencies_required with `required` if a dependency is missing and `include` is false, or if
+ * the PCE keeps naming further ones. The PCE would reject an incomplete set (P35).
  */
 export async function completeChanges(
   pce: PceClient,
@@ -196,7 +197,7 @@ function incomplete(required: Dependency[], deed: 'provisioned' | 'discarded'): 
 }
 
 /**
- * Lists each required object once, with everything that needs it.
+ * Lists each required object once, with all objects that require it.
  * @throws {PceError} invalid_response if the dependencies have an unexpected shape. Ignoring them would provision an
  * incomplete set.
  */
@@ -216,8 +217,8 @@ function toRequired(dependencies: readonly PolicyDependency[]): Dependency[] {
 }
 
 /**
- * Checks for the shape `{dependency: {type: {href}}, required_by: {type: [{href}]}}` (P27); `required_by` may be
- * missing.
+ * Returns true if a value has the shape `{dependency: {type: {href}}, required_by: {type: [{href}]}}` (P27);
+ * `required_by` may be missing.
  */
 function isDependency({ dependency, required_by: requiredBy }: Partial<PolicyDependency>): boolean {
   const values = (object: unknown) =>
@@ -230,8 +231,8 @@ function isDependency({ dependency, required_by: requiredBy }: Partial<PolicyDep
 }
 
 /**
- * Returns a digest (lowercase hex SHA-256) of the current state of some pending changes: each object's href, kind of
- * change and time of its last edit, sorted by href (D21). An edit of a rule counts as an edit of its rule set (P4).
+ * Returns a digest (lowercase hex SHA-256) of the current state of some pending changes: each object's href, update
+ * type and time of its last edit, sorted by href (D21). An edit of a rule counts as an edit of its rule set (P4).
  */
 export function digestChanges(changes: readonly TypedPendingChange[]): string {
   const rows = changes
@@ -240,14 +241,14 @@ export function digestChanges(changes: readonly TypedPendingChange[]): string {
   return createHash('sha256').update(JSON.stringify(rows)).digest('hex')
 }
 
-/** Returns the kind of change. Some releases name the field change_type. */
+/** Returns the update type (`create`, `update` or `delete`) of a change. Some releases name the field change_type. */
 export function updateTypeOf(change: TypedPendingChange): string | null {
   return change.update_type ?? (change as { change_type?: string | null }).change_type ?? null
 }
 
 /**
  * Finds the chosen changes in a newer list of pending changes. A change that is no longer pending loses its edit time,
- * so that the digest differs. With `isAll`, everything else that is pending by now is included.
+ * so that the digest differs. If `isAll` is true, all other changes that are pending now are included.
  */
 export function chosenNow(
   chosen: readonly TypedPendingChange[],
@@ -265,7 +266,7 @@ export function chosenNow(
 }
 
 /**
- * Checks that the changes with this digest (`bindChanges`) are the ones that were approved; see `requireApproved`.
+ * Checks that the changes with this digest (see `bindChanges`) are the ones that were approved (see `requireApproved`).
  * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
 export function refuseUnapproved(approved: Approval | undefined, digest: string, deed: Deed = 'provisioned'): void {

@@ -7,7 +7,7 @@ export interface Interval {
   to: bigint
 }
 
-/** Whole numbers divided into classes. The numbers of one class are members of exactly the same sets. */
+/** A division of whole numbers into classes. The numbers of one class are members of exactly the same sets. */
 export interface NumberClasses {
   /** For each set, a bit mask of the classes that it contains. */
   masks: readonly bigint[]
@@ -18,7 +18,7 @@ export interface NumberClasses {
 /** Number of intervals that are read in one step. */
 const INTERVALS_PER_STEP = 1000
 
-/** A number from which on a set contains the numbers, or no longer does. */
+/** The number at which an interval of a set begins, or the first number after it. */
 interface Turn {
   at: bigint
   set: number
@@ -26,8 +26,8 @@ interface Turn {
 
 /** Divides the numbers of `whole` into classes according to the `sets` that contain them. */
 export function* classifyNumbers(whole: Interval, sets: readonly (readonly Interval[])[]): Steps<NumberClasses> {
-  // Numbers are sorted and not the keys of a map, because V8 hashes a bigint by its lowest 64 bits, which are zero in
-  // most networks of IPv6.
+  // The numbers are sorted instead of used as keys of a map: V8 hashes a bigint by its lowest 64 bits, and these are
+  // zero for most IPv6 networks.
   const turns: Turn[] = []
   for (const [set, intervals] of sets.entries()) {
     if (turns.length % INTERVALS_PER_STEP === 0 || intervals.length > INTERVALS_PER_STEP) yield

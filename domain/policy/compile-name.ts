@@ -1,7 +1,7 @@
 /**
- * Builds a test for a domain name pattern, for IP lists. `*` stands for any characters, and case is ignored. The parts
- * between the stars are searched for one after the other, without going back, so that a test is fast however many stars
- * there are: the PCE does not limit their number.
+ * Returns a test of whether a domain name matches a pattern of an IP list. `*` stands for any characters, and case is
+ * ignored. The parts between the stars are searched for one after the other, without backtracking, so the test is fast
+ * for any number of stars. The PCE does not limit their number.
  */
 export function compileName(pattern: string): (fqdn: string) => boolean {
   const [first = '', ...rest] = pattern.toLowerCase().split('*')

@@ -2,9 +2,9 @@ import type { PolicySnapshot } from './load-snapshot.js'
 import { matchRules, type End, type PlacedRule, type RuleMatch } from './match-rules.js'
 
 /**
- * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once per
- * set of labels and network, because an estate has few label sets and many workloads. Only the other rules are prepared
- * for each destination.
+ * Prepares rules for matching against many destinations. Rules whose providers are only labels are prepared once for
+ * all destinations with the same labels and network, because there are few label sets and many workloads. Only the
+ * other rules are prepared for each destination.
  */
 export function compileByDestination(rules: readonly PlacedRule[], policy: PolicySnapshot) {
   const byLabels = rules.filter(({ rule }) => !namesSingleEnds(rule))

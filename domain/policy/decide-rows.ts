@@ -10,43 +10,43 @@ import { decide, requireRules, type EndVerdict } from './judge-end.js'
 import type { PolicySnapshot } from './load-snapshot.js'
 import type { Answer } from './three-valued.js'
 
-/** What the rules decide about traffic: as the PCE would, or that it is not decidable here. */
+/** What the rules decide about traffic: the PCE's word for the decision, or `undecided`. */
 export type DecidedWord = PolicyDecision | 'undecided'
 
-/** What the rules decide about a connection between ends in certain modes. */
+/** What the rules decide about a connection whose ends are in certain enforcement modes. */
 export interface DecidedEnds {
   word: DecidedWord
-  /** The decisions that are possible; more than one if it is not certain what happens to the traffic. */
+  /** The possible decisions; more than one if it is not certain what happens to the traffic. */
   possible: readonly PolicyDecision[]
-  /** Why it is not certain what happens to the traffic, even where it is certain that no rule allows it. */
+  /** The reasons why it is not certain what happens to the traffic, even if it is certain that no rule allows it. */
   undecided: Answer
-  /** True if the traffic may be blocked already, but is not certain to be. */
+  /** True if it is possible, but not certain, that the traffic is blocked. */
   mayBeBlocked: boolean
-  /** The modes of its ends. */
+  /** The enforcement modes of both ends. */
   modes: readonly [source: EndMode, destination: EndMode]
-  /** The verdicts of its ends, where "allowed" is what rules permit. */
+  /** The verdicts of both ends, in which "allowed" means that rules permit the connection. */
   verdicts: readonly [source: EndVerdict, destination: EndVerdict]
 }
 
-/** A row with what the rules decide about its traffic. */
+/** A traffic row with what the rules decide about its traffic. */
 export interface DecidedRow extends Omit<DecidedEnds, 'verdicts'> {
-  /** A copy of the row with the word in place of the recorded decision; valid until the next call. */
+  /** A copy of the row that has `word` in place of the recorded decision. The next call overwrites it. */
   row: FlowRow
   /** How the recorded decision differs from the rules. */
   disagreement: Disagreement
 }
 
 /**
- * Decides about a connection by the rules and by the modes of its ends. `allowed` is what rules permit at both ends; what
- * passes only because of a mode is `potentially_blocked`, and traffic of which neither end judges anything, being idle
- * or without a VEN, is `unknown`.
+ * Decides about a connection by the rules and by the modes of its ends. The decision is `allowed` if rules permit the
+ * connection at both ends, `potentially_blocked` if it passes only because of a mode, and `unknown` if neither end
+ * applies any rules because each of them is idle or has no VEN.
  */
 export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): DecidedEnds {
   const verdicts = [requireRules(judge('src', modes[0])), requireRules(judge('dst', modes[1]))] as const
   const { decision, possible, undecided } = decide(...verdicts)
   const isOut = modes.every((mode) => mode === 'none' || mode === 'idle')
   const isUncertain = !isOut && decision === 'uncertain'
-  // Where only the mode is not known, or whether a source drops what it may, it is certain that no rule allows the traffic.
+  // If "allowed" is not possible, only the mode or the effect at the source is unknown: certainly no rule allows it.
   const least = possible.includes('allowed') ? 'undecided' : 'potentially_blocked'
   return {
     word: isOut ? 'unknown' : decision === 'uncertain' ? least : decision,
@@ -59,8 +59,8 @@ export function decideEnds(judge: EndJudge, modes: DecidedEnds['modes']): Decide
 }
 
 /**
- * Creates the function that decides rows by the rules of a version of the policy and by the modes of their ends, whatever
- * the PCE recorded.
+ * Creates a function that decides about traffic rows by the rules of one version of the policy and by the modes of
+ * their ends. It does not depend on the decision that the PCE recorded.
  */
 export function createRowDecider(
   encoder: FlowEncoder,

@@ -1,4 +1,4 @@
-/** Returns true for a value that differs from an absent field. */
+/** Returns true for a value that means something other than an absent field. */
 export const isSaid = (value: unknown): boolean =>
   value !== null &&
   value !== undefined &&
@@ -6,12 +6,12 @@ export const isSaid = (value: unknown): boolean =>
   value !== '' &&
   !(Array.isArray(value) && value.length === 0)
 
-/** Returns true if the labels of a side stand for workloads only, which is the usual way. */
+/** Returns true if the labels on one side of a rule stand for workloads only, which is the default. */
 export const isUsual = (kinds: unknown) => !isSaid(kinds) || (Array.isArray(kinds) && kinds.join() === 'workloads')
 
 /**
- * The fields whose default is not the absence of a value, each with a test for the default. Every other field has its
- * default if it is absent: null, false, an empty text or an empty list.
+ * Tests for the default of those fields that may have their default as an explicit value. Every other field has its
+ * default if it is absent, null, false, an empty text or an empty list.
  */
 const DEFAULTS: Readonly<Record<string, (value: unknown) => boolean>> = {
   enabled: (value) => value === true,
@@ -22,6 +22,6 @@ const DEFAULTS: Readonly<Record<string, (value: unknown) => boolean>> = {
   },
 }
 
-/** Returns true if a policy object has this value in this field when nobody chose another one. */
+/** Returns true if the value is the default of this field of a policy object. */
 export const isDefault = (field: string, value: unknown): boolean =>
   Object.hasOwn(DEFAULTS, field) ? (DEFAULTS[field] as (value: unknown) => boolean)(value) : !isSaid(value)

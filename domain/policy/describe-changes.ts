@@ -18,7 +18,7 @@ import { loadContents, type LoadedContents, type Versions } from './load-content
 
 const IN_FLIGHT = 4
 
-/** Both versions of a changed object, as far as they could be read. */
+/** Both versions of a changed object. Both are null if they could not be read. */
 export interface ReadVersions extends Versions {
   /** The reason why the versions could not be read. */
   error?: string
@@ -39,8 +39,8 @@ export interface ChangedObject {
 }
 
 /**
- * The policy around the changes, which is needed to judge them: the users of a changed object, and the objects that
- * rules refer to.
+ * Functions that read the policy around the changes, which is needed to judge them: the rules that use a changed
+ * object, and the objects that rules refer to.
  */
 export interface Surroundings {
   /** Reads the users of policy objects; returns null if they cannot be read. */
@@ -51,8 +51,8 @@ export interface Surroundings {
 }
 
 /**
- * Describes what pending changes do (T22). An object that cannot be read in one of its versions is listed with
- * `diff_error` instead of its differences. What was `read` already is not read again.
+ * Describes what pending changes do (T22). If one version of an object cannot be read, the object is listed with
+ * `diff_error` instead of its differences. Versions in `read` are not read again.
  */
 export async function describeChanges(
   ctx: Context,
@@ -66,7 +66,7 @@ export async function describeChanges(
   return describeAgainst(ctx, objects)
 }
 
-/** Describes objects that differ, in the present draft and active policy. */
+/** Describes objects that differ between the current draft and the active policy. */
 export function describeAgainst(ctx: Context, objects: readonly ChangedObject[]): Promise<JudgedChange[]> {
   return describeObjects(ctx, objects, {
     readUsers: () => readUsers(ctx.pce, ctx.signal),
@@ -128,8 +128,8 @@ function describe(
     return { ...shown, ...judgeObject(type, { draft, active: inForce }, contents, users), ...stamps, fields }
   const [ours, active] = [draft, inForce] as [RuleSet | null, RuleSet | null]
   const { rules, ...judged } = diffRuleSet(ours, active, contents)
-  // The fields of a changed rule show only the differences and so do not tell which rule it is. Therefore the rule is
-  // also named as it was before, and a new rule as it is in the draft.
+  // The fields of a changed rule show only the differences, not which rule it is. So a description of the rule is
+  // added: of its draft if it is new, otherwise of its active version.
   const rulesByHref = (ruleSet: RuleSet | null) =>
     new Map([...(ruleSet?.rules ?? []), ...(ruleSet?.deny_rules ?? [])].map((rule) => [toDraftHref(rule.href), rule]))
   const [before, now] = [rulesByHref(active), rulesByHref(ours)]
@@ -169,7 +169,7 @@ export async function readVersions(
   }
 }
 
-/** Reads the users of policy objects. Returns null if this fails; everything that depends on them is then undecided. */
+/** Reads the rules that use policy objects. Returns null if this fails; all that depends on them is then undecided. */
 async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | null> {
   try {
     return await loadJudgedUsers(pce, signal)
@@ -179,7 +179,7 @@ async function readUsers(pce: PceClient, signal: AbortSignal): Promise<Users | n
   }
 }
 
-/** Removes the authors, so that their hrefs are not looked up as references to policy objects. */
+/** Removes the authors of an object, so that their hrefs are not looked up as references to policy objects. */
 function withoutStamps(object: PceObject | null): object {
   const { created_by: _c, updated_by: _u, deleted_by: _d, ...rest } = object ?? { href: '' }
   return rest
@@ -190,8 +190,8 @@ export const MOST_JUDGED = 100
 
 /**
  * Judges the first MOST_JUDGED of these pending changes: whether they widen or narrow what is permitted, their risks
- * and their authors. Returns a map by href. The judgement only supports a decision, so the map is empty if the PCE does
- * not answer. Rejects if the call is cancelled. What was `read` already is not read again.
+ * and their authors. Returns a map by href. The judgement only helps people to decide, so the map is empty if the PCE
+ * cannot be read. Rejects if the call is cancelled. Versions in `read` are not read again.
  */
 export async function judgePending(
   ctx: Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>,
@@ -207,7 +207,7 @@ export async function judgePending(
   }
 }
 
-/** Copies a JSON value and adds key and value, or the name, beside every `{href}` for which they are known. */
+/** Copies a JSON value and adds to every `{href}` the name of its object, or key and value of a label, if known. */
 export function showNamesInside<T>(value: T, names: ReferenceNames): T {
   return show(value, names) as T
 }

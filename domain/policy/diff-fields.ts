@@ -3,8 +3,8 @@ import type { FieldChange } from '../../schemas/policy-changes.js'
 import { findDifferences } from './compare-stored.js'
 
 /**
- * Fields that do not count as content: those in which the PCE keeps records about an object, and the rules, which are
- * compared separately.
+ * The fields that do not count as content of an object: those in which the PCE keeps records about it, and its rules,
+ * which are compared separately.
  */
 export const NO_CONTENT: ReadonlySet<string> = new Set([
   'href',
@@ -17,17 +17,17 @@ export const NO_CONTENT: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Fields that contain whole objects instead of references. These objects are compared in full, because their hrefs do
- * not show a change.
+ * The fields that contain whole objects with an href, instead of references. These objects are compared in full,
+ * because their hrefs stay the same when their content changes.
  */
 const OWN_OBJECTS = new Set(['ip_tables_rules'])
 
 type Fields = Record<string, unknown>
 
 /**
- * Lists the fields in which a draft differs from the active version, by name. References are compared by href without
- * the policy version, because a new name is a change of the other object. Null and absent are equal, and the order of
- * lists is ignored.
+ * Lists the fields in which a draft differs from the active version, sorted by field name. References are compared only
+ * by href without the policy version, because a new name of a referenced object is a change of that object. Null and
+ * absent are equal, and the order of lists is ignored.
  */
 export function diffFields(draft: object | null, active: object | null): FieldChange[] {
   const [a, b] = [(draft ?? {}) as Fields, (active ?? {}) as Fields]
@@ -46,7 +46,7 @@ const bare = (value: unknown): unknown =>
 
 /**
  * Copies a value without any `exclusion: false`, which means the same as no `exclusion`. `reduce` is applied to each
- * object inside.
+ * object in the value first.
  */
 export function withoutFalseExclusions(value: unknown, reduce = (object: Fields): Fields => object): unknown {
   if (Array.isArray(value)) return value.map((item) => withoutFalseExclusions(item, reduce))
@@ -61,6 +61,7 @@ export function withoutFalseExclusions(value: unknown, reduce = (object: Fields)
 export function differs(a: unknown, b: unknown): boolean {
   const isEmpty = (value: unknown) => value == null || value === '' || (Array.isArray(value) && value.length === 0)
   if (isEmpty(a) && isEmpty(b)) return false
-  // Each must contain the other, because findDifferences accepts additional content on the stored side.
+  // The comparison is made in both directions, because findDifferences ignores additional content of its second
+  // argument.
   return findDifferences({ a }, { a: b }).length > 0 || findDifferences({ a: b }, { a }).length > 0
 }

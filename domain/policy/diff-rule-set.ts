@@ -32,15 +32,15 @@ import type { AnyRule, RuleInForce } from './rule-in-force.js'
 import { type RuleType, denyType } from './rule-type.js'
 
 export interface RuleSetDiff extends Judgement {
-  /** All facts on which the effects of the rule set, of its scopes and of its rules depend. */
+  /** All unconfirmed facts on which the judged effects of the rule set, of its scopes and of its rules depend. */
   assumes: readonly string[]
   rules: RuleChangeShown[]
   scope_change?: PolicyChange['scope_change']
 }
 
 /**
- * Compares a draft rule set with the active one, rule by rule, with the effect on traffic and the risks to review.
- * Either rule set may be null, for a new or deleted one.
+ * Compares a draft rule set with the active one, rule by rule, and determines the effect on traffic and the risks to
+ * review. `active` is null for a new rule set, `draft` for a deleted one.
  */
 export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, contents: LoadedContents): RuleSetDiff {
   const replacements = inEveryVersion(contents, (version) => ({
@@ -74,7 +74,7 @@ export function diffRuleSet(draft: RuleSet | null, active: RuleSet | null, conte
 
 const idOf = ({ href }: { href: string }) => toDraftHref(href)
 
-/** Pairs rules in force with the same href before and after the change. */
+/** Pairs each rule in force after a change with the rule that had the same href before the change. */
 function pairUp({ before, after }: Replacement): { before?: RuleInForce; after?: RuleInForce }[] {
   const known = new Map(before.map((one) => [idOf(one.rule), one]))
   return after.map((one) => {
@@ -100,7 +100,7 @@ interface Pair {
   href: string
   draft: AnyRule | null
   active: AnyRule | null
-  /** The rule in the draft, even if it is marked for deletion there. */
+  /** The rule as the draft lists it, even if it is marked for deletion there (`draft` is then null). */
   last: AnyRule | null
 }
 
@@ -135,7 +135,7 @@ export const changedRules = (draft: RuleSet | null, active: RuleSet | null): Cha
     return [{ ...pair, fields, change: pair.active === null ? 'added' : pair.draft === null ? 'removed' : 'changed' }]
   })
 
-/** Describes a changed rule and its own effect, without regard to the other rules of its rule set. */
+/** Describes a changed rule and the effect of its change alone, without regard to other rules of its rule set. */
 function describeRule(
   { type, href, change, fields, last }: ChangedRule,
   own: readonly Replacement[],
@@ -156,8 +156,8 @@ function describeRule(
 }
 
 /**
- * Returns the effect of changed iptables rules. It cannot be determined, except that there is no effect if nothing
- * changed.
+ * Returns the effect of changes to iptables rules: none if neither these rules nor the scopes changed, and otherwise
+ * unknown.
  */
 function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: PolicyChange['scope_change']) {
   const [now, before] = [draft, active].map((ruleSet) =>
@@ -170,7 +170,7 @@ function moveIpTables(draft: RuleSet | null, active: RuleSet | null, scope: Poli
 type Scope = readonly ScopeEntry[]
 
 /**
- * Determines whether the scopes of a rule set cover more or fewer workloads than before, and whether one of them was
+ * Determines whether the scopes of a rule set cover more or fewer workloads than before, and whether a scope was
  * removed.
  */
 function describeScopes(
@@ -200,7 +200,7 @@ function describeScopes(
 
 const WORDS = { widening: 'wider', narrowing: 'narrower', neutral: 'same', different: 'different' } as const
 
-/** Builds a rule that allows everything within some scopes, so that scopes can be compared by what they cover. */
+/** Builds a rule that allows all connections within some scopes, so that scopes can be compared like rules. */
 function coverScopes(scopes: readonly Scope[], contents: PolicyContents): RuleInForce {
   const everyone = [{ actors: 'ams' as const }]
   const rule = {

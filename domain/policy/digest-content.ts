@@ -3,20 +3,22 @@ import { AUTHORSHIP } from './authorship.js'
 import { type Steps, workInTurns } from '../text/pace-work.js'
 
 /**
- * Fields in which the PCE keeps records about an object. They change on their own, and no approval is about them. A
- * pending change of a rule (`update_type`) is part of its rule set's content, so it is not among them.
+ * The fields in which the PCE keeps records about an object. The PCE sets them itself, and an approval does not concern
+ * them. `update_type` is not among these fields, because the pending change of a rule is part of its rule set's
+ * content.
  */
 const RECORDS: ReadonlySet<string> = new Set([...AUTHORSHIP, 'caps', 'usage'])
 
-/** Deep enough for the rules of a rule set in a list of both versions of several objects. */
+/** Depth to which values are fed in parts: enough for the rules of a rule set in a list of versions of objects. */
 const DEEPEST = 4
 
-/** How many entries of a list are serialised before other work may run. */
+/** Number of entries of a list that are serialised before other work may run. */
 const ENTRIES_AT_ONCE = 200
 
 /**
- * Returns a digest (lowercase hex SHA-256) of what these values say: fields in any order, and without the PCE's records
- * of authors and times at any depth. It works in turns, because a list may have very many entries.
+ * Returns a digest (lowercase hex SHA-256) of the content of these values. The order of fields does not matter, and the
+ * PCE's records of authors and times are left out at any depth. The work pauses for other work from time to time,
+ * because a list may have very many entries.
  */
 export function digestContents(values: readonly unknown[], signal: AbortSignal): Promise<string> {
   return workInTurns(digestEach(values), signal)
@@ -31,7 +33,9 @@ function* digestEach(values: readonly unknown[]): Steps<string> {
   return hash.digest('hex')
 }
 
-/** Feeds a value to the hash. Down to this depth its lists and objects are fed part by part. */
+/**
+ * Feeds a value to the hash. Its lists and objects are fed part by part down to `depth`, and deeper ones as a whole.
+ */
 function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
   if (depth === 0 || typeof value !== 'object' || value === null) {
     hash.update(serialize(value))
@@ -58,7 +62,7 @@ function* feed(hash: Hash, value: unknown, depth: number): Steps<void> {
 
 const serialize = (value: unknown): string => JSON.stringify(value, sorted) ?? 'null'
 
-/** Sorts the fields of objects and leaves records out. */
+/** Sorts the fields of an object and leaves out the PCE's records. */
 const sorted = (_name: string, value: unknown): unknown =>
   typeof value === 'object' && value !== null && !Array.isArray(value) ? Object.fromEntries(saidBy(value)) : value
 

@@ -42,7 +42,7 @@ const plain = (address: string): string => {
   return parsed instanceof ipaddr.IPv6 && parsed.isIPv4MappedAddress() ? parsed.toIPv4Address().toString() : address
 }
 
-/** The addresses of one family that an IP list contains, by its ranges alone. */
+/** The addresses of one family that the ranges of an IP list include and exclude, without regard to domain names. */
 export interface HeldAddresses {
   /** Addresses included by a range and not excluded by another, in order. */
   held: Interval[]
@@ -61,7 +61,7 @@ export function holdAddresses({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>, 
   return { held: subtractIntervals(included, excluded), taken: intersectIntervals(included, excluded) }
 }
 
-/** Lists the ranges whose meaning is not known: text that is not an address, and IPv4-mapped IPv6 addresses. */
+/** Lists the ranges of an IP list whose meaning is not known: invalid text, and IPv4-mapped IPv6 addresses. */
 export const unreadableOf = ({ ip_ranges: ranges }: Pick<IpList, 'ip_ranges'>): IpRange[] =>
   (ranges ?? []).filter((range) => readRange(range) === null)
 
@@ -77,9 +77,9 @@ export type Hold = 'whole' | 'part' | 'excluded' | 'none' | 'uncertain'
 /** How an IP list relates to the addresses that a caller asked about. */
 export interface AddressMatch {
   /**
-   * `whole`, `part` or `none`: how many of the addresses the list contains, by its ranges. `excluded`: none, because
-   * its exclusions remove all that its ranges include. `uncertain`: ranges that cannot be read may change the answer,
-   * or the list is empty.
+   * `whole`, `part` or `none`: the ranges of the list contain all, some or none of the requested addresses. `excluded`:
+   * none, because exclusions of the list remove all that its ranges include. `uncertain`: ranges that cannot be read
+   * may change the answer, or the list is empty.
    */
   hold: Hold
   /** The requested addresses that the list contains, and those that its exclusions remove. */
@@ -101,8 +101,8 @@ export function matchAddresses(list: Pick<IpList, 'ip_ranges' | 'fqdns'>, asked:
   const unread = unreadableOf(list)
   const isWhole = sizeOf(held) === sizeOf([asked])
   const known = isWhole ? 'whole' : held.length > 0 ? 'part' : taken.length > 0 ? 'excluded' : 'none'
-  // An unreadable inclusion cannot add anything if the list contains all the addresses; an unreadable exclusion cannot
-  // remove anything if the list contains none of them.
+  // An unreadable included range cannot add anything if the list contains all requested addresses; an unreadable
+  // exclusion cannot remove anything if the list contains none of them.
   const decides = unread.some(({ exclusion }) => (exclusion === true ? held.length > 0 : !isWhole))
   return {
     hold: decides || isEmpty(list) ? 'uncertain' : known,
@@ -123,7 +123,7 @@ export function writeAddress(family: Family, value: bigint): string {
   return ipaddr.fromByteArray(bytes).toString()
 }
 
-/** Writes an interval as IP lists do: as a single address, as a network if it is one, and otherwise as `first-last`. */
+/** Writes an interval as IP lists do: as a single address, as a CIDR if it is a network, otherwise as `first-last`. */
 export function writeInterval(family: Family, { from, to }: Interval): string {
   if (from === to) return writeAddress(family, from)
   const size = to - from + 1n

@@ -5,8 +5,8 @@ import { countOf } from '../text/describe-numbers.js'
 import { anyOf, assumedBy, unknown, type Answer } from './three-valued.js'
 
 /**
- * Creates the search for iptables rules in force at an end of a connection. The answer is 'no', or that what happens there
- * is undecided because of them (P19): they can allow or block anything.
+ * Creates a function that returns whether iptables rules are in force at an end of a connection: 'no', or undecided.
+ * Iptables rules can allow or block anything, so what happens at such an end is undecided (P19).
  */
 export function createIpTablesSearch(policy: PolicySnapshot): (end: End) => Answer {
   const ruleSets = policy.ruleSets.filter((one) => isInForce(one) && (one.ip_tables_rules ?? []).some(isInForce))
@@ -32,7 +32,7 @@ export const hasIpTablesFor = (ruleSet: RuleSet, end: End, policy: PolicySnapsho
 export const countIpTables = (policy: PolicySnapshot, end: End): number =>
   policy.ruleSets.flatMap((ruleSet) => answersOf(ruleSet, end, policy)).filter((answer) => answer !== 'no').length
 
-/** Says how many iptables rules are not judged. `count` is null if the policy could not be read. */
+/** Returns a note on how many iptables rules are not judged. `count` is null if the policy could not be read. */
 export function tellIpTables(count: number | null): string[] {
   if (count === null)
     return ['Whether rules in the words of iptables apply is not known: the policy in force could not be read.']
@@ -41,8 +41,8 @@ export function tellIpTables(count: number | null): string[] {
 }
 
 /**
- * Returns the facts about the PCE that no source settles and on which an answer depends that only counts iptables
- * rules.
+ * Returns the unconfirmed facts about the PCE that an answer depends on if it counts iptables rules without judging
+ * them.
  */
 export const assumedOfIpTables = (count: number | null): string[] =>
   count === null || count === 0 ? [] : assumedBy([unknown('iptables')])

@@ -9,7 +9,7 @@ import { rulesInForce, type PolicySnapshot } from './load-snapshot.js'
 import type { RuleType } from './rule-type.js'
 import { anyOf, unknown, type Answer } from './three-valued.js'
 
-/** A connection between two ends, whatever the PCE recorded about it. */
+/** A connection between two ends, without the decision that the PCE recorded. */
 export interface Connection {
   source: FlowEnd
   destination: FlowEnd
@@ -17,13 +17,13 @@ export interface Connection {
   proto: number | null
 }
 
-/** Returns what the end on one side of a connection does with it in a mode. */
+/** Returns what the end on this side of a connection does with the connection in this enforcement mode. */
 export type EndJudge = (side: Side, mode: EndMode) => EndVerdict
 
 /**
- * Creates the judge of observed connections by one version of the policy, for each end and mode. It decides as
- * explain-flow does (`judgeEnd`), and it ignores what the PCE recorded. If the policy is null, everything that depends
- * on it is undecided. So is what an end does beside iptables rules in force there (P19).
+ * Creates a function that judges observed connections by one version of the policy, at each end and in any mode. It
+ * decides as explain-flow does (`judgeEnd`) and ignores the decision that the PCE recorded. If the policy is null, all
+ * that depends on it is undecided, and so is the verdict of an end at which iptables rules are in force (P19).
  */
 export function createConnectionJudge(policy: PolicySnapshot | null): (connection: Connection) => EndJudge {
   const compiled = policy === null ? null : compileTypes(policy)
@@ -55,8 +55,7 @@ export function createConnectionJudge(policy: PolicySnapshot | null): (connectio
 }
 
 /**
- * Returns the mode in which an end enforces policy, as its traffic rows report it; `none` for addresses and unmanaged
- * workloads.
+ * Returns the enforcement mode of an end, as its traffic rows report it; `none` for addresses and unmanaged workloads.
  */
 export const endModeOf = ({ workload, managed, mode }: FlowEnd): EndMode =>
   workload === null || !managed ? 'none' : isMode(mode) ? mode : 'unknown'
@@ -68,8 +67,8 @@ export function dropsBy({ possible, undecided }: EndVerdict): Answer {
 }
 
 /**
- * Returns true for a virtual service or a similar object: rules may name the workloads behind it, which are not known
- * here.
+ * Returns true for a virtual service or a similar object. Rules may name the workloads behind it, and these are not
+ * known here.
  */
 export const standsForOthers = ({ workload, labels }: FlowEnd): boolean =>
   workload === null && Object.keys(labels).length > 0

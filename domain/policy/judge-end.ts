@@ -4,23 +4,23 @@ import { onlyReports, stops, type Deciding, type Direction } from './mode-effect
 import type { RuleType } from './rule-type.js'
 import { anyOf, both, isUnknown, not, unknown, type Answer } from './three-valued.js'
 
-/** What decided at one end: the first of these steps, in this order, that applies (P50). */
+/** The step that decided at one end. The steps are taken in the order of P50, and the first that applies decides. */
 export type Step = 'not_enforced' | RuleType | 'default'
 
 /** What one end does with a connection. */
 export interface EndVerdict {
   mode: EndMode
-  /** The possible outcomes; more than one if the verdict is undecided. */
+  /** The possible decisions; more than one if the verdict is undecided. */
   possible: readonly JudgedDecision[]
   /** The step that decided; null if the verdict is undecided. */
   step: Step | null
   undecided: Answer
-  /** Whether rules that are written to this end allow the connection, in every mode; 'yes' if the end has no VEN. */
+  /** Whether rules written for this end allow the connection, whatever its mode is; 'yes' if the end has no VEN. */
   byRules: Answer
 }
 
 /**
- * Replaces "allowed" by the decision that the rules alone would give: potentially blocked, unless they allow the
+ * Replaces "allowed" in a verdict by the decision of the rules alone: potentially blocked, unless the rules allow the
  * connection.
  */
 export function requireRules(verdict: EndVerdict): EndVerdict {
@@ -57,22 +57,22 @@ export function decide(source: EndVerdict, destination: EndVerdict): Decided {
 const harder = (a: JudgedDecision, b: JudgedDecision): JudgedDecision =>
   JUDGED_DECISIONS.indexOf(a) > JUDGED_DECISIONS.indexOf(b) ? a : b
 
-/** What the rules that are written to one end say about a connection. */
+/** What the rules written for one end say about a connection. */
 export interface RulesAtEnd {
   essential: Answer
   overridden: Answer
   allowed: Answer
   denied: Answer
   /**
-   * Whether rules are in force there that are not judged, such as those in the words of iptables: 'no', or the reason why
+   * Whether rules that are not judged, such as iptables rules, are in force at the end: 'no', or the reason why
    * everything is undecided.
    */
   unjudged: Answer
 }
 
 /**
- * Judges what an end in this mode does with a connection. If the mode is not known, the verdict is undecided, unless it
- * is the same in every mode.
+ * Judges what an end in this enforcement mode does with a connection. If the mode is not known, the verdict is
+ * undecided, unless it is the same in every mode.
  */
 export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd): EndVerdict {
   if (mode === 'none') return { mode, possible: ['allowed'], step: 'not_enforced', undecided: 'no', byRules: 'yes' }
@@ -96,7 +96,7 @@ export function judgeEnd(mode: EndMode, direction: Direction, rules: RulesAtEnd)
   return { mode, possible, step: stepOf(dropped, rules), undecided: 'no', byRules }
 }
 
-/** Leaves an answer undecided beside rules that are not judged, because these can allow or block anything. */
+/** Makes an answer undecided if there are rules that are not judged, because these can allow or block anything. */
 const beside = (unjudged: Answer, answer: Answer): Answer =>
   unjudged === 'no' ? answer : anyOf([unjudged, answer].filter(isUnknown))
 

@@ -6,7 +6,7 @@ export interface ModeChange {
   to: EnforcementMode
 }
 
-/** Returns whether a change of mode drops more (stricter), drops less (looser), or makes no difference. */
+/** Returns whether a change of mode makes an end drop more (stricter) or less (looser), or makes no difference. */
 export function directionOf({ from, to }: ModeChange): 'stricter' | 'looser' | 'same' {
   const difference = dropsOf(to) - (from === null ? 0 : dropsOf(from))
   return difference > 0 ? 'stricter' : difference < 0 ? 'looser' : 'same'

@@ -20,7 +20,7 @@ import type { LoadedContents, PolicyContents, Versions } from './load-contents.j
 import { isInForce } from './load-snapshot.js'
 import type { RuleInForce } from './rule-in-force.js'
 
-/** Fields that do not affect traffic. */
+/** The fields that do not affect traffic. */
 const HARMLESS = [
   'name',
   'description',
@@ -30,7 +30,9 @@ const HARMLESS = [
   'risk_details',
 ]
 
-/** Objects that rules only refer to by href, with the fields that define what they stand for. */
+/**
+ * The types of objects that rules refer to by href only, each with the fields that define what its objects stand for.
+ */
 const MEANINGS: Record<string, readonly string[]> = {
   ip_lists: ['ip_ranges', 'fqdns'],
   services: SERVICE_LISTS,
@@ -38,12 +40,12 @@ const MEANINGS: Record<string, readonly string[]> = {
 }
 
 /**
- * The users of policy objects in both versions: a change that is provisioned alone affects the active rules; a change
- * that is provisioned together with everything else affects the rules of the draft.
+ * The rules that use policy objects, in both versions: a change that is provisioned alone affects the active rules, and
+ * a change that is provisioned together with all other changes affects the rules of the draft.
  */
 export type Users = Record<'draft' | 'active', PolicyUsers>
 
-/** Returns true if judging a change requires the rules that use the changed object. */
+/** Returns true if the rules that use the changed object are needed to judge the change. */
 export function needsUsers(type: string, { draft, active }: Versions): boolean {
   return type in MEANINGS && draft !== null && active !== null && changedFields(draft, active).length > 0
 }
@@ -51,14 +53,14 @@ export function needsUsers(type: string, { draft, active }: Versions): boolean {
 const changedFields = (draft: PceObject, active: PceObject) =>
   diffFields(draft, active).flatMap(({ field }) => (HARMLESS.includes(field) ? [] : field))
 
-/** Lists the rules that decide what a change of an object does, as input for `loadContents`. */
+/** Lists the rules that use an object and so decide what a change of it does, as input for `loadContents`. */
 export function rulesAbout(href: string, users: Users): unknown {
   return [users.draft, users.active].map((version) => findUses(version, href))
 }
 
 /**
- * Judges how a change of an object other than a rule set affects permitted traffic. Most objects only act through the
- * rules that use them.
+ * Judges how a change of an object other than a rule set affects permitted traffic. Most objects affect traffic only
+ * through the rules that use them.
  * @param users the rules that use the object; null if they could not be read, or if `needsUsers` returned false.
  */
 export function judgeObject(
@@ -70,8 +72,9 @@ export function judgeObject(
   const { draft, active } = versions
   if (type === 'enforcement_boundaries') return judgeBoundary(draft, active, contents)
   const meaning = MEANINGS[type]
-  // A rule that uses a new object is a change of its own, and the PCE does not delete an object that a rule uses.
-  // Virtual services and servers are different, because they also match by their labels.
+  // Adding or deleting an object has no effect by itself: a rule that uses a new object is a separate change, and the
+  // PCE does not delete an object that a rule uses. Virtual services and servers differ: they also match by their
+  // labels.
   if (draft === null || active === null) return meaning === undefined ? UNJUDGED : { effect: 'neutral' }
   const changed = changedFields(draft, active)
   if (changed.length === 0) return { effect: 'neutral' }

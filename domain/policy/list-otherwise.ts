@@ -6,11 +6,11 @@ import { createDictionary, type FlowEncoder, type FlowRow } from '../traffic/enc
 import { endpointLabel } from '../traffic/flow-ends.js'
 import { groupWithParts } from '../traffic/group-rows.js'
 
-/** Maximum numbers of pairs that are listed, and of ports of each. */
+/** Maximum number of pairs of ends that are listed, and maximum number of ports listed for each pair. */
 const MOST_PAIRS = 10
 const MOST_PORTS = 5
 
-/** Connections between two ends that the PCE recorded otherwise than rules decide, by their decisions. */
+/** Connections between two ends for which the recorded decision and the decision of the rules differ. */
 export interface Otherwise {
   source: string
   destination: string
@@ -21,7 +21,7 @@ export interface Otherwise {
   ports: string[]
 }
 
-/** The busiest pairs, and how many there are. */
+/** The busiest pairs of ends, and the total number of pairs. */
 export interface OtherwiseList {
   total: number
   pairs: Otherwise[]
@@ -35,8 +35,9 @@ interface Keys {
 }
 
 /**
- * Collects the rows whose recorded decision the rules contradict, and lists the busiest pairs. Rows are grouped as they
- * come, and only what is listed is built, because there may be 200,000 pairs.
+ * Creates a collection of traffic rows whose recorded decision the rules contradict. It lists the busiest pairs of
+ * ends. Rows are grouped as they are added, and objects are built only for listed pairs, because there may be 200,000
+ * pairs.
  */
 export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): void; list(): OtherwiseList } {
   const groups = groupWithParts<Keys, { port: string }>(
@@ -62,12 +63,14 @@ export function collectOtherwise(encoder: FlowEncoder): { add(row: FlowRow): voi
   }
 }
 
-/** Creates the columns for the names of both ends, which are applications, or hosts within one application. */
+/**
+ * Creates the columns for the names of both ends: their applications, or their hosts if the application is the same.
+ */
 function pairColumns(encoder: FlowEncoder): Record<'source' | 'destination', Column<string | null>> {
   const names = endColumns(encoder, nameEnd)
   const hosts = endColumns(encoder, endpointLabel)
   const column = (side: 'src' | 'dst'): Column<string | null> => ({
-    // Even codes are of names, odd ones of hosts.
+    // Even codes stand for applications, odd codes for hosts.
     code: (row) =>
       names.src.code(row) === names.dst.code(row) ? 2 * hosts[side].code(row) + 1 : 2 * names[side].code(row),
     value: (code) => (code % 2 === 1 ? hosts : names)[side].value(Math.floor(code / 2)),

@@ -30,7 +30,7 @@ export interface LoadedContents {
   active: PolicyContents
   /** True if any object differs between the draft and the active version. */
   differ: boolean
-  /** Returns the contents of a version in which one object is replaced by this one. */
+  /** Returns the objects of a version after one of them is replaced by this object. */
   withObject: (version: 'draft' | 'active', object: PceObject) => PolicyContents
 }
 
@@ -38,8 +38,8 @@ type Kind = 'ip_lists' | 'services' | 'label_groups'
 type Objects = Map<string, PceObject>
 
 /**
- * All objects of each kind in two versions, by draft href. An object that is equal in both versions must be the
- * identical JavaScript object.
+ * All IP lists, services and label groups of two versions, by draft href. An object that is equal in both versions must
+ * be the identical JavaScript object.
  */
 export type WholeKinds = Record<Kind, Record<'draft' | 'active', ReadonlyMap<string, PceObject>>>
 
@@ -50,17 +50,17 @@ const KINDS: Record<Kind, 'ipLists' | 'services' | 'labelGroups'> = {
 }
 
 const IN_FLIGHT = 4
-/** Maximum number of objects of a kind that are read one by one; for more, the whole list of their kind is read. */
+/** Maximum number of objects of one type that are read one by one; if more are needed, all of the type are listed. */
 const MOST_READ_SINGLY = 16
 /** Maximum number of workloads that are read. Further workloads are compared as if they might have any labels. */
 const MOST_WORKLOADS = 50
 
 /**
- * Reads the objects that `policy` refers to, in draft and active version. Objects that cannot be read are left out, and
- * everything that depends on them is undecided. Rejects if the call is cancelled.
+ * Reads the objects that `policy` refers to, in their draft and active versions. Objects that cannot be read are left
+ * out, and everything that depends on them is undecided. Rejects if the call is cancelled.
  * @param known objects that were already read, by draft href.
- * @param whole all objects that rules can refer to, if they were already read. Only labels and workloads, which have no
- * versions, are then read.
+ * @param whole all versioned objects that rules can refer to, if they were already read. Only labels and workloads,
+ * which have no versions, are then read.
  */
 export async function loadContents(
   pce: PceClient,
@@ -108,9 +108,9 @@ export async function loadContents(
 const labelsOf = ({ labels }: Workload): readonly LabelRef[] => labels ?? []
 
 /**
- * Reads the objects of one kind in both versions, by draft href. An object without a pending change is the same in
- * both. An object that exists in only one version is also used for the other, because only rules of the version in
- * which it exists can refer to it.
+ * Reads the objects of one type in both versions, by draft href. An object without a pending change is the same in both
+ * versions. An object that exists in only one version is listed in both, because only rules of the version in which it
+ * exists can refer to it.
  */
 async function loadKind(
   pce: PceClient,
@@ -130,7 +130,7 @@ async function loadKind(
   }
   const read = (href: string) => orNothing(signal, api.getByReference(href, { signal }))
   const missing = hrefs.filter((href) => !draft.has(href))
-  // Groups contain other groups that no rule mentions, so the whole list is needed.
+  // Label groups may contain other groups that no rule mentions, so the list of all groups is needed.
   const found =
     kind === 'label_groups' || missing.length > MOST_READ_SINGLY
       ? ((await orNothing(signal, fetchEvery({ api, params: {}, signal })))?.items ?? [])
@@ -154,7 +154,7 @@ async function orNothing<T>(signal: AbortSignal, asked: Promise<T>): Promise<T |
   }
 }
 
-/** Collects all hrefs inside a value as draft hrefs, by kind. */
+/** Collects all hrefs inside a value as draft hrefs, by the type of the object. */
 function collectHrefs(value: unknown, found = new Map<string, Set<string>>()): Map<string, Set<string>> {
   if (Array.isArray(value)) for (const item of value) collectHrefs(item, found)
   else if (typeof value === 'object' && value !== null) {

@@ -37,13 +37,13 @@ export interface PolicySnapshot extends PolicyCatalog {
   ruleSets: readonly RuleSet[]
   boundaries: readonly EnforcementBoundary[]
   /**
-   * The reason why the deny rules of a rule set could not be read, by its draft href. Rule sets whose deny rules were
-   * read, or not needed, are absent.
+   * For each rule set whose deny rules could not be read, the reason, by the draft href of the rule set. Rule sets
+   * whose deny rules were read, or were not needed, are absent.
    */
   unread: ReadonlyMap<string, string>
   /**
-   * The names of objects other than rule sets that have a pending change, by draft href. It is empty for the active
-   * version.
+   * The names of the services, IP lists and label groups that have a pending change, by draft href. It is empty for the
+   * active version.
    */
   pendingObjects: ReadonlyMap<string, string>
 }
@@ -65,10 +65,10 @@ const ANY_PREFIX = 'Any ('
 
 /**
  * Reads one version of the policy: rule sets, enforcement boundaries, and the objects they mention. Deny rules are
- * included only where rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
+ * included only if rule sets embed them; `withDenyRules` reads them for releases that store them separately. If IP
  * lists or label groups cannot be read, everything that depends on them is undecided.
- * @param also rules that are not in the policy yet, whose objects are read too.
- * @throws whatever the PCE client throws, and invalid_response for an odd rule set, boundary or service.
+ * @param also rules that are not in the policy yet; the objects that they mention are read too.
+ * @throws the errors of the PCE client, and invalid_response for a rule set, boundary or service of unexpected shape.
  */
 export async function loadSnapshot(
   source: Source,
@@ -109,7 +109,7 @@ export async function loadSnapshot(
   }
 }
 
-/** Builds the catalog that rules are matched with. */
+/** Builds the catalog in which the matching of rules looks up the objects that rules refer to. */
 export function catalogOf({ labels, services, lists, groups }: CatalogObjects): PolicyCatalog {
   const byHref = <T extends { href: string }>(items: readonly T[]) =>
     new Map(items.map((item) => [toDraftHref(item.href), item]))
@@ -175,8 +175,9 @@ export async function withDenyRules(
 }
 
 /**
- * Lists the rules of one type that are in force in a snapshot, or would be once the draft is provisioned: enabled, in
- * an enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny rule without a scope.
+ * Lists the rules of one type that are in force in a snapshot, or would be in force if the draft were provisioned:
+ * those that are enabled, in an enabled rule set, and not marked for deletion. An enforcement boundary counts as a deny
+ * rule without a scope.
  */
 export function rulesInForce(
   { ruleSets, boundaries }: Pick<PolicySnapshot, 'ruleSets' | 'boundaries'>,

@@ -7,7 +7,7 @@ import { isSaid } from './default-fields.js'
 import { isForUnknownNetwork, unknownFieldsOf } from './rule-conditions.js'
 import { anyOf, both, not, unknown, type Answer } from './three-valued.js'
 
-/** Looks up the objects that rules refer to by href. A policy snapshot implements it. */
+/** Functions that look up the objects that rules refer to by href. A policy snapshot implements them. */
 export interface PolicyObjects extends ServiceObjects {
   readonly labelOf: (href: string) => Pick<Label, 'key' | 'value'> | undefined
   /** Returns the labels of a group, including those of its sub-groups; undefined if they are not known. */
@@ -21,15 +21,15 @@ export interface End extends Addressed {
   readonly workload: string | null
   /** Label values by key. */
   readonly labels: Readonly<Record<string, string>>
-  /** True if the end stands for some workload with these labels, whose other labels and address are unknown. */
+  /** True if the end stands for some workload with these labels. Its other labels and its address are unknown. */
   readonly isSome?: boolean
-  /** Whether the end is off the corporate network (P107). If absent, the end is on it. */
+  /** Whether the end is off the corporate network (P107). If absent, the end is on that network. */
   readonly offNetwork?: OffNetwork
-  /** True if it is not known whether there is a workload at this address at all. */
+  /** True if it is not known whether this end is a workload at all. */
   readonly isUnsure?: boolean
 }
 
-/** Creates an end that stands for some workload with these labels, for example of an application. */
+/** Creates an end that stands for some workload with these labels, for example the labels of an application. */
 export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]): End => ({
   workload: '',
   labels: Object.fromEntries(labels.map(({ key, value }) => [key, value])),
@@ -39,30 +39,31 @@ export const someWorkloadWith = (labels: readonly Pick<Label, 'key' | 'value'>[]
 })
 
 /**
- * A rule of any kind, or an enforcement boundary, with the scopes of its rule set. It may be disabled; whether it is in
- * force is not checked.
+ * A rule of any type, or an enforcement boundary, with the scopes of its rule set. The rule is not necessarily in
+ * force: it may be disabled.
  */
 export interface PlacedRule {
   scopes: RuleSet['scopes']
   rule: Pick<DenyRule, 'providers' | 'consumers' | 'ingress_services'> & Partial<Rule>
 }
 
-/** Returns whether any of a set of rules matches what a source sends to one destination. */
+/** Returns whether any of a set of rules matches traffic from this source to one fixed destination. */
 export type SourceMatch = (source: End, port: number | null, proto: number | null) => Answer
 
 /**
- * The result of matching rules against a destination. A rule is written for the workloads that it names; for them, its
- * other side is a set of addresses. So a rule whose consumer is an IP list is written for the destinations only, and a
- * rule whose consumers are all workloads is also written for every managed source.
+ * The tests that result from matching rules against a destination. A rule is written for the workloads that it names:
+ * the PCE sends it to them, with its other side as a set of addresses. So a rule whose consumer is an IP list is
+ * written for the destinations only, and a rule whose consumers are all workloads is also written for every managed
+ * source.
  */
 export interface RuleMatch {
   /** Rules written for the destination that name the source, as a workload or by its address. */
   atDestination: SourceMatch
-  /** The rules of `atDestination` that name the source only by its address, and are therefore not written for it. */
+  /** Those rules of `atDestination` that name the source by its address and so are not written for the source. */
   byAddress: SourceMatch
   /** Rules written for the source that name the destination, as a workload or by its address. */
   atSource: SourceMatch
-  /** The rules of `atSource` that name the destination by its address. */
+  /** Those rules of `atSource` that name the destination by its address. */
   toAddress: SourceMatch
 }
 
@@ -72,15 +73,15 @@ type Side = 'providers' | 'consumers'
 interface Naming {
   asWorkload: Answer
   asAddress: Answer
-  /** Whether the end is named as a workload behind a virtual service, which has its own ports. */
+  /** Whether the end is named as a workload behind a virtual service. A virtual service has its own ports. */
   asVirtual: Answer
 }
 
 /**
- * Prepares rules as a test for traffic sent to `destination`. Answers may be undecided, with reasons. Labels with the
- * same key are alternatives, different keys are ANDed, and exclusions exclude. All workloads, single workloads and IP
- * lists are alternatives to the labels on their side. The scopes of a rule set are alternatives; one of them must
- * contain both ends, or only the destination if the rule has `unscoped_consumers`.
+ * Prepares rules as tests for traffic sent to `destination`. Answers may be undecided, with reasons. Labels with the
+ * same key are alternatives, labels with different keys must all match, and no excluded label may match. All workloads,
+ * single workloads and IP lists are alternatives to the labels on the same side of the rule. The scopes of a rule set
+ * are alternatives; one of them must contain both ends, or only the destination if the rule has `unscoped_consumers`.
  */
 export function matchRules(rules: readonly PlacedRule[], destination: End, objects: PolicyObjects): RuleMatch {
   const placed = rules.flatMap(({ scopes, rule }) =>
@@ -132,7 +133,7 @@ export function matchRules(rules: readonly PlacedRule[], destination: End, objec
   }
 }
 
-/** Whether a rule matches by its own services (`plain`), and by those of a virtual service (`virtual`). */
+/** Returns whether a rule matches with its own services (`plain`), and with those of a virtual service (`virtual`). */
 type Speaks = (here: Naming, there: Naming) => { plain: Answer; virtual: Answer }
 
 const speak = ({ asWorkload, asVirtual }: Pick<Naming, 'asWorkload' | 'asVirtual'>, other: Answer) => ({
@@ -153,8 +154,8 @@ function nameEnd(
   objects: PolicyObjects,
 ): Naming {
   const actors = rule[side]
-  // If a side covers all addresses except some, its IP lists are these exceptions. What its other entries mean is not
-  // documented.
+  // If a side covers all addresses except some, its IP lists are the exceptions. The meaning of its other entries is
+  // not documented.
   if (rule[`all_ips_except_for_in_${side}`] === true) {
     const open = unknown('inverted')
     return { asWorkload: end.workload === null ? 'no' : open, asAddress: open, asVirtual: 'no' }
@@ -173,7 +174,7 @@ function nameEnd(
 
 const isList = ({ ip_list: list }: Actor) => list !== undefined
 
-/** Returns true if a side names a virtual service or server, or if its labels stand for virtual services. */
+/** Returns true if a side of a rule names a virtual service or server, or if its labels stand for virtual services. */
 export const mayBeVirtual = ({ resolve_labels_as: resolved, ...rule }: PlacedRule['rule'], side: Side): boolean =>
   rule[side].some(
     (actor) =>
@@ -201,7 +202,7 @@ function nameWorkload(
   return anyOf([both(anyOf([byLabels, all]), stands), ...actors.map((actor) => nameOne(actor, end))])
 }
 
-/** Matches an entry that is neither a label nor "all workloads". */
+/** Returns whether one entry names an end as a single workload. Labels and "all workloads" are matched elsewhere. */
 function nameOne(actor: Actor, { workload, isSome }: End): Answer {
   if (actor.workload !== undefined) {
     if (isSome === true) return unknown('workload')
@@ -214,8 +215,8 @@ function nameOne(actor: Actor, { workload, isSome }: End): Answer {
 }
 
 /**
- * Returns whether a rule is written to an end: this side must name the end as a workload within the scopes of the rule
- * set.
+ * Returns whether a rule is written for an end: this side of the rule must name the end as a workload within the scopes
+ * of the rule set.
  */
 export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, objects: PolicyObjects): Answer {
   const within = side === 'consumers' && rule.unscoped_consumers === true ? [[]] : scopes
@@ -223,8 +224,8 @@ export function isWrittenTo({ scopes, rule }: PlacedRule, side: Side, end: End, 
 }
 
 /**
- * Returns how one side of a rule names an end within the scopes of its rule set: as a workload, to which the rule is
- * then written, and by its address through an IP list.
+ * Returns how one side of a rule names an end within the scopes of its rule set: as a workload (the rule is then
+ * written for the end), and by its address through an IP list.
  */
 export function namesAt(
   { scopes, rule }: PlacedRule,
@@ -240,8 +241,8 @@ export function namesAt(
 type LabelEntry = Pick<Actor, 'label' | 'label_group' | 'exclusion'>
 
 /**
- * Matches an end against labels and label groups. Labels with the same key are alternatives, different keys are ANDed,
- * and exclusions exclude. A group stands for its members.
+ * Matches an end against labels and label groups. Labels with the same key are alternatives, labels with different keys
+ * must all match, and no excluded label may match. A group stands for its members.
  */
 export function matchLabels(entries: readonly LabelEntry[], end: End, objects: PolicyObjects): Answer {
   const keys = new Map<string, Answer[]>()
@@ -269,7 +270,9 @@ export function matchLabels(entries: readonly LabelEntry[], end: End, objects: P
   return [...wanted, ...exclusions, ...doubts].reduce(both, 'yes')
 }
 
-/** Whether an exclusion takes away what has no label of its key at all is not settled (P65). */
+/**
+ * Returns true if an end has no label with this key. It is not known whether exclusions of the key apply then (P65).
+ */
 const isUnlabelled = ({ labels }: End, key: string) => labels[key] === undefined
 
 function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' | 'value'>): Answer {
@@ -279,9 +282,9 @@ function bearsLabel({ labels, isSome }: End, { key, value }: Pick<Label, 'key' |
 }
 
 /**
- * Returns whether a rule applies to the networks that both ends are on. A rule applies to the corporate network unless
- * it says otherwise. It is only assumed that such a rule does not reach an end off this network (P107), so the answer
- * is undecided there.
+ * Returns whether a rule applies to the networks that both ends are on. By default, a rule is for the corporate
+ * network. It is only assumed that such a rule does not reach an end off this network (P107), so the answer for such an
+ * end is undecided.
  */
 function onNetworkOf({ network_type: network }: PlacedRule['rule'], source: End, destination: End): Answer {
   return isSaid(network) && network !== 'brn' ? 'yes' : onCorporateNetwork(source, destination)

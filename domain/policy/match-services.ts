@@ -3,21 +3,21 @@ import type { Service, WindowsService } from '../../schemas/pce/service.js'
 import { toDraftHref } from '../inventory/parse-href.js'
 import { anyOf, both, unknown, type Answer } from './three-valued.js'
 
-/** The parts of the policy that matching services needs. */
+/** The functions that the matching of services needs to look up services. */
 export interface ServiceObjects {
   readonly serviceOf: (href: string) => Service | undefined
   /** Returns true for the built-in service that covers every port and protocol. */
   readonly isAllServices: (href: string) => boolean
   /**
-   * Returns whether the program of a Windows service is the one that uses the port; absent if nothing is known about
-   * programs.
+   * Returns whether the program named by a Windows service is the one that uses the port; absent if nothing is known
+   * about the program.
    */
   readonly runs?: (program: Pick<WindowsService, 'process_name' | 'service_name'>) => Answer
 }
 
 /**
- * A range of ports of one protocol, as in a rule or service. Without a port it covers every port; protocol -1 covers
- * every protocol.
+ * A range of ports of one protocol, as in a rule or service. A span without a port covers every port, and protocol -1
+ * stands for every protocol.
  */
 interface Span {
   proto: number
@@ -25,7 +25,7 @@ interface Span {
   to_port?: number | null | undefined
   icmp_type?: number | null | undefined
   icmp_code?: number | null | undefined
-  /** Conditions other than the ports. */
+  /** Whether the conditions other than the ports are met, such as the program. */
   condition: Answer
 }
 
@@ -35,8 +35,8 @@ interface Span {
 export type ServiceMatch = (port: number | null, proto: number | null) => Answer
 
 /**
- * Compiles the services of a rule to a test for observed ports. If a service also requires a process or an ICMP type,
- * the answer is undecided where the ports match, because a flow row does not reveal these.
+ * Compiles the services of a rule to a test for observed ports. If a service also requires a process or an ICMP type
+ * and its ports match, the answer is undecided, because a flow row does not reveal process and ICMP type.
  */
 export function compileServices(services: readonly IngressService[], objects: ServiceObjects): ServiceMatch {
   const spans = services.flatMap((service) => spansOf(service, objects))
@@ -51,8 +51,8 @@ export interface PortRange {
 }
 
 /**
- * Lists the ports of services, without their other conditions. Where the ports of a service are not known, it covers
- * all of them.
+ * Lists the ports of services, without their other conditions. A service whose ports are not known counts as every port
+ * of every protocol.
  */
 export const portsOf = (services: readonly IngressService[], objects: ServiceObjects): PortRange[] =>
   services
@@ -72,7 +72,7 @@ function spansOf(service: IngressService, { serviceOf, isAllServices, runs }: Se
   const object = serviceOf(service.href)
   if (object === undefined) return [{ ...EVERYTHING, condition: unknown('service') }]
   const ports = (object.service_ports ?? []).map((span): Span => ({ ...span, condition: 'yes' }))
-  // These are the processes of a Windows service. An entry without a protocol covers all protocols.
+  // These entries also require a Windows process or service. An entry without a protocol covers all protocols.
   const processes = (object.windows_services ?? []).map((span): Span => ({
     ...span,
     proto: span.proto ?? -1,
@@ -91,7 +91,7 @@ function matchPorts(span: Omit<Span, 'condition'>, seen: number | null, of: numb
   if (proto === -1 && isAbsent(port)) return 'yes'
   if (of === null) return unknown('port')
   if (proto !== -1 && proto !== of) return 'no'
-  // An entry without ports may have -1 as its port, because the PCE may write it that way.
+  // An entry for every port has no port, or port -1, because the PCE may write it that way.
   if (isAbsent(port)) return isAbsent(span.icmp_type) && isAbsent(span.icmp_code) ? 'yes' : unknown('icmp_type')
   if (seen === null) return unknown('port')
   return seen >= port && seen <= (isAbsent(toPort) ? port : toPort) ? 'yes' : 'no'
@@ -101,8 +101,8 @@ const isAbsent = (value: number | null | undefined): value is null | undefined =
   value === undefined || value === null || value < 0
 
 /**
- * Returns whether a rule for `wide` covers everything that a rule for `narrow` names. All ports of TCP and UDP are not
- * every service, because there are other protocols.
+ * Returns whether the services `wide` cover all services `narrow`. All ports of TCP and UDP together do not cover every
+ * service, because there are other protocols.
  */
 export function coversServices(
   wide: readonly IngressService[],
@@ -148,7 +148,7 @@ function coverSpan(spans: readonly Span[], wanted: Span): Answer {
   return isCovered(certain, wanted) ? 'yes' : anyOf(doubts)
 }
 
-/** Returns true if ranges together cover a whole range of ports. */
+/** Returns true if the spans together cover the whole port range of another span. */
 function isCovered(spans: readonly Span[], { proto, port, to_port: toPort }: Span): boolean {
   if (spans.some((span) => isAbsent(span.port) && (span.proto === -1 || span.proto === proto))) return true
   if (proto === -1 || isAbsent(port)) return false

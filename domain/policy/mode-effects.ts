@@ -2,15 +2,15 @@ import { allowsByRule, isMode, type EndMode, type EnforcementMode } from '../../
 import type { RuleType } from './rule-type.js'
 import { unknown, type Answer } from './three-valued.js'
 
-/** The direction of a connection as seen from an end: the source sends outbound, the destination receives inbound. */
+/** The direction of a connection as seen from one end: outbound at the source, inbound at the destination. */
 export type Direction = 'inbound' | 'outbound'
 
-/** What decides about a connection at one end: a rule of some type, or the default of the mode if no rule matches. */
+/** What decides about a connection at one end: a rule of this type, or the default of the mode if no rule matches. */
 export type Deciding = RuleType | 'default'
 
 /**
- * What an end does with a connection: it lets it pass, drops it, or lets it pass and reports that an enforcing end
- * would drop it. `unsettled` means that sources contradict each other.
+ * What an end does with a connection: it lets the connection pass, drops it, or lets it pass and reports that it would
+ * be dropped if the mode enforced. `unsettled` means that documents about the PCE contradict each other.
  */
 type Effect = 'passes' | 'reports' | 'drops' | 'unsettled'
 type Effects = Readonly<Record<Deciding, Effect>>
@@ -20,9 +20,9 @@ const REPORTS: Effects = { override_deny: 'reports', allow: 'passes', deny: 'rep
 const ALL: Effects = { override_deny: 'drops', allow: 'passes', deny: 'drops', default: 'drops' }
 
 /**
- * What each enforcement mode does in each direction (P50). All judges use this table; nothing else knows these effects.
- * A deny rule in selective mode drops inbound connections; whether it also has an effect at the source is not settled
- * (P51).
+ * The effects of each enforcement mode in each direction (P50). All judgements use this table, and no other code knows
+ * these effects. A deny rule in selective mode drops inbound connections; whether it also has an effect at the source
+ * is not settled (P51).
  */
 const TABLE: Readonly<Record<EnforcementMode, Readonly<Record<Direction, Effects>>>> = {
   idle: { inbound: NOTHING, outbound: NOTHING },
@@ -42,22 +42,22 @@ const STOPS: Readonly<Record<Effect, Answer>> = {
 }
 
 /**
- * Returns whether an end of a connection, in this mode and with this decision, drops the connection or would drop it
- * once the mode enforces. An end without a VEN never drops anything.
+ * Returns whether an end in this mode, where this type of rule or the default decides, drops a connection or would drop
+ * it if the mode enforced. An end without a VEN never drops anything.
  */
 export function stops(mode: EndMode, direction: Direction, by: Deciding): Answer {
   if (mode === 'none') return 'no'
   return mode === 'unknown' ? unknown('enforcement') : STOPS[TABLE[mode][direction][by]]
 }
 
-/** Returns true if the end only reports what it would drop. */
+/** Returns true if an end in this mode only reports the connections that it would drop if the mode enforced. */
 export const onlyReports = (mode: EnforcementMode, direction: Direction): boolean =>
   TABLE[mode][direction].default === 'reports'
 
 /** Returns true if an end in this mode reports a connection that no rule allows as potentially blocked (P52). */
 export const reportsWithoutRule = (mode: string | null): boolean => mode === 'visibility_only' || mode === 'selective'
 
-/** Returns true if an end in this mode enforces rules, but lets a connection pass if no rule is about it. */
+/** Returns true if an end in this mode enforces deny rules, but lets a connection pass if no rule matches it. */
 export const passesByDefault = (mode: string | null): boolean =>
   isMode(mode) && TABLE[mode].inbound.default === 'passes' && TABLE[mode].inbound.deny === 'drops'
 
@@ -65,9 +65,9 @@ export const passesByDefault = (mode: string | null): boolean =>
 export const isModeUntold = (mode: string | null): boolean => mode !== null && !isMode(mode)
 
 /**
- * Returns true if "allowed" between ends in these modes possibly means only that no deny rule matched (P52). This is so
- * if one end lets a connection pass that no rule is about, or is in an unknown mode, and the other end does not require
- * an allow rule either, because it is idle or has no VEN (null).
+ * Returns true if "allowed" between ends in these modes possibly means only that no deny rule matched (P52). This is
+ * the case if at least one end lets connections pass that no rule matches, or is in an unknown mode, and no end
+ * requires an allow rule. An end that is idle or has no VEN (null) requires none.
  */
 export const mayPassByDefault = (...modes: readonly (string | null)[]): boolean =>
   modes.some((mode) => passesByDefault(mode) || isModeUntold(mode)) && !modes.some(allowsByRule)

@@ -5,9 +5,9 @@ import { loadUserGroups, type ReferenceNames } from '../inventory/reference-name
 import type { PolicyCatalog } from './load-snapshot.js'
 
 /**
- * Returns the names of objects from a policy that has already been read, without further requests. Virtual services
- * remain hrefs unless the rule itself includes their names.
- * @param workloadName returns the names of workloads that were read.
+ * Creates a function that returns the names of objects from a policy that was already read, without further requests.
+ * Virtual services remain hrefs unless the rule itself includes their names.
+ * @param workloadName returns the name of a workload if the workload was read.
  */
 export function namesOf(
   { labelOf, listOf, serviceOf, groupOf }: Pick<PolicyCatalog, 'labelOf' | 'listOf' | 'serviceOf' | 'groupOf'>,
@@ -34,8 +34,8 @@ export function namesOf(
 }
 
 /**
- * Adds the names of the user groups that rules are for. User groups are not part of the policy, so each one is read on
- * its own, and a group that this account may not read stays an href.
+ * Adds to `names` the names of the user groups in the conditions of rules. User groups are not part of the policy, so
+ * each group is read separately, and a group that this account is not permitted to read remains an href.
  */
 export async function withUserGroups(
   { pce, signal }: { pce: PceClient; signal: AbortSignal },

@@ -6,12 +6,12 @@ import { selectorOf } from './read-actor.js'
 import { describeConditions } from './rule-conditions.js'
 import type { AnyRule } from './rule-in-force.js'
 
-/** Maximum number of entries listed per side and for the services. The line only needs to identify the rule. */
+/** Maximum number of entries listed for each side and for the services. The line only needs to identify the rule. */
 const MOST_NAMED = 4
 
 const IN_LINE: ReadonlySet<string> = new Set(['consumers', 'providers', 'ingress_services', 'egress_services'])
 
-/** Returns true if the line of a rule lists all entries of this field: the field is an end or its services, and short. */
+/** Returns true if the one-line description of a rule lists all entries of this field: an end or services, if few. */
 export const isWholeInLine = (field: string, value: unknown): boolean =>
   IN_LINE.has(field) && Array.isArray(value) && value.length <= MOST_NAMED
 

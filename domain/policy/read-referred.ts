@@ -10,47 +10,47 @@ import { mapBounded } from '../text/pace-work.js'
 import { NO_CONTENT } from './diff-fields.js'
 import { digestContents } from './digest-content.js'
 
-/** An object that the requests of a call name by href, as it was read. */
+/** An object that the requests of a call refer to, directly or through other objects, as it was read. */
 export interface ReferredObject {
   href: string
-  /** The path segment that names its type. */
+  /** The path segment that names the object's type, such as `ip_lists`. */
   kind: string
-  /** What it says; null if it could not be read. */
+  /** The fields that count as the object's content; null if the object could not be read. */
   content: Record<string, unknown> | null
   /**
-   * `target` if the call writes or deletes this object, or something in it; `named` if a request names it; `inside` if
-   * only another of these objects names it.
+   * `target` if the call writes or deletes this object, or an object that it contains; `named` if a request refers to
+   * it; `inside` if only another of these objects refers to it.
    */
   as: 'target' | 'named' | 'inside'
 }
 
-/** Everything that stands behind the hrefs of a call's requests. */
+/** The objects that the requests of a call refer to, directly or through other objects. */
 export interface ReferredObjects {
-  /** In the order of the requests; what objects refer to themselves comes after them. */
+  /** The objects of the requests in their order, followed by the objects that these refer to. */
   objects: readonly ReferredObject[]
-  /** How many more were not read, because of the bounds. */
+  /** Number of further objects that were not read because of the upper bounds. */
   unread: number
-  /** A digest of everything that was read, and of what could not be read (D232). */
+  /** A digest of all these objects, including those that could not be read (D232). */
   digest: string
 }
 
-/** The planned requests of a dry run, and the values that they replace. */
+/** The planned requests of a dry run, and the previous values that they replace. */
 export interface PlannedCall {
   requests: readonly PlannedRequest[]
   previous?: unknown
 }
 
-/** Upper bounds: how many objects are read for one call, and the size of all answers in characters. */
+/** Maximum number of objects that are read for one call, and maximum size of all answers in characters. */
 const MOST_READ = 100
 const MOST_CHARACTERS = 8 * 1024 * 1024
 const IN_FLIGHT = 4
 
-/** All that the PCE says of an object, apart from its records of authors and times. */
+/** Stands for all fields of an object, apart from the PCE's records of authors and times. */
 const WHOLE = null
 /**
- * The fields that make an object what it is, by kind. Policy is taken whole, with fields that are not known (D222). Of
- * what reports change by themselves, only what people choose counts. Objects of other kinds are not read, because they
- * may hold secrets.
+ * The fields that count as the content of an object, by type. Policy objects count with all fields, even unknown ones
+ * (D222). Of objects that VENs or clusters also report on, only the fields that people choose count. Objects of other
+ * types are not read, because they may contain secrets.
  */
 const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   rule_sets: WHOLE,
@@ -78,10 +78,10 @@ const FIELDS: Readonly<Record<string, readonly string[] | typeof WHOLE>> = {
   networks: ['name'],
 }
 
-/** Returns true for a kind whose objects are read at all. */
+/** Returns true for a type whose objects are read. */
 export const isKindRead = (kind: string): boolean => Object.hasOwn(FIELDS, kind)
 
-/** The kinds beside labels that have no draft, so that their names change at once wherever they are shown. */
+/** The types, other than labels, that have no draft, so that a new name applies at once wherever it is shown. */
 export const NAMED_AT_ONCE: ReadonlySet<string> = new Set(['workloads', 'security_principals'])
 
 interface Reader {
@@ -89,15 +89,18 @@ interface Reader {
   signal: AbortSignal
 }
 
-/** An object that is named somewhere. `withInside` if the call writes or deletes it, and so decides on what is in it. */
+/**
+ * An object that the call refers to. `withInside` is true if the call writes or deletes the object and so affects its
+ * contents too.
+ */
 interface Named extends Pick<ReferredObject, 'href' | 'as'> {
   withInside?: true
 }
 
 /**
- * Reads the objects behind the hrefs of a call's requests, and the objects that these refer to, with the caller's own
- * credentials. What cannot be read is listed without content. Rejects if the call is cancelled.
- * @param kinds the only kinds that are read; all if absent.
+ * Reads the objects that the requests of a call refer to, and the objects that these refer to, with the caller's own
+ * credentials. An object that cannot be read is listed without content. Rejects if the call is cancelled.
+ * @param kinds the types whose objects are read; all types if absent.
  */
 export async function readReferred(
   reader: Reader,
@@ -112,7 +115,7 @@ export async function readReferred(
     const next: Named[] = []
     for (let at = 0; at < wave.length; at += IN_FLIGHT) {
       const together = wave.slice(at, at + IN_FLIGHT)
-      // The bounds are looked at between the steps, so that the same objects are read each time.
+      // The bounds are checked only between groups of requests, so that every run reads the same objects.
       if (found.size + together.length > MOST_READ || characters > MOST_CHARACTERS) {
         for (const { href } of together) left.add(href)
         continue
@@ -134,11 +137,11 @@ export async function readReferred(
   return { objects, unread: left.size, digest: await digestContents(bound, reader.signal) }
 }
 
-/** Lists what the requests name. Workloads come last, because there may be thousands of them. */
+/** Lists the objects that the requests refer to. Workloads come last, because there may be thousands of them. */
 function namedBy({ requests, previous }: PlannedCall): Named[] {
   const targets = requests.flatMap(({ method, path }) =>
     targetsOf(method, path).map((href, at): Named => {
-      // A rule set that is switched on, or gets other scopes, has its rules in force as they are.
+      // If a rule set is enabled or gets other scopes, all its rules take effect as they are, so they count as content.
       const withInside = method !== 'POST' && at === 0
       return { href, as: 'target', ...(withInside && { withInside }) }
     }),
@@ -151,7 +154,7 @@ function namedBy({ requests, previous }: PlannedCall): Named[] {
 
 /** Returns the object of a request's path, and the object that contains it. */
 function targetsOf(method: string, path: string): string[] {
-  // What is created is below the path of what contains it, and has no href yet.
+  // A POST creates an object that has no href yet. The part of the path before the last segment is its container.
   const parsed = parseHref(method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path)
   if (parsed?.id === undefined || /^bulk_/.test(parsed.id)) return []
   const own = method === 'POST' ? path.replace(/\/[a-z_]+$/, '') : path
@@ -164,7 +167,7 @@ function onlyOnce(named: readonly Named[]): Named[] {
   return [...first.values()]
 }
 
-/** Lists the hrefs inside a value, in their order. Placeholders for what does not exist yet are no hrefs. */
+/** Lists the hrefs inside a value, in their order. Placeholders for objects that do not exist yet do not count. */
 export function hrefsIn(value: unknown): string[] {
   if (Array.isArray(value)) return value.flatMap(hrefsIn)
   if (typeof value !== 'object' || value === null) return []
@@ -209,7 +212,8 @@ function contentOf(kind: string, object: PceObject, withRules: boolean): Record<
   const isChosen = (name: string) =>
     chosen === WHOLE ? !NO_CONTENT.has(name) || (withRules && RULES.has(name)) : chosen.includes(name)
   const content = Object.fromEntries(Object.entries(object).filter(([name, value]) => value != null && isChosen(name)))
-  // The VEN reports the addresses of its own workload, and they come and go. Those of the others are typed in.
+  // The addresses of a managed workload are left out, because its VEN reports them and they change. Those of an
+  // unmanaged workload are entered by people.
   const addresses =
     kind === 'workloads' && !isManaged(object as Workload)
       ? { public_ip: object['public_ip'] ?? null, interfaces: addressesOf(object['interfaces']) }

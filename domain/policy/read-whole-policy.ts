@@ -5,7 +5,8 @@ import type { LabelIndex } from '../inventory/labels.js'
 import { loadSnapshot, withDenyRules, type PolicySnapshot } from './load-snapshot.js'
 
 /**
- * Reads a version of the policy with its deny rules; returns null if it cannot be read completely. Rejects when cancelled.
+ * Reads one version of the policy with its deny rules. Returns null if the PCE fails to answer. Rejects if the call is
+ * cancelled.
  */
 export async function readWholePolicy(
   source: { pce: PceClient; signal: AbortSignal },

@@ -2,11 +2,11 @@ import type { Approval } from '../../schemas/confirmations.js'
 import { ToolError } from '../../schemas/errors.js'
 
 /**
- * Checks, before the first write of a confirmed call, that what would be written now is what was approved. The confirm
+ * Checks, before the first write of a confirmed call, that the call would still write what was approved. The confirm
  * token is already used up at this point.
  * @param approved undefined if nothing had to be confirmed; the check then passes.
  * @param digest the digest of what would be written now.
- * @param message says what has changed since the approval.
+ * @param message the message of the error; it says what has changed since the approval.
  * @throws {ToolError} confirm_required with `reason: stale` and `params_hash`.
  */
 export function requireApproved(approved: Approval | undefined, digest: string, message: string): void {

@@ -13,36 +13,36 @@ import { type Steps, finishAtOnce } from '../text/pace-work.js'
 /** The space of all connections, in which rules are boxes. */
 export interface RuleSpace {
   dimensions: Dimensions
-  /** Returns the connections about which a rule decides at one of their ends. */
+  /** Returns the connections about which a rule decides at this end of the connection. */
   boxesOf(rule: RuleInForce, end: WrittenEnd, reading: Reading): Box[]
   /**
-   * Determines whether a rule covers any address, or everything. Such a rule is worth a warning, whatever other rules
-   * say.
+   * Determines whether a rule covers any address or any connection. Such a rule deserves a warning, whatever other
+   * rules there are.
    */
   breadthOf(rule: RuleInForce): Breadth
   /**
-   * What a comparison of two boxes of this space costs, as a multiple of what it costs in a small space, because masks
-   * are as long as a dimension has values. The number of steps of a comparison is divided by it.
+   * The cost of comparing two boxes of this space, as a multiple of the cost in a small space: a mask has one bit for
+   * each value of its dimension. The permitted number of steps of a comparison is divided by this cost.
    */
   stepCost: number
   /**
-   * False if determining which patterns of domain names contain which would have taken too long. Then a box that is
-   * covered is covered for certain, and a box that is not covered may be covered nevertheless.
+   * False if it would have taken too long to determine which domain name patterns contain which others. A box that is
+   * found to be covered is then certainly covered, but a box that is found not to be covered may still be covered.
    */
   isComplete: boolean
-  /** The ambiguities that have occurred in the rules whose boxes were read so far. */
+  /** The ambiguities found in the rules whose boxes were read so far. */
   ambiguities: ReadonlySet<Ambiguity>
 }
 
-/** Number of values that a mask may have before comparing it takes longer than everything around it. */
+/** Number of values per mask up to which comparing masks takes no longer than the other work of a step. */
 const VALUES_PER_COST = 16_384
 
-/** Creates a space of rules without a pause; otherwise like `createRuleSpaceInSteps`. */
+/** Creates a space of rules like `createRuleSpaceInSteps`, but without pauses. */
 export const createRuleSpace = (rules: readonly RuleInForce[]): RuleSpace => finishAtOnce(createRuleSpaceInSteps(rules))
 
 /**
- * Creates a space in which the given rules can be compared. The rules determine its values: two addresses that are on
- * the same lists of these rules are one value, and so are two ports that are in the same services.
+ * Creates a space in which the given rules can be compared. The rules determine its values: addresses that are on the
+ * same IP lists of these rules are one value, and so are ports that are in the same services.
  */
 export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<RuleSpace> {
   const ambiguities = new Set<Ambiguity>(rules.flatMap(ambiguitiesOfNetwork))
@@ -51,7 +51,7 @@ export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<Ru
   const services = yield* createServices(rules, bit)
   const { endsOf } = createEnds(addresses, createLabels(rules, bit, ambiguities), bit, ambiguities)
 
-  /** Lists the pairs of ends that a rule names, in each scope of its rule set. */
+  /** Lists the pairs of ends that a rule names, for each scope of its rule set. */
   const pairsOf = (placed: RuleInForce, reading: Reading): Pair[] => {
     const { rule, scopes } = placed
     const { virtual, plain } = conditionsOf(placed, services, bit, reading)
@@ -82,7 +82,8 @@ export function* createRuleSpaceInSteps(rules: readonly RuleInForce[]): Steps<Ru
         .filter((pair) => pair[end].isWritten)
         .flatMap(toBoxes),
     breadthOf: (placed) =>
-      // Pairs of addresses count here, although such a rule is written for neither end and decides nothing.
+      // Here, pairs of two addresses count too, although the rule is written for neither end and so has no effect
+      // there.
       measureBreadth(placed.rule, () => pairsOf(placed, new Set()).flatMap(toBoxes), addresses.isMost),
   }
 }

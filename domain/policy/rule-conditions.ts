@@ -3,7 +3,7 @@ import { NO_CONTENT } from './diff-fields.js'
 import { nameReference } from './name-reference.js'
 import type { ReferenceNames } from '../inventory/reference-names.js'
 
-/** Fields of a rule that are not conditions: its ends and services, its state, and what is recorded about it. */
+/** The fields of a rule that are not conditions: its ends and services, its state, and the records about it. */
 export const NO_CONDITION: ReadonlySet<string> = new Set([
   ...NO_CONTENT,
   'enabled',
@@ -21,14 +21,16 @@ export const NO_CONDITION: ReadonlySet<string> = new Set([
   'log_flow',
 ])
 
-/** The networks that a rule is for. Other values belong to later releases, and what they mean is not known. */
+/**
+ * The known values of a rule's `network_type`. Other values are of later PCE releases, and their meaning is not known.
+ */
 const NETWORKS = ['brn', 'non_brn', 'all']
 
-/** Returns true if the rule is for networks that this release of the server does not know. */
+/** Returns true if the rule is for networks that this release of the MCP server does not know. */
 export const isForUnknownNetwork = ({ network_type: network }: { network_type?: unknown }): boolean =>
   isSaid(network) && !NETWORKS.includes(network as string)
 
-/** The fields that are conditions. */
+/** The fields of a rule that are conditions. */
 export const CONDITIONS: readonly string[] = [
   'consuming_security_principals',
   'network_type',
@@ -41,15 +43,16 @@ export const CONDITIONS: readonly string[] = [
   'resolve_labels_as',
 ]
 
-/** Returns the fields of a rule that this release of the server does not know and that are set. */
+/** Returns the fields of a rule that are set and that this release of the MCP server does not know. */
 export const unknownFieldsOf = (rule: object): [field: string, value: unknown][] =>
   Object.entries(rule).filter(
     ([field, value]) => !NO_CONDITION.has(field) && !CONDITIONS.includes(field) && isSaid(value),
   )
 
 /**
- * Returns the fields, apart from ends and services, that narrow or widen a rule, as the PCE has them, where they differ
- * from the default. An unknown field that is set counts, because it may be a condition of a later release.
+ * Returns the fields, apart from ends and services, that narrow or widen a rule, if they differ from the default. The
+ * values are as the PCE has them. An unknown field that is set is included, because it may be a condition of a later
+ * release.
  */
 export function conditionFieldsOf(rule: object): Record<string, unknown> {
   const fields = rule as Record<string, unknown>
@@ -59,12 +62,12 @@ export function conditionFieldsOf(rule: object): Record<string, unknown> {
   return Object.fromEntries([...known, ...unknownFieldsOf(rule)])
 }
 
-/** Conditions that do not restrict who may connect, or that widen it. */
+/** The conditions that do not restrict who may connect, or that admit more. */
 const NOT_NARROWING = new Set(['stateless', 'use_workload_subnets', 'resolve_labels_as', 'network_type'])
 
 /**
- * Returns true if conditions admit, or may admit, only some of the connections that the ends and services of a rule
- * describe: only certain users, machines or networks, or what a field allows whose meaning is not known.
+ * Returns true if conditions of a rule admit only some of the connections that its ends and services describe, such as
+ * those of certain users, machines or networks. An unknown field counts too, because it may be such a condition.
  */
 export const isLimited = (rule: { network_type?: unknown }): boolean =>
   rule.network_type === 'non_brn' ||
@@ -73,14 +76,16 @@ export const isLimited = (rule: { network_type?: unknown }): boolean =>
     (field) => !NOT_NARROWING.has(field) && !field.startsWith('all_ips_except_for_in_'),
   )
 
-/** Maximum number of user groups that are named, and of characters of a value whose meaning is not known. */
+/**
+ * Maximum number of user groups that are named, and maximum number of characters of an unknown value that are shown.
+ */
 const MOST_GROUPS = 4
 const MOST_CHARACTERS = 80
 
 /**
- * Describes what narrows or widens a rule apart from its ends and services, one phrase for each condition that is not
- * the default. Each phrase contains the value or the field's name as the PCE has it.
- * @param besides a field that is shown elsewhere and left out here.
+ * Describes the conditions that narrow or widen a rule apart from its ends and services, one phrase for each condition
+ * that is not the default. Each phrase contains the value or the field's name as the PCE has it.
+ * @param besides a field that is left out here because it is shown elsewhere.
  */
 export function describeConditions(rule: object, names: ReferenceNames, besides?: string): string[] {
   const fields = Object.entries(conditionFieldsOf(rule)).filter(([field]) => field !== besides)

@@ -12,17 +12,17 @@ const MOST_FILTERED = 100
 const MOST_NAMED = 10
 
 interface Authorship<T> {
-  /** What the items are called in a note, such as "3 changes". */
+  /** The number and name of the items for a note, such as "3 changes". */
   what: string
-  /** Returns the hrefs of the authors that are known without a request. */
+  /** Returns the hrefs of those authors of an item that are known without a request. */
   authorsOf: (item: T) => readonly string[]
-  /** Reads further authors, by hrefs, of items that are not known to be by the wanted one. */
+  /** Reads the hrefs of further authors of those items that are not known to be by the wanted author. */
   readMore?: (items: readonly T[]) => Promise<ReadonlyMap<T, readonly string[]>>
 }
 
 /**
- * Selects the items of which this user, given by href or exact name, is an author. `notes` say whose they are if none is
- * selected, and what is not known.
+ * Selects the items of which this user, given by href or exact name, is an author. `notes` say who the authors are if
+ * no item is selected, and how many authors' names are not known.
  */
 export async function selectByAuthor<T>(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
@@ -61,7 +61,7 @@ export async function selectByAuthor<T>(
   return { wanted, notes: notes.filter((note) => note !== '') }
 }
 
-/** Returns the hrefs of the users who last edited an object and its changed rules, as the later version has them. */
+/** Returns the hrefs of the users who last edited an object and its changed rules, according to the later version. */
 export function authorsOfObject({ change, versions: { draft, active } }: ChangedObject): string[] {
   const rules = change.type === 'rule_sets' ? changedRules(draft as RuleSet | null, active as RuleSet | null) : []
   const stamps = [draft?.updated_by, ...rules.map(({ last }) => last?.updated_by)] as (

@@ -15,16 +15,18 @@ import { authorsOfObject, selectByAuthor } from './select-by-author.js'
 
 type Reading = Pick<ToolContext<true>, 'pce' | 'signal'>
 
-/** Which changes a comparison shows. Absent criteria match everything; several must all match. */
+/**
+ * The criteria for the changes that a comparison shows. Absent criteria match everything; all given ones must match.
+ */
 export interface ChangeFilter {
   type?: ChangeSubsetType
-  /** An object in any version; a rule stands for its rule set. */
+  /** The href of an object in any version; the href of a rule stands for its rule set. */
   href?: string
   /** The exact name of the object, in either of the compared versions. */
   name?: string
 }
 
-/** The kinds of versioned objects that have names and that the client can list. */
+/** The types of versioned objects that have names and that the PCE client can list. */
 const LISTED = {
   rule_sets: 'ruleSets',
   ip_lists: 'ipLists',
@@ -40,9 +42,9 @@ const LISTED_TYPES = Object.keys(LISTED) as ListedType[]
 const IN_FLIGHT = 4
 
 /**
- * Returns the pending changes that match. An object that exists without a pending change gives an empty list.
- * @throws {ToolError} not_found naming the href or the name if no object has it in the draft or in force, with
- * similar names; invalid_argument for an href that is not one of a versioned object.
+ * Returns the pending changes that match a filter. If the object exists but has no pending change, the list is empty.
+ * @throws {ToolError} not_found if no object in the draft or active policy has the href or name, with similar names;
+ * invalid_argument if the href is not of a versioned object.
  */
 export async function selectPending(
   ctx: Reading,
@@ -77,7 +79,7 @@ async function selectNamed(
   type: ChangeSubsetType | undefined,
 ): Promise<TypedPendingChange[]> {
   const types = LISTED_TYPES.filter((one) => type === undefined || one === type)
-  // The list of pending changes has the name of the draft, or none. The name in force can be another one.
+  // The list of pending changes has the name of the draft, or no name. The active version may have another name.
   const unsure = changes.filter((change) => updateTypeOf(change) !== 'create' || typeof change.name !== 'string')
   const unsureTypes = types.filter((one) => unsure.some((change) => change.type === one))
   const named = new Set([
@@ -103,7 +105,7 @@ export function noneNamed(name: string, type: ChangeSubsetType | undefined, cand
   )
 }
 
-/** Finds objects with exactly this name, as draft hrefs, and the other names that the PCE answered for it. */
+/** Returns the draft hrefs of objects with exactly this name, and the other names that the PCE's search found. */
 async function hrefsNamed({ pce, signal }: Reading, types: readonly ListedType[], name: string, version: Version) {
   const hrefs: string[] = []
   const others: string[] = []
@@ -116,19 +118,20 @@ async function hrefsNamed({ pce, signal }: Reading, types: readonly ListedType[]
         if (one.own === name) hrefs.push(toDraftHref(one.href))
         else if (typeof one.own === 'string') others.push(one.own)
     } catch (error) {
-      // A release without this kind has no object of it.
+      // A release that does not know this type has no objects of it.
       if (!(error instanceof PceApiError) || !error.isGone) throw error
     }
   })
   return { hrefs, others }
 }
 
-/** Maximum number of changes that are read for their authors. Each takes up to two requests. */
+/** Maximum number of changes whose objects are read to find their authors. Each takes up to two requests. */
 const MOST_READ = 250
 
 /**
- * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited its
- * rules, so the remaining rule sets are read for this, and what the list gives no author of. `read` has what was read.
+ * Selects the changes that an author made. The list of pending changes says who edited an object, but not who edited
+ * its rules. So rule sets that are not by this author are read, and also objects for which the list has no author.
+ * `read` has the versions that were read.
  */
 export async function selectPendingBy(ctx: Reading, changes: readonly TypedPendingChange[], author: string) {
   const read = new Map<TypedPendingChange, ReadVersions>()

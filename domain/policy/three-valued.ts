@@ -44,8 +44,8 @@ export const UNDECIDED = {
 export type Reason = keyof typeof UNDECIDED
 
 /**
- * An undecided answer with its reasons, each once and in alphabetical order. Equal answers are the same object, so that
- * `===` compares them.
+ * An undecided answer with its reasons, without duplicates and in alphabetical order. Answers with the same reasons are
+ * the same object, so they can be compared with `===`.
  */
 export interface Unknown {
   readonly unknown: readonly Reason[]
@@ -65,8 +65,8 @@ export function unknown(...reasons: readonly Reason[]): Unknown {
 }
 
 /**
- * The facts of docs/pce-facts.md that no source settles and on which a judgement depends, by the reason why it is
- * undecided.
+ * For some reasons why a judgement is undecided, the unconfirmed fact of docs/pce-facts.md on which the judgement
+ * depends.
  */
 const ASSUMED: Partial<Record<Reason, string>> = {
   exclusion: 'P65',
@@ -76,19 +76,19 @@ const ASSUMED: Partial<Record<Reason, string>> = {
   selective_outbound: 'P51',
 }
 
-/** Returns the facts that no source settles and on which these answers depend, each once and in alphabetical order. */
+/** Returns the unconfirmed facts on which these answers depend, without duplicates and in alphabetical order. */
 export const assumedBy = (answers: readonly Answer[]): string[] => {
   const facts = answers.flatMap((answer) => (isUnknown(answer) ? answer.unknown.map((reason) => ASSUMED[reason]) : []))
   return [...new Set(facts.filter((fact) => fact !== undefined))].sort()
 }
 
-/** Lists the reasons of undecided answers, each once; an empty text if nothing is undecided. */
+/** Returns the reasons of undecided answers as text, without duplicates; an empty text if nothing is undecided. */
 export const listReasons = (answers: Iterable<Answer>): string => {
   const reasons = new Set([...answers].flatMap((answer) => (isUnknown(answer) ? answer.unknown : [])))
   return [...reasons].map((reason) => UNDECIDED[reason]).join(', ')
 }
 
-/** Returns `undecided because of …` as the end of a sentence, or an empty text if nothing is undecided. */
+/** Returns the phrase `undecided because of …`, to end a sentence with, or an empty text if nothing is undecided. */
 export const undecidedBecause = (answers: Iterable<Answer>): string => {
   const reasons = listReasons(answers)
   return reasons === '' ? '' : `undecided because of ${reasons}`

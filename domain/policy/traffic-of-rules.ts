@@ -6,22 +6,24 @@ import type { PolicySnapshot } from './load-snapshot.js'
 import { mayBeVirtual, type PlacedRule } from './match-rules.js'
 import { portsOf } from './match-services.js'
 
-/** The parts of a traffic query that select the traffic that rules can concern. */
+/** The parts of a traffic query that select the traffic to which rules may apply. */
 export interface TrafficOfRules {
   filters: Pick<TrafficQuery, 'sources' | 'destinations'>
   services: TrafficQuery['services']
 }
 
 type Side = 'providers' | 'consumers'
-/** Alternatives for one side of a query; null stands for anything. */
+/** The alternatives for one side of a query; null stands for any end. */
 type Blocks = readonly TrafficSelector[][] | null
 
-/** Maximum number of alternatives for a side or the services of a query; beyond that everything is asked for. */
+/**
+ * Maximum number of alternatives for a side or the services of a query. If there are more, the query is not limited.
+ */
 const MOST_BLOCKS = 200
 
 /**
- * Builds the filter for the traffic that any of these rules can concern. Wherever the PCE cannot say it exactly, the
- * filter is wider than the rules, and never narrower.
+ * Builds the filter for the traffic to which any of these rules may apply. If a query of the PCE cannot express a rule
+ * exactly, the filter is wider than the rule, and never narrower.
  */
 export function trafficOfRules(rules: readonly CuttingRule[]): TrafficOfRules {
   const join = (side: Side) => joinBlocks(rules.map(({ placed, policy }) => blocksOf(placed, side, policy)))
@@ -66,7 +68,7 @@ function blocksOf({ scopes, rule }: PlacedRule, side: Side, policy: PolicySnapsh
   return blocks
 }
 
-/** Only a list that the PCE has in the same form, and that holds addresses alone, selects what a rule means by it. */
+/** Returns true if a query for a list selects the same as a rule: the list has no pending change and only addresses. */
 function isExact(href: string, policy: PolicySnapshot): boolean {
   const list = policy.listOf(href)
   return (
@@ -74,7 +76,11 @@ function isExact(href: string, policy: PolicySnapshot): boolean {
   )
 }
 
-/** Labels with the same key are alternatives. Labels that are not known, and exclusions, are left out. */
+/**
+ * Returns the label selections that satisfy all entries, as alternatives. Labels with the same key are alternatives.
+ * Exclusions, and groups with labels of several keys, are left out. Returns null if a label or group is not known, or
+ * if there are too many alternatives.
+ */
 function multiplyOut(
   entries: readonly RuleSet['scopes'][number][number][],
   { labelOf, membersOf }: PolicySnapshot,
@@ -85,7 +91,7 @@ function multiplyOut(
     if (exclusion === true) continue
     const one = label === undefined ? undefined : labelOf(label.href)
     const members = group === undefined ? (one === undefined ? undefined : [one]) : membersOf(group.href)
-    // What is not known may be an alternative for any key.
+    // An unknown label may be an alternative to the labels of any key.
     if (members === undefined || members.length === 0) return null
     for (const { key, href } of members) byKey.set(key, (byKey.get(key) ?? new Set()).add(href))
     if (new Set(members.map(({ key }) => key)).size > 1) for (const { key } of members) unclear.add(key)

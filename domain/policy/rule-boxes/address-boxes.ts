@@ -14,21 +14,22 @@ import { classifyNames } from './name-classes.js'
 export interface Addresses {
   /** The mask with the bits of all addresses. */
   all: bigint
-  /** Number of values of the dimensions. */
+  /** Number of values that these dimensions have together. */
   values: number
-  /** False if it was not determined which patterns contain which domain names. */
+  /** False if it was not determined which patterns contain which domain names, because it would have taken too long. */
   isComplete: boolean
   /** Returns true for more than half of all IPv4 addresses, or more than an eighth of all IPv6 addresses (D92). */
   isMost: (mask: bigint) => boolean
   /**
-   * Returns boxes for the ends whose address or domain name is on any of the given lists; the boxes are alternatives.
+   * Returns boxes for the ends whose address or domain name is on any of the given lists. An end is in one of the
+   * boxes.
    */
   boxesOf(named: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
- * Creates the dimensions of addresses: `ip` and `fqdn`, whose values are classes of addresses and of domain names that
- * are on exactly the same lists; and `list` for lists that cannot be read, each of which equals only itself.
+ * Creates the dimensions of addresses. The values of `ip` and `fqdn` are classes of addresses and of domain names that
+ * are on exactly the same lists. The values of `list` are the lists that cannot be read; each is equal only to itself.
  */
 export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps<Addresses> {
   const lists = new Set<IpList>()
@@ -48,7 +49,7 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
   const [four, six] = [yield* classify('ipv4'), yield* classify('ipv6')]
   const shift = BigInt(four.sizes.length)
   const all = (1n << BigInt(four.sizes.length + six.sizes.length)) - 1n
-  /** Returns the mask of a list, which contains its included ranges without its excluded ones. */
+  /** Returns the mask of the addresses that a list contains: its included ranges without its excluded ones. */
   const maskOf = (list: IpList): bigint => {
     if (isEverything(list)) return all
     const at = index.get(list) as number
@@ -74,7 +75,7 @@ export function* createAddresses(rules: readonly RuleInForce[], bit: Bit): Steps
           continue
         }
         mask |= maskOf(object)
-        // The lowest bit means that there is no name (NONE).
+        // The lowest bit stands for an end without a name (NONE).
         fqdns |= (names.masks.get(object) ?? 0n) << 1n
       }
       if (mask === all) return [new Map()]
@@ -97,17 +98,17 @@ interface Parts {
   excluded: Range[]
 }
 
-/** The ranges of a list that can be read, by their family. */
+/** The readable ranges of a list, by address family. */
 interface Ranges extends Record<Family, Parts> {
   isReadable: boolean
 }
 
-/** Number of ranges that are read in one step, which takes about a millisecond. */
+/** Number of ranges that are read in one step. A step takes about a millisecond. */
 const RANGES_PER_STEP = 100
 
 const rangesOf = new WeakMap<IpList, Ranges>()
 
-/** Reads the ranges of a list, once per list. */
+/** Reads the ranges of a list. The result is cached for each list. */
 function* readRanges(list: IpList): Steps<Ranges> {
   const known = rangesOf.get(list)
   if (known !== undefined) return known

@@ -6,17 +6,17 @@ import { KINDS } from './end-boxes.js'
 import { isSaid } from '../default-fields.js'
 import type { WrittenEnd } from './readings.js'
 
-/** How much a rule covers, for the risks to review. */
+/** Whether a rule is so broad that this counts as a risk to review. */
 export interface Breadth {
-  /** True if, at one end, the rule covers so many addresses that they are not a selection (D92). */
+  /** True if, at one end, the rule covers so many addresses that it hardly restricts them (D92). */
   anyAddress: boolean
   /** True if, at each end, the rule covers any address or all workloads, and it covers every service. */
   anyToAny: boolean
 }
 
 /**
- * Determines how much a rule covers. `readBoxes` is only called for rules that name addresses at one end, or all
- * workloads at both.
+ * Determines how broad a rule is. `readBoxes` is only called for rules that name addresses at one end, or all workloads
+ * at both ends.
  */
 export function measureBreadth(
   { providers, consumers }: AnyRule,

@@ -3,8 +3,8 @@ import type { PolicyContents } from '../load-contents.js'
 import { entriesOf } from './read-services.js'
 
 /**
- * Returns a text for a part of a rule. Two parts have the same text exactly if they mean the same. An object that the
- * part refers to is written with its content, because the same href may have different content in another version.
+ * Returns a text for comparing parts of rules. Two parts have the same text exactly if they mean the same. The text
+ * includes the content of each object that the part refers to, because an object may differ between versions.
  */
 export function textOf(value: unknown, contents: PolicyContents): string {
   return JSON.stringify(value, (_field, inner: unknown) => {

@@ -8,15 +8,15 @@ import type { Services } from './service-boxes.js'
 
 const NETWORKS: Record<string, bigint | undefined> = { brn: 1n, non_brn: 2n }
 
-/** The values of `network`: corporate and other networks. A rule for all networks does not limit this dimension. */
+/** The mask of both values of `network`: the corporate network and other networks. */
 export const ALL_NETWORKS = 3n
 
-/** What a rule requires of a connection besides its ends. The boxes of each list are alternatives. */
+/** What a rule requires of a connection besides its ends. A connection must be in one of the boxes of a list. */
 export interface Conditions {
   plain: readonly Box[]
   /**
-   * The conditions if the destination is a virtual service or server. It has its own ports, so the services of the rule
-   * do not count.
+   * The conditions for a destination that is a virtual service or server. It has its own ports, so the services of the
+   * rule do not count.
    */
   virtual: readonly Box[]
 }

@@ -6,14 +6,14 @@ import { type Bit, NONE } from './bits.js'
 import { textOf } from './comparable-text.js'
 import type { Ambiguity, Reading } from './readings.js'
 
-/** Creates the dimensions of labels, one for each key. A workload has at most one label of each key. */
+/** Creates the dimensions of labels, one for each key. A workload has at most one label with each key. */
 export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguities: Set<Ambiguity>) {
   const keys = new Set(rules.flatMap(keysOf))
   const labelBit = (href: string, key: string) => bit(`label ${key}`, href)
 
   /**
-   * Returns the box of the labels that entries of a scope or a side select; null if no labels satisfy them. Labels of
-   * the same key are alternatives, different keys must all match, and exclusions take labels away.
+   * Returns the box of the labels that entries of a scope or of a side select; null if no labels satisfy them. Labels
+   * with the same key are alternatives, labels with different keys must all match, and exclusions take labels away.
    */
   const boxOf = (entries: readonly ScopeEntry[], contents: PolicyContents, reading: Reading): Box | null => {
     const wanted = new Map<string, bigint>()
@@ -43,7 +43,7 @@ export function createLabels(rules: readonly RuleInForce[], bit: Bit, ambiguitie
     return box
   }
 
-  /** Returns the box of the labels of one workload. It is not limited if the workload was not read. */
+  /** Returns the box of the labels of one workload. If the workload was not read, the box contains any labels. */
   const boxOfWorkload = (href: string, contents: PolicyContents): Box => {
     const box = new Map<string, bigint>()
     const own = contents.labelsOf(href)

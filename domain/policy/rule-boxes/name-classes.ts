@@ -3,36 +3,36 @@ import type { Steps } from '../../text/pace-work.js'
 import { compileName } from '../compile-name.js'
 import { createMask } from '../build-mask.js'
 
-/** Domain names and patterns divided into classes. Those of one class are on exactly the same lists. */
+/** A division of domain names and patterns into classes. The members of one class are on exactly the same lists. */
 export interface NameClasses {
-  /** For each list, a bit mask of the classes that it contains. */
+  /** For each list, a bit mask of the classes that the list contains. */
   masks: ReadonlyMap<IpList, bigint>
   /** Number of classes. */
   count: number
   /**
-   * False if patterns match so many names that it was not determined which; then a list contains another one for certain
-   * if its mask does, and perhaps if it does not.
+   * False if it would have taken too long to determine which names the patterns match. A list whose mask contains that
+   * of another list then certainly contains that list; a list whose mask does not may still contain it.
    */
   isComplete: boolean
 }
 
-/** Numbers of names that decide how names are searched, never what is found. */
+/** Numbers of names that decide how names are sorted for searching. They affect the speed but not the result. */
 export interface ShelfSizes {
-  /** Names of short lists that are sorted together, which takes a few milliseconds. */
+  /** Number of names from short lists that are sorted together. Sorting them takes a few milliseconds. */
   shared: number
-  /** A list of so many names has a sorted copy of its own, which is kept. */
+  /** Number of names from which on a list is sorted separately, once, and the sorted copy is cached. */
   own: number
 }
 
 const SHELF_SIZES: ShelfSizes = { shared: 4096, own: 500 }
-/** Number of names that are divided in one step. */
+/** Number of names that are divided into classes in one step. */
 const NAMES_PER_STEP = 2000
-/** Maximum number of names that are compared with patterns, which takes about a second. */
+/** Maximum number of comparisons of names with patterns. So many take about a second. */
 const MOST_COMPARED = 5_000_000
 
 /**
- * Divides the names of IP lists into classes, so that comparing lists takes time and memory for their differences and
- * not for their length. A pattern contains every other pattern that it matches: *.example.com contains
+ * Divides the domain names of IP lists into classes. The time and memory for comparing lists then depend on their
+ * differences and not on their length. A pattern contains every other pattern that it matches: *.example.com contains
  * *.eu.example.com.
  */
 export function* classifyNames(lists: readonly IpList[], sizes = SHELF_SIZES): Steps<NameClasses> {
@@ -43,13 +43,14 @@ export function* classifyNames(lists: readonly IpList[], sizes = SHELF_SIZES): S
   return classes
 }
 
-/** The last result for lists that begin with this one: one change is often judged for many rules that name a list. */
+/** The last result, by the first of the lists. It is cached because a change is often judged for many rules with it. */
 const lastClasses = new WeakMap<IpList, { lists: readonly IpList[]; classes: NameClasses }>()
 
 function* divideNames(lists: readonly IpList[], sizes: ShelfSizes): Steps<NameClasses> {
-  // Names need not be told apart within a single list.
+  // If there is only one list, all its names are in the same class.
   const contained = lists.length < 2 ? [] : yield* findContained(lists, sizes)
-  // A class is the set of the lists that have been read and contain its names, as a chain from the last to the first.
+  // A class is the set of the lists read so far that contain its names, as a linked chain from the last list to the
+  // first.
   const classOf = new Map<string, Class>()
   for (const [at, list] of lists.entries()) {
     yield
@@ -88,7 +89,7 @@ interface Class {
 
 const namesOfList = new WeakMap<IpList, ReadonlySet<string>>()
 
-/** Returns the names and patterns of a list in lower case. They are read once per list. */
+/** Returns the names and patterns of a list in lower case. The result is cached for each list. */
 function namesIn(list: IpList): ReadonlySet<string> {
   const known = namesOfList.get(list) ?? new Set((list.fqdns ?? []).map(({ fqdn }) => fqdn.toLowerCase()))
   namesOfList.set(list, known)
@@ -96,7 +97,8 @@ function namesIn(list: IpList): ReadonlySet<string> {
 }
 
 /**
- * Finds for each list, in parts, the names and patterns that its patterns match; undefined if that would take too long.
+ * Finds, for each list, the names and patterns that its patterns match, as one array for each shelf. Returns undefined
+ * if that would take too long.
  */
 function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(readonly string[])[][] | undefined> {
   const wide = lists.map(patternsIn)
@@ -120,7 +122,7 @@ function* findContained(lists: readonly IpList[], sizes: ShelfSizes): Steps<(rea
 
 const patternsIn = (list: IpList): string[] => [...namesIn(list)].filter((name) => name.includes('*'))
 
-/** The names that patterns match, and the number of names with which they were compared. */
+/** The names that patterns match, and the number of comparisons that were made to find them. */
 interface Matched {
   names: readonly string[]
   compared: number
@@ -142,7 +144,9 @@ function* matchAll(patterns: readonly string[], shelf: Shelf): Steps<Matched> {
 
 const shelfOfList = new WeakMap<IpList, Shelf>()
 
-/** Puts the names of all lists on shelves. A long list has one of its own, which is kept; short ones share some. */
+/**
+ * Puts the names of all lists on shelves. A long list has its own shelf, which is cached; short lists share shelves.
+ */
 function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shelf[]> {
   const shelves: Shelf[] = []
   let short = new Set<string>()
@@ -163,11 +167,11 @@ function* createShelves(lists: readonly IpList[], sizes: ShelfSizes): Steps<Shel
   return short.size === 0 ? shelves : [...shelves, createShelf([...short])]
 }
 
-/** Names in which those that a pattern may match are found quickly. */
+/** A sorted set of names in which the names that a pattern may match are found quickly. */
 interface Shelf {
-  /** Returns all names that begin like the pattern, or all that end like it, whichever are fewer. */
+  /** Returns all names with the same beginning as the pattern, or all with the same end, whichever are fewer. */
   near(pattern: string): readonly string[]
-  /** What the patterns of a list match on this shelf. */
+  /** For each list, the names on this shelf that its patterns match. */
   contained: WeakMap<IpList, Matched>
 }
 
@@ -188,16 +192,16 @@ function createShelf(names: readonly string[]): Shelf {
   }
 }
 
-/** Returns the code units in reverse order; the result is only compared with others of its kind. */
+/** Reverses the code units of a text. The result may be no valid text, but it is only compared with reversed texts. */
 const reverse = (text: string) => text.split('').reverse().join('')
 
-/** Returns the range of the sorted texts that begin with `start`. */
+/** Returns the range of indexes of those sorted texts that begin with `start`. */
 function rangeOf(sorted: readonly string[], start: string): [from: number, to: number] {
   const from = firstAt(sorted, 0, (text) => text < start)
   return [from, firstAt(sorted, from, (text) => text.startsWith(start))]
 }
 
-/** Returns the index of the first text, from `from` on, that is not before what is searched for. */
+/** Returns the index of the first of the sorted texts, from index `from` on, for which `isBefore` is false. */
 function firstAt(sorted: readonly string[], from: number, isBefore: (text: string) => boolean): number {
   let [low, high] = [from, sorted.length]
   while (low < high) {

@@ -12,8 +12,8 @@ import { entriesOf } from './read-services.js'
 const SELECTORS = ['actors', 'label', 'label_group', 'ip_list', 'workload', 'virtual_service', 'virtual_server']
 
 /**
- * Returns true if a side of a rule contains something whose meaning is not known, or lists the addresses that it does
- * not cover. Such a side can only be compared for equality, as a whole.
+ * Returns true if a side of a rule contains an entry whose meaning is not known, or covers all addresses except those
+ * it lists. Such a side can only be compared for equality, as a whole.
  */
 export function isOpaque(rule: AnyRule, side: 'providers' | 'consumers', contents: PolicyContents): boolean {
   return rule[`all_ips_except_for_in_${side}`] === true || rule[side].some((actor) => isUnclear(actor, contents))
@@ -30,7 +30,7 @@ function isUnclear({ exclusion, ...actor }: Actor, contents: PolicyContents): bo
   return exclusion === true
 }
 
-/** Conditions that have dimensions of their own. */
+/** The fields of conditions that are compared in other dimensions than `special`. */
 const COMPARED = new Set([
   'network_type',
   'resolve_labels_as',
@@ -40,8 +40,8 @@ const COMPARED = new Set([
 ])
 
 /**
- * Returns all other fields of a rule as one text: encryption, authentication, networks that are not known and fields of
- * later releases. The text is empty if the rule has none of them.
+ * Returns as one text all conditions of a rule that have no dimension of their own: encryption, authentication, unknown
+ * networks and fields of later releases. The text is empty if the rule has none of them.
  */
 export function specialOf(rule: AnyRule): string {
   const isWithin = (field: string) =>
@@ -51,8 +51,8 @@ export function specialOf(rule: AnyRule): string {
 }
 
 /**
- * Lists the parts of a rule that can only be compared for equality, each as a text with the reason. Two versions of a
- * rule that differ in such a part cannot be compared.
+ * Lists the parts of a rule that can only be compared for equality, each as a text with the reason for this. Two
+ * versions of a rule that differ in such a part cannot be compared.
  */
 export function opaqueOf({ rule, scopes, contents }: RuleInForce): Map<string, Reason> {
   const found = new Map<string, Reason>()

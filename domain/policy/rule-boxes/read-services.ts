@@ -4,20 +4,22 @@ import type { Interval } from '../classify-numbers.js'
 /** The protocols that have types and codes instead of ports: ICMP and ICMPv6. */
 export const ICMP = new Set([1, 58])
 
-/** One entry of a service. */
+/** One entry of a service: ports of a protocol, and possibly a program. */
 export interface Entry {
   /** The protocol number; null means every protocol. */
   proto: number | null
   /**
-   * The ports; null means every port. For ICMP, type and code are written as one number: 256 times the type, plus the
-   * code.
+   * The ports; null means every port. For ICMP, type and code are combined into one number: 256 times the type, plus
+   * the code.
    */
   ports: Interval | null
-  /** The program behind the port, in an entry for Windows. If absent, the entry is for any program. */
+  /** The program that uses the port, in an entry for Windows. If absent, the entry is for any program. */
   program?: { process: string | null; service: string | null }
 }
 
-/** Lists the entries of a service object. The list is empty if there are none or if one of them cannot be read. */
+/**
+ * Lists the entries of a service object. The list is empty if the service has none or if one of them cannot be read.
+ */
 export function entriesOf(service: Service): Entry[] {
   const listed = [
     ...(service.service_ports ?? []).map((span) => ({ span, program: undefined })),
@@ -43,8 +45,8 @@ const isAbsent = (value: number | null | undefined): value is null | undefined =
   value === undefined || value === null || value < 0
 
 /**
- * Reads ports of a protocol, or a type and code of ICMP. Returns null for combinations that no document describes, such
- * as a port of ICMP or a code without a type.
+ * Reads ports of a protocol, or a type and code of ICMP. Returns null for undocumented combinations, such as ICMP with
+ * a port or a code without a type.
  */
 export function readSpan({ proto: of, port, to_port: toPort, icmp_type: type, icmp_code: code }: Span): Entry | null {
   const proto = isAbsent(of) ? null : of

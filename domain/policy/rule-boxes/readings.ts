@@ -1,13 +1,13 @@
 import type { Reason } from '../three-valued.js'
 
 /**
- * The questions about the PCE that no source settles (P65, P107). Rules are read in both possible ways, and a judgement
- * must hold in both.
+ * The questions about the meaning of rules that no source answers (P65, P107). Each has two possible answers. Rules are
+ * read in both ways, and a judgement must hold in both.
  */
 export type Ambiguity =
-  /** Whether excluding a label also excludes the workloads that have no label of its key. By default, it does not. */
+  /** Whether excluding a label also excludes the workloads that have no label with its key. By default, it does not. */
   | 'unlabelled'
-  /** Whether an exclusion beside all workloads takes any of them away. By default, it does not. */
+  /** Whether an excluded label beside the entry "all workloads" excludes any workloads. By default, it does not. */
   | 'all_but'
   /** Whether a label group without members selects nobody or is no condition at all. By default, it selects nobody. */
   | 'empty_group'
@@ -17,7 +17,8 @@ export type Ambiguity =
   | 'network'
 
 /**
- * For each question, the reason of an undecided answer and the fact of docs/pce-facts.md that says what is not known.
+ * For each question, the reason that an undecided answer gives and the fact of docs/pce-facts.md that says what is not
+ * known.
  */
 export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: string }>> = {
   unlabelled: { reason: 'label', fact: 'P65' },
@@ -27,7 +28,7 @@ export const UNSETTLED: Readonly<Record<Ambiguity, { reason: Reason; fact: strin
   network: { reason: 'network', fact: 'P107' },
 }
 
-/** One way to read rules: the questions that are answered in the second way instead of the default one. */
+/** One way to read rules: the set of questions that are answered in the opposite way of the default. */
 export type Reading = ReadonlySet<Ambiguity>
 
 /** An end of a connection. A rule decides about a connection only at the ends for which it is written. */

@@ -17,21 +17,21 @@ const PORTS: Interval = { from: 0n, to: 65_535n }
 /** The dimensions of services in a space of rules. */
 export interface Services {
   /**
-   * Returns boxes for the ports and programs that a rule opens or blocks at the destination; the boxes are
-   * alternatives.
+   * Returns boxes for the ports and programs that a rule opens or blocks at the destination. A connection must be in
+   * one of the boxes.
    */
   boxesOf(services: readonly IngressService[], contents: PolicyContents): Box[]
   /**
-   * Returns boxes for the programs at the source to which a rule is limited; the boxes are alternatives. Rules see the
-   * names of programs on Windows only, so all other sources match too.
+   * Returns boxes for the programs at the source to which a rule is limited. A connection must be in one of the boxes.
+   * The names of programs are known on Windows only, so sources without a known program match too.
    */
   clientsOf(services: readonly { href: string }[], contents: PolicyContents): Box[]
 }
 
 /**
- * Creates the dimensions of services: `port`, whose values are classes of ports of one protocol that are in exactly the
- * same services; `src.process`, `src.service`, `dst.process` and `dst.service` for the programs at either end; `unread`
- * and `client` for services that cannot be read, each of which equals only itself.
+ * Creates the dimensions of services. The values of `port` are classes of ports of one protocol that are in exactly the
+ * same services. `src.process`, `src.service`, `dst.process` and `dst.service` are for the programs at either end. The
+ * values of `unread` and `client` are services that cannot be read; each is equal only to itself.
  */
 export function* createServices(rules: readonly RuleInForce[], bit: Bit): Steps<Services> {
   const every = rules.flatMap(({ rule, contents }) =>
@@ -107,7 +107,7 @@ export function* createServices(rules: readonly RuleInForce[], bit: Bit): Steps<
   }
 }
 
-/** Lists the entries of a service of a rule; returns undefined if the service cannot be read or has no entries. */
+/** Lists the entries of a service in a rule; returns undefined if the service cannot be read or has no entries. */
 function readEntries(service: IngressService, contents: PolicyContents): Entry[] | undefined {
   if (!('href' in service)) {
     const entry = readSpan(service)
