@@ -6,8 +6,8 @@ import { groupRows } from '../traffic/group-rows.js'
 import type { AppGraph } from './lay-out-graph.js'
 
 /**
- * Connections of edges by policy decision. The arrays are parallel: entry i is one decision that occurs on one edge, in
- * order of first appearance.
+ * The connections of edges by policy decision. The arrays are parallel: entry i is one decision that occurs on one
+ * edge; entries are in order of first appearance.
  */
 export interface EdgeDecisions {
   /** The edge's number. */
@@ -39,9 +39,9 @@ export function decisionsOf(
 
 /** Builds the graph of applications from flow rows. */
 interface AppGraphCollector {
-  /** True if the ends of a row are two different applications. */
+  /** Returns true if the ends of a row are two different applications. */
   isEdge(row: FlowRow): boolean
-  /** Adds a row and returns the number of its edge; null if it is none. */
+  /** Adds a row and returns the number of its edge; null if the row is no edge. */
   readonly add: (row: FlowRow) => number | null
   /** Returns the graph: each ordered pair of applications is one edge, with its connections by decision (T11, T17). */
   finish(): DecidedGraph
@@ -53,7 +53,7 @@ export function collectAppGraph(encoder: FlowEncoder): AppGraphCollector {
   /** Maps the code of an application to its index in `nodes`. */
   const places: number[] = []
   const placeOf = (code: number) => (places[code] ??= nodes.push(src.value(code) as Application) - 1)
-  // The numbers of the current row. Grouping by numbers avoids looking up texts that no answer may ever show.
+  // The numbers of the current row. Grouping by numbers avoids looking up texts that perhaps no answer shows.
   const current = { from: 0, to: 0, edge: 0 }
   const numbers = (name: keyof typeof current): Column<number> => ({ code: () => current[name], value: (code) => code })
   const pairs = groupRows({ from: numbers('from'), to: numbers('to') })
@@ -170,16 +170,19 @@ export interface PortUse {
   connections: number
 }
 
-/** How an application is used by others. */
+/** The use of an application by others. */
 export interface Consumed {
-  /** The busiest ports; traffic inside the application is left out. */
+  /** The ports with the most connections, without traffic inside the application. */
   ports: PortUse[]
   ports_total: number
   /** Number of distinct source addresses without an app label. */
   unmanaged_sources: number
 }
 
-/** Collects how applications are used: on which ports, and from how many addresses without an app label (T17). */
+/**
+ * Collects the ports on which applications are used, and the number of addresses without an app label that use them
+ * (T17).
+ */
 export interface Consumption {
   readonly add: (row: FlowRow) => void
   /** Returns the use of these applications, in the same order, with at most `ports` ports each. */
@@ -218,12 +221,12 @@ export function collectConsumption(encoder: FlowEncoder): Consumption {
   }
 }
 
-/** Counts sources that belong to no application. Their traffic is not an edge of the application graph. */
+/** Counts the source addresses that belong to no application. Their traffic is not an edge of the application graph. */
 export interface UnlabelledCollector {
-  /** True if a row comes from such a source and leads to an application. Others are not added. */
+  /** Returns true if a row leads from a source without an application to an application. Only such rows are added. */
   isSource(row: FlowRow): boolean
   readonly add: (row: FlowRow) => void
-  /** Returns the number of distinct such addresses that reach at least one application for which `isWanted` holds. */
+  /** Returns the number of distinct source addresses that reach at least one application for which `isWanted` holds. */
   count(isWanted: (application: Application) => boolean): number
 }
 

@@ -7,7 +7,7 @@ const STEPS_AT_ONCE = 4096
 interface StrongComponents {
   /** Component number of every node. An edge never leads to a component with a higher number. */
   readonly component: Uint32Array
-  /** All nodes, sorted by component: those of component 0 first, then those of component 1, and so on. */
+  /** All nodes, sorted by component: first the nodes of component 0, then the nodes of component 1, and so on. */
   readonly members: Uint32Array
   /** For every component, the index in `members` just past its last node. */
   readonly ends: readonly number[]
@@ -76,17 +76,17 @@ export function* findStrongComponents({ starts, targets }: Adjacency): Steps<Str
 }
 
 /**
- * Returns 1 for every node whose removal parts some of its neighbours from others, else 0 (T18). The `neighbours` may be
- * those in another graph over the same nodes; parts are those of `graph`. It is a depth-first search with an explicit
- * stack, because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan, "Efficient
- * algorithms for graph manipulation", 1973).
+ * Returns 1 for every node whose removal from `graph` disconnects some of its neighbours from each other, else 0 (T18).
+ * `neighbours` may list the neighbours in another graph over the same nodes. It is a depth-first search with an
+ * explicit stack, because a chain of applications can be longer than the call stack is deep (J. Hopcroft, R. Tarjan,
+ * "Efficient algorithms for graph manipulation", 1973).
  */
 export function* findArticulationPoints(graph: Adjacency, neighbours = graph): Steps<Uint8Array> {
   const { starts, targets } = graph
   const count = starts.length - 1
-  /** When each node was entered, counted from 1; 0 if it has not been entered yet. */
+  /** The step at which each node was entered, counted from 1; 0 if the node has not been entered yet. */
   const entered = new Uint32Array(count)
-  /** When the last of its descendants was entered. */
+  /** For every node, the step at which the last of its descendants was entered. */
   const last = new Uint32Array(count)
   /**
    * For every node, the earliest entered node adjacent to it or to one of its descendants. The parent of the node may
@@ -128,7 +128,10 @@ export function* findArticulationPoints(graph: Adjacency, neighbours = graph): S
   }
 
   const children = groupChildren(order, parent)
-  /** Returns the part in which `other` is without `node`: a child of the node stands for what hangs on it, a root for the rest. */
+  /**
+   * Returns the part of the graph that contains `other` after the removal of `node`. A part below `node` is identified
+   * by the child of `node` in it, any other part by the root of the tree.
+   */
   const partOf = (other: number, node: number): number => {
     const isBelow = entered[other]! > entered[node]! && entered[other]! <= last[node]!
     if (!isBelow) return tree[other]!
@@ -152,7 +155,7 @@ export function* findArticulationPoints(graph: Adjacency, neighbours = graph): S
   return cuts
 }
 
-/** Groups nodes, which are in the order they were entered in, by their parents. */
+/** Groups nodes by their parents. `order` lists the nodes in the order in which they were entered. */
 function groupChildren(order: Uint32Array, parent: Int32Array): Adjacency {
   const starts = new Uint32Array(order.length + 1)
   for (const above of parent) if (above !== NONE) starts[above + 1]!++

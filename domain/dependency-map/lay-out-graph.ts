@@ -17,7 +17,7 @@ export interface AppGraph {
   readonly edges: AppEdges
 }
 
-/** Returns the edges, selected by their number, for which `isKept` holds. */
+/** Returns the edges for whose numbers `isKept` returns true. */
 export function filterEdges({ from, to, connections }: AppEdges, isKept: (edge: number) => boolean): AppEdges {
   const kept = new Uint32Array(from.length)
   let count = 0
@@ -47,7 +47,10 @@ export interface GraphLayout {
   readonly neighbours: Adjacency
 }
 
-/** Sorts nodes by key in UTF-16 code units, like everywhere else, and by app if two different nodes share a key. */
+/**
+ * Lays out a graph. Nodes are sorted by key in UTF-16 code units, like everywhere else, and by app if two different
+ * nodes share a key.
+ */
 export function layOutGraph({ nodes, edges }: AppGraph): GraphLayout {
   const keys = nodes.map(applicationKey)
   const given = Uint32Array.from(nodes.keys()).sort(

@@ -12,8 +12,8 @@ const TRACE_OF_PATHS = 2 ** -900
 /** Working memory of one search, with one entry per node. It is reused for the next search. */
 interface Scratch {
   /**
-   * Nodes level by level as the search reaches them, ascending within a level. The array has one entry more than there
-   * are nodes.
+   * Nodes level by level as the search reaches them, ascending within a level. The length of the array is the number of
+   * nodes plus one.
    */
   order: Uint32Array
   /** Where each level begins in `order`; the last entry marks the end of the last level. */
@@ -24,11 +24,14 @@ interface Scratch {
   unreached: Uint8Array
   /** One bit per node; all bits are 0 between uses. */
   bits: Uint32Array
-  /** Sums under construction. They mean nothing once their level is finished. */
+  /** Sums that are being computed. They have no meaning once their level is finished. */
   gathered: Float64Array
   /** Number of shortest paths that arrive at a node, in the unit of the previous level. */
   arriving: Float64Array
-  /** The same paths in the unit of the node's own level; 0 until that level is finished. */
+  /**
+   * Number of shortest paths that arrive at a node, in the unit of the node's own level; 0 until that level is
+   * finished.
+   */
   leaving: Float64Array
   /** 1 plus the dependency of a node, per path that arrives there; 0 until its level is finished. */
   perPath: Float64Array

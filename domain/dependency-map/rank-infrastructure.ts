@@ -19,7 +19,7 @@ export interface InfrastructureRow {
   app: string
   env: string
   is_production: boolean
-  /** A score from 0 to 100 with one decimal. The provider and consumer scores are those before deductions. */
+  /** A score from 0 to 100 with one decimal. The provider and consumer scores are the values before deductions. */
   infrastructure_score: number
   provider_score: number
   consumer_score: number
@@ -110,8 +110,8 @@ export function* rankInfrastructure(graph: AppGraph, options: InfrastructureOpti
 }
 
 /**
- * Returns the edges that have enough connections and lead from one node to another, with the nodes they join. `given`
- * holds the indices of these nodes in `graph`.
+ * Returns the edges between two different nodes that have enough connections, and the nodes that these edges join.
+ * `given` holds the indices of these nodes in `graph`.
  */
 function keepBusyEdges({ nodes, edges }: AppGraph, minConnections: number): AppGraph & { given: Uint32Array } {
   const busy = filterEdges(

@@ -7,26 +7,28 @@ export interface ReachRow {
   node: number
   app: string
   env: string
-  /** True if it connects parts that would otherwise be separate, or perhaps does. */
+  /** True if the application connects, or perhaps connects, parts of the graph that would otherwise be separate. */
   is_articulation_point: boolean
-  /** True if that is not certain. */
+  /** True if it is not certain that the application is an articulation point. */
   isPerhapsOne: boolean
   /** Number of other nodes that can be reached along directed edges. */
   reachable_apps: number
-  /** Of these, the number that certain edges alone do not reach. */
+  /** Number of nodes counted in `reachable_apps` that cannot be reached along certain edges alone. */
   reachedPerhaps: number
-  /** Number of nodes one hop away, not of connections. */
+  /** Number of nodes that are one hop away; this is not the number of connections. */
   direct_connections_out: number
   direct_connections_in: number
-  /** Of these, the numbers that certain edges alone do not lead to. */
+  /**
+   * Numbers of nodes counted in `direct_connections_out` and `direct_connections_in` to which no certain edge leads.
+   */
   directPerhaps: { out: number; in: number }
 }
 
 /**
  * Ranks nodes by how many others an intruder could reach from them, most first; ties are in the order of the keys
- * (T18). `certain` has the edges of the graph that are certain to be open. The others may be open in any combination, so a
- * node perhaps connects its neighbours if certain edges alone do not connect these around it, and certainly does so if
- * no edge connects certain neighbours around it.
+ * (T18). `certain` has only the edges of the graph that are certain to be open; any of the other edges may be open.
+ * Therefore a node is perhaps an articulation point if certain edges alone do not connect its neighbours without it. It
+ * certainly is one if even all edges together do not connect its certain neighbours without it.
  */
 export function* rankReach(graph: GraphLayout, certain = graph): Steps<ReachRow[]> {
   const { nodes, given, outgoing, incoming, neighbours } = graph
@@ -64,8 +66,8 @@ const COMPONENTS_AT_ONCE = 128
 
 /**
  * Counts the other nodes that each node reaches along directed edges (T18). All nodes of a strong component reach the
- * same nodes. Components are ordered after those they lead to, so a single pass can unite what they reach, one bit per
- * target.
+ * same nodes. Each component comes after the components that it leads to, so a single pass can combine the sets of
+ * reached nodes, with one bit per target.
  */
 export function* countReachable(outgoing: Adjacency): Steps<Uint32Array> {
   const { component, members, ends } = yield* findStrongComponents(outgoing)

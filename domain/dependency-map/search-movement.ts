@@ -6,7 +6,9 @@ import type { DecidedGraph, EdgeDecisions } from './collect-app-graph.js'
 import { filterEdges, layOutGraph, type Adjacency, type AppEdges, type GraphLayout } from './lay-out-graph.js'
 import { rankReach, type ReachRow } from './rank-reach.js'
 
-/** Selects one application, all applications of an app or env label, or nothing if both are missing. */
+/**
+ * A filter that selects one application or all applications with an app or env label; without both, it selects nothing.
+ */
 export interface AppFilter {
   app?: string
   env?: string
@@ -34,8 +36,8 @@ export interface Movement {
   /** Reach of every node of the graph, largest first. */
   reach: ReachRow[]
   /**
-   * Null if neither a start nor a target was given. If only one of them was given, `starts` or `targets` is null for
-   * the other.
+   * The paths that were found; null if neither a start nor a target was given. If only one of the two was given,
+   * `starts` or `targets` is null for the other.
    */
   paths: (FoundPaths & { starts: number[] | null; targets: number[] | null }) | null
   /**
@@ -43,11 +45,14 @@ export interface Movement {
    * without a target.
    */
   hopsToTarget: Int32Array | null
-  /** The same over edges that are certain to be open. */
+  /** For each node, the number of hops to the nearest target along edges that are certain to be open. */
   certainHops: Int32Array | null
 }
 
-/** The edges by whether traffic passes on them: some flow of an open edge does, and some flow of another one may. */
+/**
+ * The edges on which traffic passes or may pass. On an edge in `open`, some flow certainly passes; on an edge in
+ * `perhaps`, some flow may pass.
+ */
 export interface EdgePassage {
   open: ReadonlySet<number>
   perhaps: ReadonlySet<number>
@@ -57,8 +62,8 @@ export interface EdgePassage {
 export const FAR = -1
 
 /**
- * Finds what can be reached over edges that are not certain to be blocked. Rejects with the signal's reason when
- * cancelled.
+ * Searches for nodes and paths that can be reached along edges that are not certain to be blocked. Rejects with the
+ * signal's reason when cancelled.
  */
 export async function searchMovement(
   { nodes, edges, decisions }: DecidedGraph,
@@ -84,7 +89,8 @@ export async function searchMovement(
   const found = search && (await workInTurns(search, signal))
   let undecided = found?.undecided ?? null
   if (found?.undecided === null && found.isCounted) {
-    // All paths between two ends are found, so those over certain edges are counted by themselves.
+    // All paths between the starts and the targets were found, so the paths along certain edges are counted in a search
+    // of their own.
     const known =
       certain === layout ? found : await workInTurns(findPathsBetween(certain, starts!, targets!, maxHops), signal)
     if (known.isCounted) undecided = found.total - known.total
@@ -114,9 +120,10 @@ interface View {
 }
 
 /**
- * Chooses the part of the graph to show. With a target, this is everything that leads to it within the allowed hops.
- * With only an env, it is the applications of that env and the edges that start or end there. With an app as the start,
- * it is everything, because the applications that the start leads to lie outside it.
+ * Chooses the part of the graph to show. With a target, these are all nodes and edges that lead to the target within
+ * the allowed hops. With only an env, these are the applications of that env and the edges that start or end there.
+ * With an app as the start, this is the whole graph, because the applications that the start leads to lie outside the
+ * start.
  */
 export function viewOf({ nodes, edges, hopsToTarget: hops }: Movement, { start, maxHops }: MovementQuestion): View {
   if (hops !== null) {
@@ -157,8 +164,8 @@ export function riskiestEdges(
 }
 
 /**
- * Finds the edges on the paths that were found. `numbers` has the number of each edge once, in order of appearance, and
- * `between` returns the edge from one place to another one.
+ * Finds the edges on the paths in an answer. `numbers` lists the number of each such edge once, in order of appearance,
+ * and `between` returns the number of the edge from one node to another.
  */
 export function edgesOfPaths({ nodes, edges, paths }: Movement): {
   numbers: number[]
@@ -191,14 +198,15 @@ interface FoundPaths {
   /** Total number of paths. If `isCounted` is false, this is only a lower bound. */
   total: number
   isCounted: boolean
-  /** The number of these paths that have an edge that is not certain to be open; null if that was not counted. */
+  /** Number of paths in `total` with an edge that is not certain to be open; null if these were not counted. */
   undecided: number | null
 }
 
 /**
- * Finds one path from each start to every node 1 to `maxHops` hops away along directed edges, longest first: a shortest one
- * over edges that are certain to be open, or over all edges if there is none. If several are equally short, the one that
- * sorts first in `paths` is taken. `starts` are indices in the caller's list of nodes.
+ * Finds one path from each start to every node 1 to `maxHops` hops away along directed edges. The path is a shortest
+ * one along edges that are certain to be open, or along all edges if no such path exists. If several paths are equally
+ * short, the one that sorts first in `paths` is taken. The longest paths come first. `starts` are indices in the
+ * caller's list of nodes.
  */
 export function* findPaths(
   graph: GraphLayout,
@@ -230,10 +238,10 @@ export function* findPaths(
 }
 
 /**
- * Finds one path to each target from every node 1 to `maxHops` hops away: a shortest one over edges that are certain to be
- * open, or over all edges if there is none. The shortest come first, because the nearest nodes matter most to a target. If
- * several are equally short, the one that sorts first in `paths` is taken. `targets` are indices in the caller's list of
- * nodes.
+ * Finds one path to each target from every node 1 to `maxHops` hops away. The path is a shortest one along edges that
+ * are certain to be open, or along all edges if no such path exists. If several paths are equally short, the one that
+ * sorts first in `paths` is taken. The shortest paths come first, because the nearest nodes matter most to a target.
+ * `targets` are indices in the caller's list of nodes.
  */
 export function* findPathsTo(
   graph: GraphLayout,
@@ -265,7 +273,10 @@ export function* findPathsTo(
   return { paths, ...counts, isCounted: true }
 }
 
-/** Compares paths by their hops, and equally long ones by the key of their first node, then their second, and so on. */
+/**
+ * Creates a function that compares paths by their hops, and equally long paths by the key of their first node, then of
+ * their second node, and so on.
+ */
 const comparePaths =
   ({ placed }: GraphLayout, byHops: (a: FoundPath, b: FoundPath) => number) =>
   (a: FoundPath, b: FoundPath): number => {
@@ -276,8 +287,8 @@ const comparePaths =
   }
 
 /**
- * Creates a search that walks over certain edges and then, if there are others, over all. In the second walk only nodes
- * that the first did not reach are new. The nodes reached are added to the counts.
+ * Creates a search that walks along certain edges and then, if there are uncertain ones, along all edges. In the second
+ * walk, only nodes that the first walk did not reach count as new. The reached nodes are added to `counts`.
  */
 function createTwoWalks(graph: GraphLayout, certain: GraphLayout, create: (graph: GraphLayout) => Search) {
   const walkCertain = create(certain)
@@ -312,7 +323,7 @@ const LOOKS_AT_ONCE = 10_000
 
 /**
  * Finds every path of at most `maxHops` hops from a start to a target, shortest first. A path visits no node twice and
- * passes through no other start or target, because the rest of such a path is found as a path of its own. The number of
+ * passes through no other start or target, because the part between those is found as a path of its own. The number of
  * paths can grow exponentially with the hops, so the search stops after examining `looks` edges. `starts` and `targets`
  * are indices in the caller's list of nodes.
  */
@@ -341,7 +352,7 @@ export function* findPathsBetween(
   /** For each hop, the next edge to examine. */
   const next = new Uint32Array(maxHops + 1)
   const isOnPath = new Uint8Array(given.length)
-  // Paths are searched one length after the other, so that the paths found first are the ones that are shown.
+  // Paths are searched by increasing length, so that the shortest paths are found first and shown.
   for (let length = 1; length <= maxHops; length++) {
     for (const start of placesInOrder(graph, starts)) {
       path[0] = start
@@ -389,8 +400,8 @@ export function countHopsTo({ given, placed, incoming }: GraphLayout, targets: r
 }
 
 /**
- * Returns, for every node, the number of hops from the nearest origin. Only nodes that `mayPass` permits are passed
- * through.
+ * Returns, for every node, the number of hops from the nearest origin. The paths pass only through nodes for which
+ * `mayPass` returns true.
  */
 function countHops(
   { starts, targets }: Adjacency,
