@@ -18,7 +18,7 @@ import { endpointLabel, type FlowEnd } from '../traffic/flow-ends.js'
 import { groupRows } from '../traffic/group-rows.js'
 import { createTupleTable } from '../traffic/group-tables.js'
 
-/** What the evaluators know about one end of a flow. Ends that look the same to every evaluator share one EndClass. */
+/** The facts about one end of a flow that the evaluators use. Ends with the same facts share one EndClass. */
 export interface EndClass {
   /** True if the end carries the assessed labels; true for every workload when the whole estate is assessed. */
   isAssessed: boolean
@@ -27,7 +27,7 @@ export interface EndClass {
   env: string | null
   /** `workload`: known to the PCE. `public`: an internet address, or an end known only by its name. */
   network: 'workload' | 'public' | 'local'
-  /** True if the end is in an IP list that names specific addresses. Lists as broad as the internet do not count. */
+  /** True if the end is in an IP list that names specific addresses. IP lists as broad as the internet do not count. */
   isListed: boolean
   managed: boolean
 }
@@ -35,7 +35,7 @@ export interface EndClass {
 /** Facts about the estate that are needed to classify an end. */
 export interface EndFacts {
   isAssessed(end: FlowEnd): boolean
-  /** Names of IP lists so broad that being in one identifies nobody. */
+  /** Names of IP lists that are so broad that membership in them identifies nobody. */
   broadLists: ReadonlySet<string>
 }
 
@@ -65,11 +65,12 @@ const isPublic = ({ ip, fqdn }: FlowEnd): boolean => {
   return known === null ? fqdn !== null : known === 'public'
 }
 
-/** Shortest prefix length that still identifies a network: 10.0.0.0/8 counts as specific, anything wider does not. */
+/** Shortest prefix length that still identifies a network: 10.0.0.0/8 counts as specific, a wider network does not. */
 const SHORTEST_PREFIX = { ipv4: 8, ipv6: 16 } as const
 
 /**
- * Returns the names of the IP lists that cover all or most of the internet. Being in such a list is not an approval.
+ * Returns the names of the IP lists that cover all or most of the internet. An address in such a list does not count as
+ * approved.
  */
 export function findBroadLists(lists: readonly IpList[]): ReadonlySet<string> {
   return new Set([...ANY_IP_LIST_NAMES, ...lists.filter(isBroad).map(({ name }) => name)])
@@ -94,31 +95,35 @@ function isWide(from: string, to: string | null | undefined): boolean {
 
 const leadingByte = (address: ipaddr.IPv4 | ipaddr.IPv6): number => address.toByteArray()[0] ?? 0
 
-/** A group of flow rows that all evaluators treat alike: the same classes of ends, direction, port and decision. */
+/**
+ * A group of flow rows that all evaluators treat in the same way: the same classes of ends, direction, port and
+ * decision.
+ */
 export interface Cell {
   source: EndClass
   destination: EndClass
   /**
    * `inbound` means that the traffic enters the assessed part of the estate, `outbound` that it leaves it. Both are
-   * true if both ends belong to it.
+   * true if both ends belong to the assessed part.
    */
   inbound: boolean
   outbound: boolean
   /** A TCP or UDP port that some evaluator asked for; null for any other port. */
   port: number | null
-  /** What the rules decide, whatever was recorded (D78). */
+  /** The decision of the rules, whatever the PCE recorded (D78). */
   decision: DecidedWord
   /** The decisions that are possible; more than one if it is not certain what happens to the traffic. */
   possible: readonly PolicyDecision[]
   undecided: Answer
 }
 
-/** A question about a cell, usually about its ends and its decision. */
+/** A condition on a cell, usually on its ends and its decision. */
 export type CellTest = (cell: Cell) => boolean
 
 /**
- * Returns the tests for traffic of these cells that passes because nothing stops it: no rule allows it, and the mode does
- * not block that, or neither end enforces policy, so that nobody looks at the rules.
+ * Returns the tests for traffic that passes because nothing stops it. `passing_unenforced`: no rule allows it, and the
+ * mode does not block traffic without a rule. `enforced_at_neither_end`: neither end enforces policy, so that no rules
+ * are applied. Only cells for which `about` holds are counted.
  */
 export const unenforced = (about: CellTest) => ({
   passing_unenforced: (cell: Cell) => about(cell) && cell.decision === 'potentially_blocked',
@@ -131,12 +136,12 @@ export const isOpen: CellTest = ({ possible }) => possible.length > 1
 /** Returns true if the traffic may be blocked already, but is not certain to be. */
 export const mayBeBlocked: CellTest = (cell) => isOpen(cell) && cell.possible.includes('blocked')
 
-/** Returns the cell once for each of its possible decisions. */
+/** Returns one copy of the cell for each of its possible decisions. */
 export const alternatives = (cell: Cell): readonly Cell[] => cell.possible.map((decision) => ({ ...cell, decision }))
 
 /**
- * Describes in sentences how many of the matching rows are undecided, and how many that no rule allows may be blocked
- * already, with the reasons. Returns an empty text if all are certain.
+ * Returns sentences that say how many of the matching rows are undecided, and how many rows without an allow rule may
+ * be blocked already, with the reasons. Returns an empty text if all rows are certain.
  */
 export function describeDoubt(traffic: TrafficExposure, test: CellTest): string {
   const tell = (word: DecidedWord, text: string) => {
@@ -171,12 +176,15 @@ export interface TrafficExposure {
   rows: number
   /** Number of rows whose two ends belong to the same application. */
   inside: number
-  /** True if the row limit was reached, so that traffic is missing. */
+  /** True if the row limit was reached, so that some traffic is missing. */
   truncated: boolean
   count(test: CellTest): TrafficCount
-  /** Number of connections, without those inside applications, that the PCE recorded otherwise. */
+  /**
+   * Numbers of connections whose recorded decision differs from that of the rules, without connections inside
+   * applications.
+   */
   recorded: RecordedOtherwise
-  /** Returns the unsettled facts about the PCE on which the decisions of the matching cells hang. */
+  /** Returns the unconfirmed assumptions about the PCE on which the decisions of the matching cells depend. */
   assumes(test: CellTest): string[]
   /** Returns the distinct reasons why matching cells are not certain. */
   answers(test: CellTest): Answer[]
@@ -193,8 +201,8 @@ interface ExposureMeter {
 }
 
 /**
- * Aggregates rows into one group per pair of ends and service, so that the rows themselves need not be kept. `decide` says
- * what the rules decide about a row.
+ * Aggregates rows into one group per pair of ends and service, so that the rows themselves need not be kept. `decide`
+ * returns the decision of the rules about a row.
  */
 export function createExposureMeter(
   encoder: FlowEncoder,
@@ -209,10 +217,10 @@ export function createExposureMeter(
 
   const table = createTupleTable(5)
   const cells: Cell[] = []
-  /** Numbers of the combinations of a decision with the reasons why it is not certain. */
+  /** Maps each combination of a decision and the reasons why it is not certain to a number. */
   const certainties = new Map<string, number>()
   const recorded = noDisagreement()
-  /** The assumed facts by the number of the cell. */
+  /** The assumptions about the PCE for each cell, by the cell's number. */
   const assumed: AssumedFacts[] = []
   const tuple = new Int32Array(5)
   let current = 0

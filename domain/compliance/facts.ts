@@ -9,7 +9,10 @@ import { quote } from '../text/escape-text.js'
 import type { TrafficWindow } from '../traffic/traffic-window.js'
 import type { TrafficExposure } from './exposure.js'
 
-/** The part of the estate that is assessed: everything with the given labels, or the whole estate if there are none. */
+/**
+ * The part of the estate that is assessed: all workloads with the given labels, or the whole estate if no labels are
+ * given.
+ */
 export interface Assessment {
   app: Label | null
   env: Label | null
@@ -29,7 +32,7 @@ export interface AssessedWorkload {
    * nothing.
    */
   mode: string | null
-  /** The mode by which to judge its traffic. */
+  /** The enforcement mode that determines what happens to the workload's traffic. */
   judgedMode: EndMode
   /** Whether the workload reports its flows; null if the PCE does not say. */
   reportsFlows: boolean | null
@@ -75,8 +78,8 @@ export const MOST_EVENTS = 1_000
 
 /**
  * Returns the reason if nothing is known about the given labels: no workload carries them and no traffic was seen.
- * Facts about the PCE as a whole, such as its event log, would then be misleading evidence. Returns null if there is
- * something to judge.
+ * Facts about the PCE as a whole, such as its event log, would then be misleading evidence. Returns null if there are
+ * workloads or traffic to assess.
  */
 export function whyNothingKnown(
   { app, env }: Assessment,

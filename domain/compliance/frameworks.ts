@@ -15,7 +15,7 @@ import { allOf, type Evaluator } from './verdict.js'
 export interface ComplianceCheck {
   id: string
   name: string
-  /** What the control demands, in our own words rather than those of the standard. */
+  /** The requirement of the control, in our own words rather than in the words of the standard. */
   description: string
   evaluate: Evaluator
 }
@@ -49,7 +49,7 @@ const check = (id: string, name: string, description: string, evaluate: Evaluato
   evaluate,
 })
 
-/** All supported frameworks and their checks, each with the evaluator that judges it. */
+/** All supported frameworks and their checks. Each check has an evaluator that determines its status. */
 export const FRAMEWORKS: Readonly<Record<FrameworkId, Framework>> = {
   'pci-dss': {
     name: 'PCI-DSS v4.0',

@@ -12,11 +12,11 @@ import {
 } from './exposure.js'
 import { evaluator, MOST_EVIDENCE, notAssessed, type Evaluator, type CheckOutcome, type Status } from './verdict.js'
 
-/** Minimum percentages of rows that policy allows: GOOD for a PASS, FAIR for a WARNING. */
+/** Minimum percentage of rows that policy allows: GOOD is the minimum for a PASS, FAIR for a WARNING. */
 const GOOD = 90
 const FAIR = 50
 
-/** Judges how much of the traffic across application boundaries is covered by policy. */
+/** Rates the share of the traffic across application boundaries that policy covers. */
 export const boundaryCoverage: Evaluator = evaluator(
   {
     name: 'policy coverage',
@@ -41,26 +41,27 @@ export const internalCoverage: Evaluator = evaluator(
 )
 
 /**
- * Grades a share between its bounds, which differ by what is undecided: a PASS if even the lower one is good, a FAIL if even
- * the upper one is not fair.
+ * Rates a share that lies between two bounds, because some rows are undecided: it is a PASS if even the lower bound is
+ * good, and a FAIL if even the upper bound is not fair.
  */
 const grade = (lower: number, upper: number, { good, fair }: { good: number; fair: number }): Status =>
   lower >= good ? 'PASS' : upper < fair ? 'FAIL' : 'WARNING'
 
-/** Describes a share by its bounds. */
+/** Formats a share as one percentage, or as a range if its bounds differ. */
 const shareOf = (lower: number, upper: number): string => (lower === upper ? `${lower} %` : `${lower} to ${upper} %`)
 
 /**
- * Judges the share of passing traffic that rules allow: allowed / (allowed + potentially blocked). Blocked traffic is left
- * out of both numbers, because policy has already decided about it. Rows with several possible decisions count in the
- * bounds: as what makes the share least, and as what makes it greatest.
+ * Rates the share of passing traffic that rules allow: allowed / (allowed + potentially blocked). Blocked traffic is
+ * left out of both numbers, because policy has already decided about it. For rows with several possible decisions, the
+ * lower bound assumes the decision that makes the share smallest, and the upper bound the decision that makes it
+ * largest.
  */
 function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome {
   const counted = (test: CellTest) => traffic.count((cell) => wanted(cell) && test(cell))
   const certain = (word: PolicyDecision) => counted((cell) => !isOpen(cell) && cell.decision === word)
   const { allowed, potentially_blocked: reported, blocked, unknown: unjudged } = mapDecisions(certain)
   const undecided = counted(isOpen)
-  // Beside each other, the counts by word are those of get-policy-coverage-report.
+  // Together, the counts by decision are the same as those of get-policy-coverage-report.
   const named = (word: DecidedWord) => counted((cell) => cell.decision === word)
   const [uncertain, unallowed] = [named('undecided'), named('potentially_blocked')]
   const maybeBlocked = unallowed.rows - reported.rows
@@ -98,12 +99,14 @@ function judgeCoverage(traffic: TrafficExposure, wanted: CellTest): CheckOutcome
   return { status, detail: `${text}${doubt}`.trim(), evidence, assumes }
 }
 
-/** Minimum percentages of rows whose other end is known: KNOWN_GOOD for a PASS, KNOWN_FAIR for a WARNING. */
+/**
+ * Minimum percentage of rows whose other end is known: KNOWN_GOOD is the minimum for a PASS, KNOWN_FAIR for a WARNING.
+ */
 const KNOWN_GOOD = 90
 const KNOWN_FAIR = 50
 
 /**
- * Judges whether dependencies in both directions are known: the share of rows whose outside end is labelled or in an IP
+ * Rates whether dependencies in both directions are known, by the share of rows whose other end is labelled or in an IP
  * list.
  */
 export const knownDependencies: Evaluator = evaluator(
@@ -130,7 +133,7 @@ export const knownDependencies: Evaluator = evaluator(
       ...(open > 0 && { undecided: open }),
       inside_one_application: traffic.inside,
     }
-    // What may be blocked is perhaps no dependency.
+    // Traffic that may be blocked is perhaps no dependency.
     const known = all - unknown
     const openKnown = open - openUnknown
     const lower = percentOf(known - openKnown, all - openKnown)

@@ -113,7 +113,7 @@ const EMERGENCY = 'EMERGENCY-ISOLATE'
  * Checks that the assessed part can be isolated at once. It is a PASS if every managed workload enforces policy, so
  * that any provisioned rule takes effect. It is also a PASS if the isolation of an application is prepared (by an
  * emergency rule set, provisioned or not, or an active override deny rule) and at least one workload enforces it. If
- * there is only preparation or only enforcement, it is a WARNING; if there is neither, it is a FAIL.
+ * there is only a preparation or only enforcement, it is a WARNING; if there is neither, it is a FAIL.
  */
 export const isolation: Evaluator = evaluator(
   {
@@ -170,7 +170,8 @@ export const isolation: Evaluator = evaluator(
 )
 
 /**
- * Returns true if the name is that of an emergency rule set for the assessed labels; a missing label matches any value.
+ * Returns true if the rule set has the name of an emergency rule set for the assessed labels; a missing label matches
+ * any value.
  */
 function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
   if (app !== null && env !== null) return name === `${EMERGENCY}-${app.value}-${env.value}`
@@ -183,8 +184,8 @@ function isEmergency({ name }: RuleSet, { app, env }: Assessment): boolean {
 /**
  * Checks that allow rules permit no more than is needed. A rule that opens every service to any address is a FAIL. A
  * rule that opens some services to any address, or every service to all workloads, is a WARNING. So is an equally open
- * rule that applies only to certain users, machines or networks. All services inside the application are fine, because
- * a ringfence allows exactly that.
+ * rule that applies only to certain users, machines or networks. A rule for all services inside the application is no
+ * finding, because a ringfence consists of exactly that.
  */
 export const leastPrivilege: Evaluator = evaluator(
   {
@@ -251,7 +252,7 @@ export const leastPrivilege: Evaluator = evaluator(
 /** A rule that applies, or may apply, to the assessed part of the estate. */
 interface RuleAbout extends PlacedRule {
   href: string
-  /** The answers to whether the rule applies and to any further questions asked about it. */
+  /** The answers to the question whether the rule applies, and to any further questions about it. */
   answers: readonly Answer[]
 }
 
@@ -275,8 +276,8 @@ function rulesAbout(
 const labelsOf = ({ app, env }: Assessment): Label[] => [app, env].filter((label) => label !== null)
 
 /**
- * The reasons for doubt that are not reported: a rule that applies to only some of the assessed workloads still counts
- * as applying.
+ * The reasons for doubt that are not reported, because a rule that applies to only some of the assessed workloads still
+ * counts as applying.
  */
 const OF_SOME: ReadonlySet<Reason> = new Set(['label', 'workload'])
 
@@ -292,7 +293,7 @@ const listAssumed = (rules: readonly RuleAbout[]): string[] => assumedBy(rules.f
 
 const LAST_PORT = 65_535
 
-/** Returns TCP and UDP, each only if the services cover all of its ports. */
+/** Returns the numbers of TCP and UDP, each only if the services cover all ports of the protocol. */
 const protocolsCovered = (services: readonly IngressService[], policy: PolicySnapshot): number[] =>
   [TCP, UDP].filter((proto) => coversServices(services, [{ port: 1, to_port: LAST_PORT, proto }], policy) === 'yes')
 
@@ -303,7 +304,9 @@ const namesOf = (rules: readonly { ports: readonly number[] }[]): string =>
     .map((proto) => protocolName(proto).toUpperCase())
     .join(rules.every(({ ports }) => ports.length > 1) ? ' and ' : ' or ')
 
-/** Returns how broad the consumers of a rule are: anybody (any address), all workloads, or something narrower. */
+/**
+ * Returns the breadth of a rule's consumers: `anybody` (any address), `all workloads`, or `named` (narrower than both).
+ */
 function breadthOf({ rule, scopes }: PlacedRule, isBroadList: (href: string) => boolean) {
   const { consumers } = rule
   if (

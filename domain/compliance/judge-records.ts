@@ -41,8 +41,8 @@ const NONE = 'The PCE holds no vulnerability report, and scans made elsewhere ca
 
 /**
  * Checks that every workload was scanned for vulnerabilities within the window. It is a WARNING if some workloads were
- * not scanned, or if all reports are older; it is a FAIL if recent reports cover none of the workloads. Reports that do
- * not name the scanned addresses prove nothing about these workloads.
+ * not scanned, or if all reports are older than the window; it is a FAIL if recent reports cover none of the workloads.
+ * Reports that do not name the scanned addresses prove nothing about the workloads.
  */
 export const scannedWorkloads: Evaluator = evaluator(
   { name: 'vulnerability scans', lookedAt: LOOKED_AT, needs: ['workloads', 'scans'] },

@@ -20,9 +20,9 @@ import {
 } from './verdict.js'
 
 /**
- * Checks that only known parties have access: labelled ends and those in a specific IP list. It is a FAIL if policy
- * allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that passes unenforced
- * are WARNINGs.
+ * Checks that only known parties have access, which means ends with labels and ends in a specific IP list. It is a FAIL
+ * if policy allows traffic from an unknown source. Half-labelled sources, unknown destinations and traffic that passes
+ * unenforced are WARNINGs.
  */
 export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   evaluator(
@@ -52,8 +52,8 @@ export const restrictedAccess = (directions: 'inbound' | 'both'): Evaluator =>
   )
 
 /**
- * Checks that environments are separated. Traffic that passes between two environments is a WARNING; it is a FAIL if
- * policy allows it on a high-risk port into or out of production.
+ * Checks that environments are separated. Traffic that passes between two environments is a WARNING. If policy allows
+ * such traffic on a high-risk port into or out of production, it is a FAIL.
  */
 export const segregation = (ports: readonly number[]): Evaluator =>
   evaluator(
@@ -91,7 +91,7 @@ export const segregation = (ports: readonly number[]): Evaluator =>
 /**
  * Checks that connections with the internet are controlled. It is a FAIL if policy allows traffic, in either direction,
  * with a public address that is in no IP list. With `approved`, an IP list counts as an approval of its addresses; with
- * `refused`, internet access is unwanted altogether, so listed addresses are WARNINGs.
+ * `refused`, internet access is not wanted at all, so traffic with listed addresses is a WARNING.
  */
 export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
   evaluator(
@@ -124,8 +124,8 @@ export const internetAccess = (listed: 'approved' | 'refused'): Evaluator =>
 const MAIL_AND_WEB = [25, 53, 80, 110, 143, 443, 465, 587, 853, 993, 995] as const
 
 /**
- * Reports DNS, mail and web traffic that goes straight to the internet. It is at most a WARNING, because a gateway that
- * the PCE does not see may still filter the traffic.
+ * Reports DNS, mail and web traffic that goes directly to the internet. The result is at most a WARNING, because a
+ * gateway that the PCE does not see may still filter the traffic.
  */
 export const directMailAndWeb: Evaluator = evaluator(
   {
@@ -224,7 +224,7 @@ export const clearText: Evaluator = evaluator(
   },
 )
 
-/** Says why traffic that the PCE calls potentially blocked passes, in visibility and in selective mode alike. */
+/** The reason why traffic that the PCE calls potentially blocked passes, both in visibility and in selective mode. */
 const WITHOUT_RULE = 'passing without a rule, because the mode does not stop them'
 
 /** Wording for row counts whose field names do not read well. */
@@ -243,19 +243,19 @@ interface Violations {
   fail: Tests
   warn: Tests
   note: Tests
-  /** Counts beside these, which the detail does not mention. */
+  /** Further counts that the detail does not mention. */
   also?: Tests
   /** Wording for counts of this check alone. */
   phrases?: Readonly<Record<string, string>>
-  /** The detail if nothing matches. */
+  /** The detail text if no row matches. */
   none?: string
 }
 
 /**
  * Counts the rows that violate a control. Rows that match `fail` make it a FAIL; otherwise rows that match `warn` make
- * it a WARNING. Rows that match `note` are only reported. A row with several possible decisions is counted as undecided
- * alone and weighs what is the mildest of them; if another one would violate the control, the check is no PASS: it is
- * unproven, or not assessed if nothing else was found.
+ * it a WARNING. Rows that match `note` are only reported. A row with several possible decisions is counted only as
+ * undecided, and its mildest decision determines the status. If another possible decision would violate the control,
+ * the check is no PASS: it is INFO, or NOT_ASSESSED if no other row was found.
  */
 export function judgeViolations(
   traffic: TrafficExposure,

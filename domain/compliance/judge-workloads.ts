@@ -7,8 +7,9 @@ import { evaluator, found, MOST_EVIDENCE, notAssessed, unprovenBy, type Evaluato
 const LOOKED_AT = 'enforcement modes of managed workloads'
 
 /**
- * Judges enforcement as a stage of a rollout. An idle workload is a FAIL, because it has no policy at all. A workload
- * that only reports is a WARNING in production; elsewhere that stage is acceptable, and the workload is merely named.
+ * Rates enforcement as a stage of a rollout. An idle workload is a FAIL, because it has no policy at all. A workload
+ * that only reports traffic is a WARNING in production; outside production this stage is acceptable, and the workload
+ * is only named in the evidence.
  */
 export const enforcementStage: Evaluator = evaluator(
   { name: 'enforcement stage', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -23,8 +24,8 @@ export const enforcementStage: Evaluator = evaluator(
 )
 
 /**
- * Judges enforcement in any environment: a workload that only reports controls no flow. It is a FAIL if any workload is
- * idle or if none enforces policy, and a WARNING if some do not enforce it.
+ * Rates enforcement in any environment, because a workload that only reports traffic controls no flow. It is a FAIL if
+ * any workload is idle or if none enforces policy, and a WARNING if some do not enforce it.
  */
 export const flowEnforcement: Evaluator = evaluator(
   { name: 'flow enforcement', lookedAt: LOOKED_AT, needs: ['workloads'] },
@@ -69,7 +70,8 @@ const tellUntold = (untold: readonly AssessedWorkload[]): string =>
 
 /**
  * Checks that managed workloads are online and report their flows. It is a WARNING if some do not, and a FAIL if none
- * does. Kubernetes workloads have no VEN that could be online; they are left out, and the evidence counts them.
+ * does. Kubernetes workloads are left out, because they have no VEN that could be online; the evidence gives their
+ * number.
  */
 export const watchedWorkloads: Evaluator = evaluator(
   {
@@ -112,7 +114,7 @@ export const watchedWorkloads: Evaluator = evaluator(
 
 /** Keys of the labels that identify a workload. */
 const IDENTITY = ['app', 'env', 'role', 'loc'] as const
-/** Percentage of workloads that may lack a label before a WARNING becomes a FAIL. */
+/** Maximum percentage of workloads without a label that is a WARNING; a higher percentage is a FAIL. */
 const TOLERATED = 10
 
 /** Checks that every workload, managed or not, carries all four identifying labels. */

@@ -2,11 +2,14 @@ import { countOf, percentOf } from '../text/describe-numbers.js'
 import type { TrafficExposure, ShownFlow } from './exposure.js'
 import type { ComplianceFacts, Loaded, SourceName } from './facts.js'
 
-/** NOT_ASSESSED: the PCE cannot show whether the control is met. INFO: worth knowing, but no measure of the control. */
+/**
+ * The possible statuses of a check. NOT_ASSESSED: the PCE cannot show whether the control is met. INFO: worth knowing,
+ * but no measure of the control.
+ */
 export const STATUSES = ['PASS', 'FAIL', 'WARNING', 'INFO', 'NOT_ASSESSED'] as const
 export type Status = (typeof STATUSES)[number]
 
-/** The evidence for a verdict: counts of everything that was looked at, and the worst offenders by name. */
+/** The evidence for a verdict: counts of everything that was examined, and the names of the worst cases. */
 export interface Evidence {
   counts: Record<string, number>
   /** Traffic that counts against the control, most connections first. */
@@ -17,19 +20,19 @@ export interface Evidence {
   rules?: readonly string[]
 }
 
-/** The judgement of one evaluator. */
+/** The result of one evaluator. */
 export interface CheckOutcome {
   status: Status
   detail: string
   evidence?: Evidence
-  /** The facts about the PCE that no source settles, but on which the verdict depends. */
+  /** The assumptions on which the verdict depends: facts about the PCE that no source confirms. */
   assumes?: readonly string[]
 }
 export interface CheckVerdict extends CheckOutcome {
   looked_at: string
 }
 
-/** Judges one requirement. `ports` lists the ports that it needs to tell apart in the traffic. */
+/** An evaluator of one requirement. `ports` lists the ports that it needs to distinguish in the traffic. */
 export interface Evaluator {
   name: string
   lookedAt: string
@@ -39,7 +42,7 @@ export interface Evaluator {
 }
 
 interface Spec<N extends SourceName> {
-  /** What is judged, in a few words. No two checks of one framework share a name. */
+  /** A short name of the requirement. The checks of a framework all have different names. */
   name: string
   lookedAt: string
   /** The facts that are required; if one is missing, the check is NOT_ASSESSED. */
@@ -51,9 +54,9 @@ interface Spec<N extends SourceName> {
 export const MOST_EVIDENCE = 10
 
 /**
- * Creates an evaluator that judges only if all required facts were read; otherwise the check is NOT_ASSESSED and says
- * what is missing. If traffic was cut at the row limit, or some workloads could not be read, a PASS is unproven and
- * becomes INFO.
+ * Creates an evaluator that calls `judge` only if all required facts were read; otherwise the check is NOT_ASSESSED and
+ * says what is missing. If traffic was cut at the row limit, or some workloads could not be read, a PASS is not proven
+ * and becomes INFO.
  */
 export function evaluator<N extends SourceName>(
   { name, lookedAt, needs, ports = [] }: Spec<N>,
@@ -95,8 +98,8 @@ export function evaluator<N extends SourceName>(
 const WORST_FIRST: readonly Status[] = ['FAIL', 'WARNING', 'NOT_ASSESSED', 'INFO', 'PASS']
 
 /**
- * Combines several requirements into one control. The worst verdict wins, and a PASS requires that all of them could be
- * judged.
+ * Combines several requirements into one control. The worst status counts, and a PASS requires that all requirements
+ * could be assessed.
  */
 export function allOf(...parts: readonly Evaluator[]): Evaluator {
   const lookedAt = parts.map((part) => part.lookedAt).join('; ')
@@ -129,7 +132,7 @@ function mergeEvidence(parts: readonly Evidence[]): Evidence {
   return merged
 }
 
-/** Creates the outcome of a check that has nothing to judge. */
+/** Creates the outcome of a check that has nothing to assess. */
 export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome => ({
   status: 'NOT_ASSESSED',
   detail,
@@ -138,8 +141,8 @@ export const notAssessed = (detail: string, evidence?: Evidence): CheckOutcome =
 
 /**
  * Returns the status of a check that found nothing wrong. `unknown` is the number of objects about which the PCE does
- * not say enough: if there are none, the check is a PASS; if there are some, it is unproven; if all objects are
- * unknown, nothing was judged.
+ * not say enough: if there are none, the check is a PASS; if there are some, it is INFO; if all objects are unknown, it
+ * is NOT_ASSESSED.
  */
 export const unprovenBy = (unknown: number, all: number): Status =>
   unknown === 0 ? 'PASS' : unknown < all ? 'INFO' : 'NOT_ASSESSED'
@@ -200,7 +203,7 @@ export function scoreVerdicts(statuses: readonly Status[]): Score {
 }
 
 /**
- * Recommends what to do next. If most checks could not be judged, it gives no advice, because a score based on a few
+ * Recommends what to do next. If most checks could not be assessed, it gives no advice, because a score based on a few
  * checks says little.
  */
 function recommend(score: number | null, judged: number, all: number): string {
