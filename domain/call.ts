@@ -12,11 +12,11 @@ export interface ProgressUpdate {
   message?: string
 }
 
-/** A call's turn at adding to an object. */
+/** The exclusive turn of a call in which it may add to an object. */
 export interface WriteTurn {
   /** The hrefs that other calls of this process have added to the object since this call began. */
   readonly others: ReadonlySet<string>
-  /** Notes what was added. */
+  /** Records the href of an object that the call has added. */
   readonly note: (href: string) => void
 }
 
@@ -27,8 +27,8 @@ export interface ToolLog {
 }
 
 /**
- * Everything a tool receives. It consists of ports only, so that the same tool runs over stdio, over HTTP and in a
- * test.
+ * Everything that a tool receives from its surroundings. It consists only of interfaces, so that the same tool runs
+ * over stdio, over HTTP and in a test.
  */
 export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The PCE client that belongs to the caller; null for tools that work without one. */
@@ -47,16 +47,16 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
    */
   readonly beforeWriting: AbortSignal
   /**
-   * Runs work that adds to an object while no other call of this process adds to the same one, so that what the work
-   * finds there stays as it is until it has written (D225). `object` is a kind and a name. Rejects with `busy` if others
-   * take too long; nothing was written then.
+   * Runs work that adds to an object while no other call of this process adds to the same object, so that the state
+   * that the work reads does not change before it has written (D225). `object` is a kind and a name. Rejects with
+   * `busy` if other calls take too long; nothing was written then.
    */
   readonly inOrder: <T>(object: string, work: (turn: WriteTurn) => Promise<T>) => Promise<T>
   readonly log: ToolLog
   readonly limits: Limits
   /**
    * Returns the key that signs the cursors of this caller on this PCE (D79): 32 bytes that never appear in an answer.
-   * It is a function because most calls never need the key.
+   * It is a function, because most calls do not need the key.
    */
   cursorKey(): Uint8Array
   /** Returns the current time in milliseconds since the epoch. */
@@ -66,13 +66,13 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   /** The PCE credentials that belong to the caller, for the tools that manage them. */
   readonly credentials: CredentialsPort
   /**
-   * What was shown to the person who confirmed the call, if a confirm token carried it. The tool compares it with what
-   * it is about to do. Undefined when nothing was confirmed.
+   * A record of what was shown to the person who confirmed the call, if a confirm token contained it. The tool compares
+   * it with what it is about to do. Undefined if nothing was confirmed.
    */
   readonly approved?: Approval
   /**
-   * True if only the digest of what the call would write is wanted, which a redeemed confirmation is compared with. A
-   * dry run then leaves out what it shows to people alone, such as observed traffic.
+   * True if the caller needs only the digest of what the call would write, in order to compare it with a redeemed
+   * confirmation. A dry run then leaves out everything that is only shown to people, such as observed traffic.
    */
   readonly isBindingOnly?: true
   readonly server: {
@@ -83,7 +83,7 @@ export interface ToolContext<RequiresPce extends boolean = boolean> {
   }
 }
 
-/** What a person is shown before confirming a call. */
+/** The preview of a call that a person sees before confirming it. */
 export interface Preview {
   /** A summary of one or a few sentences. */
   summary: string
@@ -96,7 +96,7 @@ export interface Preview {
   page?: Omit<ShownCall, 'summary'>
   /**
    * A digest of the shown values that the call itself determines, at most 128 characters. It changes whenever the call
-   * would write something else, but not with counts that move by themselves (D75).
+   * would write something else, but not if only counts change that move by themselves (D75).
    */
   boundTo: string
 }
