@@ -9,8 +9,8 @@ import type { ChangeEffect } from './policy-changes.js'
 export type ShownEffect = ChangeEffect | 'mixed' | 'undecided'
 
 /**
- * One changed field of an object. Values are JSON, and hrefs are accompanied by the object's name if it has one. A
- * missing side means that the field does not exist there.
+ * One changed field of an object. Values are JSON, and hrefs are accompanied by the object's name if it has one.
+ * `before` or `after` is missing if the field does not exist before or after the change.
  */
 export interface ShownField {
   /** Dotted path of the field: `name` or `ingress_services.0.port`. */
@@ -37,7 +37,7 @@ export interface ShownObject {
   fields: ShownField[]
   /** The rules of a rule set; those that widen the policy come first. */
   parts?: ShownObject[]
-  /** A sentence that explains why there are no differences, or which differences were left out to save space. */
+  /** A sentence that explains why no differences are shown, or which ones were left out to save space. */
   note?: string
 }
 
@@ -47,7 +47,7 @@ export interface ShownReference {
   kind: string
   name?: string
   href: string
-  /** Absent if it could not be read or is too large; `note` says which. */
+  /** The object's fields. Absent if the object could not be read or is too large; `note` says which of the two. */
   content?: Record<string, unknown>
   note?: string
 }
@@ -58,11 +58,11 @@ export interface ShownReference {
  * PCE can choose them.
  */
 export interface ShownCall {
-  /** The summary, as in `confirm_required`. */
+  /** The summary of the call, the same as in `confirm_required`. */
   summary: string
   /** Effect of the call as a whole; absent if the call changes no policy. */
   effect?: ShownEffect
-  /** Sentences about the effect of the whole and what to look at first; the most serious come first. */
+  /** Sentences about the effect of the whole call and about what to look at first; the most serious come first. */
   warnings: string[]
   /** The changed objects; those that widen the policy come first. */
   objects: ShownObject[]
@@ -73,22 +73,22 @@ export interface ShownCall {
    * enforces nothing.
    */
   workloads_affected?: number | null
-  /** True if the number is only an estimate by the PCE. */
+  /** True if `workloads_affected` is only an estimate by the PCE. */
   is_rough?: boolean
   /**
    * The objects behind the hrefs of the requests, for tools that are shown as the requests that they would send. The
    * digest of the call covers them all.
    */
   referred?: ShownReference[]
-  /** How many more of them were not read. */
+  /** Number of further objects behind the hrefs that were not read. */
   referred_unread?: number
-  /** How many more of them were read, and left out to save space. */
+  /** Number of further objects behind the hrefs that were read but left out to save space. */
   referred_left_out?: number
   /** Objects that the call did not name but on which the named objects depend. */
   dependencies?: { kind: string; name?: string; href: string; required_by: string[] }[]
   /** Other pending changes that this call leaves pending; only the first ones are listed. */
   not_included?: { total: number; objects: Pick<ShownObject, 'kind' | 'name' | 'href' | 'change'>[] }
-  /** The oldest and the newest edit (UTC) of everything in `objects`, and the editors. */
+  /** Times (UTC) of the oldest and the newest edit among `objects`, and the names of the editors. */
   draft?: { first_edit: string; last_edit: string; by: string[] }
   /** Further facts from the tool, as in `confirm_required`; for tools that have no objects to show. */
   facts?: Record<string, unknown>
@@ -106,7 +106,7 @@ export const MOST_SHOWN_BYTES = 256 * 1024
 export interface ApprovalRequest {
   /** 256 random bits in base64url. Identifies the request in its URL, in the audit log and in answers. */
   id: string
-  /** The caller who asks. */
+  /** The caller who made the call. */
   owner: Owner
   /** The caller's name according to the identity provider, if known. Shown beside `sub`; never used for decisions. */
   ownerName?: string
@@ -120,7 +120,7 @@ export interface ApprovalRequest {
    * client.
    */
   client?: string
-  /** Request id of the call that asked. */
+  /** Request id of the call that needs the decision. */
   requestId: string
   /** Digest of what the call would do (`Preview.boundTo`). */
   boundTo: string
@@ -181,7 +181,7 @@ export interface ApprovalDesk {
   noteShown(request: ApprovalRequest, person: Identity, from: DecisionOrigin): Promise<void>
   /**
    * Returns the open requests that this person made or may decide, the oldest first: at most 100, and for an admin at
-   * most 10 of each asker, so that no asker hides those of others. `total` counts them all.
+   * most 10 of each asker, so that the requests of one asker do not hide those of the others. `total` counts them all.
    */
   waitingFor(person: Identity): Promise<{ total: number; approvals: AskedApproval[] }>
   partOf(request: ApprovalRequest, person: Identity): ApprovalPart
@@ -206,11 +206,11 @@ export interface DecisionOrigin {
   clientAddress?: string
 }
 
-/** Waits for people to decide. */
+/** Lets calls wait until a person decides. */
 export interface DecisionWatch {
   /**
-   * Resolves when this process knows that the approval is no longer pending, or when `signal` aborts. The repeated call
-   * then finds out the new state. Never rejects.
+   * Resolves when this process knows that the approval is no longer pending, or when `signal` aborts. The caller then
+   * repeats the call, which finds out the new state. Never rejects.
    */
   awaitDecision(id: string, signal: AbortSignal): Promise<void>
 }

@@ -14,9 +14,6 @@ export const AssumesOut = {
 export const showAssumed = (facts: readonly string[]): { assumes?: string[] } =>
   facts.length === 0 ? {} : { assumes: [...new Set(facts)].sort() }
 
-/**
- * Returns the property with the facts on which these judgements depend, each only once; without such facts, no
- * property.
- */
+/** Like `showAssumed`, with the facts on which any of these judgements depends, each listed only once. */
 export const showAssumedBy = (judged: readonly { assumes?: readonly string[] }[]): { assumes?: string[] } =>
   showAssumed(judged.flatMap(({ assumes = [] }) => assumes))

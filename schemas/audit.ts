@@ -8,7 +8,7 @@ export interface AuditFacts {
   params_hash?: string
   /** The id inside the confirm token. It is not a secret, since the token itself is signed. */
   confirm_jti?: string
-  /** The approval by a person that the entry is about. `approval` is what has happened to it. */
+  /** Id of the request for a person's approval that the entry is about. `approval` is the event that happened to it. */
   approval_id?: string
   approval?: ApprovalEvent
   /** The caller who asked, in entries about another person. */
@@ -40,7 +40,7 @@ export interface AuditEntry extends AuditFacts {
    */
   command?: string
   os_user?: string
-  /** Number of removed items of each kind. */
+  /** Number of items that the command removed, by type. */
   removed?: Record<string, number>
   role: Role | null
   iss: string | null

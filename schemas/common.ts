@@ -22,12 +22,12 @@ export const StringEnum = <const T extends readonly string[]>(
 export const DetailLevel = (description: string) =>
   Type.Optional(StringEnum(['standard', 'full'] as const, { default: 'standard', description }))
 
-/** Output properties with a description. */
+/** Functions that create the schema of an output property with a description. */
 export const Text = (description: string) => Type.String({ description })
 export const Count = (description: string) => Type.Integer({ description })
 export const Flag = (description: string) => Type.Boolean({ description })
 export const Counts = (description: string) => Type.Record(Type.String(), Type.Integer(), { description })
-/** The total of a list of which an answer may show only a part. */
+/** The length of a list, for answers that may show only a part of the list. */
 export const Total = Count('All there are, shown or not')
 
 export type PolicyVersionSelector = 'draft' | 'active' | number

@@ -15,7 +15,7 @@ export interface PceFromEnvironment {
     clientKeyFile?: string
   }
   proxyUrl?: string
-  /** If absent, the client's defaults apply. */
+  /** Limits for the PCE's answers; if absent, the client's defaults apply. */
   bounds?: PceBounds
 }
 
@@ -62,7 +62,7 @@ export interface OfferConfig {
   readOnly?: boolean
   /** Names of toolsets, including `default` and `all`. If absent: `default`, or `all` if `tools` is given. */
   toolsets?: readonly string[]
-  /** Names of tools. If present, only these of the tools in the toolsets are offered. */
+  /** Names of tools. If present, the only tools of the toolsets that are offered. */
   tools?: readonly string[]
   /** Names of tools that are not offered. */
   excluded?: readonly string[]
@@ -78,7 +78,7 @@ interface CommonConfig {
   /** True if traces are recorded. They are sent to OTEL_EXPORTER_OTLP_ENDPOINT. */
   tracing?: true
   limits: Limits
-  /** If absent, the default tools are offered. */
+  /** The settings that decide which tools are offered; if absent, the default tools are. */
   offer?: OfferConfig
   heavy: HeavyConfig
   /** Sentences for the operator, which are printed only once, at start-up. */
@@ -99,7 +99,9 @@ export interface StdioConfig extends CommonConfig {
 export interface InsecureHttpConfig extends CommonConfig {
   mode: 'insecure'
   http: HttpListen
-  /** Absent if PCE_HOST is not set: the server then starts anyway, and tools that need a PCE report this (D9). */
+  /**
+   * The PCE. Absent if PCE_HOST is not set: the server then starts anyway, and tools that need a PCE report this (D9).
+   */
   pce?: PceFromEnvironment
 }
 
@@ -138,7 +140,7 @@ export interface ConfirmConfig {
    * at start-up.
    */
   tools?: readonly string[]
-  /** If absent, a token that the client itself fetches is enough. */
+  /** The settings for decisions on a page; if absent, a token that the client itself fetches is enough. */
   approval?: ApprovalConfig
 }
 
@@ -190,8 +192,8 @@ export interface DatabaseConfig {
   /** A `host` that begins with a slash is the directory of a Unix socket. */
   connection: { host: string; port: number; user: string; password?: string; database: string }
   /**
-   * If absent, connections are not encrypted. Otherwise the certificate and host name of the database server are
-   * verified.
+   * The certificate files for TLS. If absent, connections are not encrypted; otherwise the certificate and host name of
+   * the database server are verified.
    */
   tls?: { rootCertFile?: string; certFile?: string; keyFile?: string }
   /** Host, port and database name, for messages. */
@@ -205,7 +207,7 @@ export interface DatabaseConfig {
 }
 
 interface AuthenticatedConfig extends CommonConfig {
-  /** If absent, the state is kept in the file that belongs to the mode. */
+  /** The database that holds the state; if absent, the state is kept in the file that belongs to the mode. */
   database?: DatabaseConfig
   http: HttpListen & { publicUrl: string }
   oauth: OAuthConfig
@@ -213,7 +215,8 @@ interface AuthenticatedConfig extends CommonConfig {
   confirm: ConfirmConfig
   rates: RateLimits
   /**
-   * Absent without MCP_OAUTH_CLIENT_ID; then /setup accepts bearer tokens only. In shared mode, only approvals need it.
+   * The settings of the browser login. Absent without MCP_OAUTH_CLIENT_ID; then /setup accepts bearer tokens only. In
+   * shared mode, only approvals need it.
    */
   login?: BrowserLoginConfig
 }
@@ -271,12 +274,12 @@ export interface HttpListen {
   socket?: string
   publicUrl?: string
   allowedHosts: string[]
-  /** If absent, X-Forwarded-For is ignored. */
+  /** The peers whose X-Forwarded-For header is trusted; if absent, the header is ignored. */
   trustedProxies?: TrustedProxies
   maxInFlight: number
   /**
-   * Port of the metrics; if absent, there are none. They are served on this port of `host`, or of 127.0.0.1 if the
-   * server listens on a Unix socket.
+   * Port of the metrics; if absent, there are no metrics. They are served on this port of `host`, or of 127.0.0.1 if
+   * the server listens on a Unix socket.
    */
   metricsPort?: number
 }
@@ -286,7 +289,10 @@ export type ListenOptions = Pick<HttpListen, 'host' | 'port' | 'socket'>
 
 export type HttpConfig = InsecureHttpConfig | PerUserConfig | SharedConfig
 
-/** A tagged union, so that each key exists only in the modes that need it. */
+/**
+ * The configuration in any mode, as a union that is tagged by `mode`, so that each key exists only in the modes that
+ * need it.
+ */
 export type Config = StdioConfig | HttpConfig
 
 /** One problem that keeps a program from starting. */
@@ -321,7 +327,7 @@ export class StartupError extends Error {
   }
 }
 
-/** Explanations of system error codes. */
+/** Explanations of the operating system's error codes. */
 const SYSTEM_WORDS: Readonly<Record<string, string>> = {
   EACCES: 'permission denied',
   EADDRINUSE: 'another program listens there',

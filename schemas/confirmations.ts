@@ -66,11 +66,11 @@ export interface CallToConfirm {
   findBinding: () => Promise<string>
 }
 
-/** The dispatcher's port to the confirmation. */
+/** The interface through which the dispatcher has calls confirmed. */
 export interface ConfirmPort {
   /**
-   * Resolves if the call was confirmed; then this run may begin, and no other. Otherwise rejects with the ToolError
-   * that says what must happen first: `confirm_required`, `approval_pending`, `approval_denied`,
+   * Resolves if the call was confirmed and may now run; a confirmation is good for only one run. Otherwise rejects with
+   * the ToolError that says what must happen first: `confirm_required`, `approval_pending`, `approval_denied`,
    * `confirm_token_replay`, `confirmation_unsupported`, `confirm_unavailable` if the store does not answer, and
    * `invalid_argument` for arguments that have no hash.
    */

@@ -3,7 +3,9 @@ import { AssumesOut } from './assumes.js'
 import { Count, StringEnum, Text } from './common.js'
 import { RecordedOut } from './recorded-otherwise.js'
 
-/** Whose decision an answer about traffic shows: as the PCE recorded it, or by the rules of a version of the policy. */
+/**
+ * The source of the decisions that an answer about traffic shows: the PCE's records, or the rules of a policy version.
+ */
 export const DECIDE_BY = ['recorded', 'active', 'draft'] as const
 export type DecideBy = (typeof DECIDE_BY)[number]
 
@@ -17,7 +19,10 @@ export const DecideByInput = {
   ),
 }
 
-/** What an answer says of decisions by the rules; absent where the decisions are those that the PCE recorded. */
+/**
+ * The part of an answer that explains decisions by the rules. Absent if the answer shows the decisions that the PCE
+ * recorded.
+ */
 export const DecidedOut = {
   decided: Type.Optional(
     Type.Object(

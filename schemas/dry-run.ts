@@ -22,8 +22,8 @@ export interface PlannedRequest {
 }
 
 /**
- * A planned request in an output schema. Its fields are only in the description, since nearly half of the tools have
- * it, and every conversation pays for the list of tools.
+ * A planned request in an output schema. Its fields are named only in a description, since nearly half of the tools
+ * have this schema, and the list of tools takes up space in every conversation.
  */
 const PlannedRequestOut = Type.Unsafe<PlannedRequest>({ type: 'object' })
 

@@ -1,6 +1,6 @@
 /**
  * The error codes of this server. The first six come from the specification (S20); the others belong to the tools and
- * the transport. The table in `plugins/errors/table.ts` says what each means for HTTP, for people and for the log.
+ * the transport. The table in `plugins/errors/table.ts` says what each code means for HTTP, for people and for the log.
  */
 export const ERROR_CODES = [
   'forbidden_no_role',
@@ -132,7 +132,8 @@ export class ToolError extends Error {
   }
   readonly hint: string | undefined
   /**
-   * The question for the person at the client, for transports that can ask one. It is not sent as part of the error.
+   * The question for the person at the client, for transports that can ask that person. It is not sent as part of the
+   * error.
    */
   readonly ask: FormQuestion | undefined
 }

@@ -1,7 +1,10 @@
 import { Type } from '@sinclair/typebox'
 import { TextOrObject } from './label-reference.js'
 
-/** One end of a flow: a single reference as text or object, or labels that must all match. */
+/**
+ * Creates the schema of a flow's source or destination: a single reference as text or object, or labels that must all
+ * match.
+ */
 const EndInput = (description: string) => {
   const one = TextOrObject<{ key?: string; value?: string; href?: string }>()
   return Type.Union([...one.anyOf, Type.Array(one, { minItems: 1, maxItems: 20 })], { description })

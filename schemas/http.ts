@@ -14,14 +14,14 @@ export const HealthStatus = Type.Object({
   pce: Type.Optional(Type.String()),
 })
 
-/** One of the things that must work before a process is given calls. */
+/** A check of one thing that must work before a process is given calls. */
 export interface HealthCheck {
   name: string
-  /** Throws or rejects if what it checks does not work at the moment. */
+  /** Throws or rejects if the thing does not work at the moment. */
   run: () => void | Promise<void>
   /**
-   * Returns the problem for which calls are refused at this moment, or null, without asking anybody. It counts before
-   * any earlier result, so that readiness and calls agree.
+   * Returns the problem because of which calls are refused at this moment, or null, without sending a query. It takes
+   * precedence over an earlier result of `run`, so that readiness and calls agree.
    */
   findProblem?: () => Error | null
 }
@@ -38,7 +38,7 @@ export type ProtectedResource = Static<typeof ProtectedResource>
 
 /**
  * Body of `POST /confirm` (S7), as given in `confirm.body` of the `confirm_required` answer. `challenge` identifies the
- * preview that was shown; it is present if more than the arguments was shown.
+ * preview that was shown; it is present if the preview showed more than the arguments.
  */
 export const ConfirmRequest = Type.Object(
   {

@@ -33,7 +33,7 @@ const EffectOut = Type.Optional(
     description: `On permitted traffic: ${CHANGE_EFFECTS.map((effect) => `${effect} ${EFFECT_MEANINGS[effect]}`).join('; ')}. Absent: effect_note says why`,
   }),
 )
-/** Texts that are given in place of an effect if there is none. */
+/** Texts for `effect_note` if a change has no single effect. */
 export const NO_EFFECT = {
   mixed: `Mixed: it ${EFFECT_MEANINGS.mixed}.`,
   apart: 'Mixed: allow and deny rules differ (effect_by_rule_type).',

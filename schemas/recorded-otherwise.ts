@@ -3,9 +3,9 @@ import { Counts } from './common.js'
 
 /** Numbers of connections for which the PCE recorded a different decision than the rules would give now. */
 export interface RecordedOtherwise {
-  /** Number recorded as allowed, although no rule allows them. */
+  /** Number of connections recorded as allowed, although no rule allows them. */
   allowed_without_rule: number
-  /** Number recorded as blocked or potentially blocked, although rules allow them. */
+  /** Number of connections recorded as blocked or potentially blocked, although rules allow them. */
   stopped_despite_rule: number
 }
 
@@ -18,16 +18,16 @@ export const RecordedOut = {
   ),
 }
 
-/** Returns the property with the counts; nothing if the record and the rules agree. */
+/** Returns the output property with the counts, or `{}` if the records and the rules agree. */
 export const showRecorded = (counts: RecordedOtherwise): { recorded_otherwise?: Record<string, number> } =>
   isOtherwise(counts) ? { recorded_otherwise: { ...counts } } : {}
 
-/** Returns a sentence about why record and rules may differ; empty if they agree. */
+/** Returns a sentence that explains why the records and the rules may differ, or an empty string if they agree. */
 export const explainRecorded = (counts: RecordedOtherwise): string =>
   isOtherwise(counts)
     ? 'recorded_otherwise: rules or modes changed since, selective mode let pass what no rule allows, or the PCE has an essential rule.'
     : ''
 
-/** Returns true if the record differs from the rules for any connection. */
+/** Returns true if the records differ from the rules for any connection. */
 export const isOtherwise = ({ allowed_without_rule: allowed, stopped_despite_rule: stopped }: RecordedOtherwise) =>
   allowed + stopped > 0

@@ -18,7 +18,7 @@ const PlannedFor = Text('Its allow rule: new, existing, excluded or none')
 
 const application = { app: Plain, env: Plain }
 /**
- * The type of a rule; for an extra-scope rule also its source application (`app`, `env`) and that application's
+ * The type of a rule. For an extra-scope rule, also its source application (`app`, `env`) and that application's
  * `coverage`.
  */
 const standing = {
@@ -43,7 +43,7 @@ const rule = {
   differences: DifferencesOut,
 }
 
-/** The traffic of one peer; only inbound ports have an effect. */
+/** The traffic of one peer. Only the ports of inbound traffic have an `effect`. */
 const traffic = {
   connections: Connections,
   ports_total: Total,

@@ -4,7 +4,7 @@ import { TextOrObject } from './label-reference.js'
 
 export const RULE_TYPES = ['allow', 'deny', 'override_deny'] as const
 
-/** One end of a rule in answers with full detail. */
+/** A consumer or provider of a rule in answers with full detail. */
 export const ActorOut = Type.Object({
   type: Type.String({ description: 'ams, label, ip_list …' }),
   href: Type.Optional(Type.String()),
@@ -28,7 +28,7 @@ export type ScopeOut = Static<typeof ScopeOut>
 export const RuleTypeOut = StringEnum(RULE_TYPES)
 
 /**
- * An end of a rule, a scope condition or a service in the form that callers write. It is an object with an href if the
+ * A consumer, provider, scope condition or service in the form that callers write. It is an object with an href if the
  * text alone would not identify it.
  */
 export const WrittenOut = Type.Union([Type.String(), Type.Object({})])
@@ -81,7 +81,7 @@ export const StoredDenyRuleOut = Type.Object(DENY_PARTS, { description: 'As stor
 
 /** The services that a caller named, as they were resolved: `{href, name}` or ports. */
 export const ResolvedServices = Type.Optional(Type.Array(Type.Object({}), { description: 'As resolved' }))
-/** A label or label group in a scope, or one end of a rule, in the form that callers write. */
+/** A label or label group in a scope, or a consumer or provider of a rule, in the form that callers write. */
 export const ActorInput = TextOrObject<{ key?: string; value?: string; href?: string; exclusion?: boolean }>()
 
 export interface ServiceObject {
@@ -95,12 +95,15 @@ export interface ServiceObject {
 /** One service in any form. */
 export const ServiceInput = TextOrObject<ServiceObject>(['port', 'to_port', 'proto', 'href', 'service'])
 
-/** A list of services. A single service counts as a list of one, and a string as a service's name (T5). */
+/**
+ * Creates the schema of a list of services. A single service counts as a list of one, and a string as a service's name
+ * (T5).
+ */
 export const ServicesInput = (description: string) => {
   return Type.Union([Type.Array(ServiceInput, { maxItems: 100 }), ...ServiceInput.anyOf], { description })
 }
 
-/** One end of a rule. */
+/** Creates the schema of one side of a rule: its consumers or its providers. */
 export const ActorsInput = (description: string) => Type.Array(ActorInput, { minItems: 1, maxItems: 100, description })
 /** The parts of a rule, as callers name them. */
 export const RuleParts = {

@@ -14,8 +14,8 @@ export const PolicyVersionInput = {
 }
 
 /**
- * The output property with the policy version of an answer, in the form of the argument. Every answer with policy
- * objects has it.
+ * The output property with the policy version that was read, in the same form as the argument. Every answer with policy
+ * objects has this property.
  */
 export const PolicyVersionOut = {
   policy_version: Type.String({ description: 'Which was read' }),

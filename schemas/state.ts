@@ -13,7 +13,10 @@ export interface SealedCredentials {
   sealed: Uint8Array
 }
 
-/** A condition on notes in the same store. `isMet` receives their values in the same order, null for missing ones. */
+/**
+ * A condition on notes in the same store. `isMet` receives the values of `notes` in the same order, with null for
+ * missing notes.
+ */
 export interface PutCondition {
   notes: readonly string[]
   isMet: (values: readonly (string | null)[]) => boolean
@@ -99,17 +102,17 @@ export interface Approvals {
   find(key: ChallengeKey): Promise<ApprovalRow | null>
   /**
    * Returns questions that are undecided and have neither ended nor expired, the first to expire first, and the total
-   * number of such questions. They are those of one owner, or of all if `owner` is null. Of each owner at most `ofEach`
-   * are returned, and no owner gets another one before every owner has had the same number, so that nobody can push
-   * the questions of somebody else off the list.
+   * number of such questions. The questions are those of one owner, or of all owners if `owner` is null. At most
+   * `ofEach` questions of each owner are returned, and no owner gets another one before every owner has had the same
+   * number, so that nobody can push the questions of somebody else off the list.
    */
   waiting(
     owner: ChallengeKey['owner'] | null,
     most: { inAll: number; ofEach: number },
   ): Promise<{ total: number; rows: ApprovalRow[] }>
   /**
-   * Stores a decision about an open question if it is the first one. Resolves, when that is on disk, with true if it
-   * was.
+   * Stores a decision about an open question if it is the first one. Resolves with true if it was stored, as soon as it
+   * is on disk.
    */
   decide(id: string, decision: string): Promise<boolean>
   /**

@@ -1,7 +1,7 @@
 /**
  * Other names of arguments that occur in answers, in other tools and in the PCE. A tool that has the argument on the
- * left accepts these names for it, unless that argument is given as well. If a name could stand for several arguments
- * of the tool, it remains unknown.
+ * left accepts the names on the right for it, unless the argument itself is given as well. If a name could stand for
+ * several arguments of the tool, it remains unknown.
  */
 export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
   app: ['app_name'],
@@ -44,8 +44,8 @@ export const FIELD_SYNONYMS: Readonly<Record<string, readonly string[]>> = {
 }
 
 /**
- * Enumeration values that other tools, the PCE's interface or people spell differently. Case, spaces and hyphens are
- * ignored.
+ * Other spellings of enumeration values, used by other tools, the PCE's interface or people, and the value for each.
+ * Case, spaces and hyphens are ignored.
  */
 export const VALUE_SYNONYMS: Readonly<Record<string, string>> = {
   rulesets: 'rule_sets',

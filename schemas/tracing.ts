@@ -1,6 +1,6 @@
 type Facts = Readonly<Record<string, string | number>>
 
-/** The trace to which a message says it belongs. */
+/** The trace to which a message belongs, according to its sender. */
 export interface TraceOrigin {
   traceparent: string
   tracestate?: string
@@ -14,7 +14,7 @@ export interface OpenSpan {
 
 /** A request whose answer is pending. */
 export interface SentRequest {
-  /** Headers that pass the trace on to the other end. */
+  /** Headers that pass the trace on to the receiver of the request. */
   readonly headers: Readonly<Record<string, string>>
   readonly end: (status: number | undefined, failure: string | undefined) => void
 }
@@ -27,8 +27,8 @@ export interface ServedRequest {
 }
 
 /**
- * The interface through which the parts of the server create spans without knowing who collects them. They do not get
- * this object if there is no tracing. Names and facts come from fixed sets and contain no arguments, people or hosts.
+ * The interface through which the parts of the server create spans without knowing who collects them. Without tracing,
+ * they do not get this object. Names and facts come from fixed sets and contain no arguments, people or hosts.
  */
 export interface Tracing {
   /**

@@ -30,14 +30,17 @@ export const TrafficCounts = {
   }),
 }
 
-/** The sums in a row, which are the same for all kinds of rows. */
+/** The output properties for the sums of a row; they are the same for all types of rows. */
 export const TrafficSums = {
   connections: Count('Sum of the connections of its rows'),
   bytes_in: Count('Into the destination'),
   bytes_out: Count('Out of the destination'),
 }
 
-/** When the rows of a group were seen, which is the same for all kinds of rows. Times are in UTC. */
+/**
+ * The output properties for the times at which the traffic of a group was seen; they are the same for all types of
+ * groups. Times are in UTC.
+ */
 export const TrafficTimes = {
   first_detected: Nullable(Type.String()),
   last_detected: Nullable(Type.String()),

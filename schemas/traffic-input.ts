@@ -37,7 +37,10 @@ const services = (description: string) =>
     ),
   )
 
-/** Creates a filter by what reported a flow, or by its process or user; an empty list means all. */
+/**
+ * Creates a filter by the network or type of a flow's reporter, or by the flow's process or user; an empty list means
+ * all.
+ */
 const reporter = (description: string) =>
   Type.Optional(Type.Array(Type.String(), { maxItems: MAX_FILTER_ENTRIES, description }))
 
@@ -49,7 +52,10 @@ export const CompleteInput = {
   complete: Type.Optional(Type.Boolean({ description: 'Past row limit' })),
 }
 
-/** The ways to name ends of flows. Only one tool contains this full description, and the others refer to it. */
+/**
+ * The forms in which the sources and destinations of flows can be named. Only one tool contains this full description,
+ * and the others refer to it.
+ */
 export const FILTER_FORMS =
   'key=value, iplist:NAME, href, IP, CIDR … Same key or kind ORed, others ANDed; inner lists: ORed blocks'
 

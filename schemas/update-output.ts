@@ -10,7 +10,7 @@ export const DifferencesOut = Type.Optional(
 
 /**
  * The output of every tool that changes one object. In addition, such a tool returns the object with its href, in its
- * current state or the state after the dry run's change.
+ * current state or, in a dry run, in the state after the planned change.
  */
 export const UpdateOutput = {
   message: Type.String({ description: 'What happened' }),

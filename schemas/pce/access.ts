@@ -116,7 +116,7 @@ export type User = Read<typeof User>
 const KEY_FIELDS = {
   href: Type.String(),
   key_id: Type.String(),
-  /** The user name of Basic credentials. */
+  /** The user name that goes with the key in Basic credentials. */
   auth_username: Type.String(),
   description: MaybeText,
 }

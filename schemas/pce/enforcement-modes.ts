@@ -33,7 +33,10 @@ const TABLE = {
 /** The enforcement mode of a workload: what its VEN does with traffic. */
 export type EnforcementMode = keyof typeof TABLE
 
-/** The mode of an end of a connection: `none` if it has no VEN of this PCE, `unknown` if the PCE does not say. */
+/**
+ * The enforcement mode of the source or destination of a connection: `none` if it has no VEN of this PCE, `unknown` if
+ * the PCE does not give the mode.
+ */
 export type EndMode = EnforcementMode | 'none' | 'unknown'
 
 const FACTS: Readonly<Record<EnforcementMode, ModeFacts>> = TABLE
@@ -56,7 +59,7 @@ export function dropsOf(mode: EnforcementMode): number {
   return FACTS[mode].drops
 }
 
-/** Returns true if an end in this mode drops any traffic. */
+/** Returns true if a workload in this mode drops any traffic. */
 export function isEnforcing(mode: string | null | undefined): boolean {
   return isMode(mode) && FACTS[mode].drops > 0
 }

@@ -9,8 +9,8 @@ interface DecisionFacts {
   /** Explains the decision to people. */
   meaning: string
   /**
-   * The draft decision that also names its cause. A value that ends with `_` is the beginning of such words; any other
-   * value is the whole word.
+   * The form of the decision that also names its cause; only draft decisions have it. A value that ends with `_` is the
+   * beginning of several such words, any other value is the whole word.
    */
   longForm: string | null
 }

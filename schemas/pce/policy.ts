@@ -90,7 +90,7 @@ export const ModifiedPolicyObject = Type.Object({
 })
 export type ModifiedPolicyObject = Read<typeof ModifiedPolicyObject>
 
-/** The rule set to which a rule belongs that is returned without its rule set. */
+/** A summary of the rule set to which a rule belongs, for rules that are returned on their own. */
 const RuleSetSummary = Type.Object({
   href: Type.String(),
   name: Type.Optional(Type.String()),

@@ -56,7 +56,7 @@ const RansomwareSummary = Type.Object({
 export const RiskSummary = Type.Object({ ransomware: Nullable(RansomwareSummary) })
 export type RiskSummary = Read<typeof RiskSummary>
 
-/** The exposure of one application group. */
+/** The exposure of one application group to risks. */
 export const AppGroupRisk = Type.Object({
   app_group: Reference,
   labels: List(LabelRef),
@@ -116,7 +116,7 @@ export const CoreServiceType = Type.Object({
 })
 export type CoreServiceType = Read<typeof CoreServiceType>
 
-/** A workload or address that appears to be such an infrastructure service. */
+/** A workload or address that appears to provide an infrastructure service. */
 export const DetectedCoreService = Type.Object({
   ...OBJECT_FIELDS,
   ip_address: Type.String(),

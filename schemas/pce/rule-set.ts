@@ -23,8 +23,8 @@ export type ScopeEntry = Static<typeof ScopeEntry>
 export const Scopes = Type.Array(Type.Array(ScopeEntry))
 
 /**
- * One end of a rule, with exactly one field. Which fields a rule accepts depends on the side and the kind of rule (P20,
- * P21).
+ * A provider or consumer of a rule, with exactly one field. Which fields a rule accepts depends on its type and on the
+ * side (P20, P21).
  */
 export const Actor = Type.Object({
   actors: Type.Optional(OneOf('ams', 'container_host')),
@@ -72,7 +72,7 @@ const RULE_FIELDS = {
   network_type: Type.Optional(NetworkType),
   /** True if the VEN logs the connections; this does not narrow the rule. */
   log_flow: MaybeFlag,
-  /** Exists only in release 26 and later, like the next field. */
+  /** This field and the next one exist only in release 26 and later. */
   all_ips_except_for_in_consumers: MaybeFlag,
   all_ips_except_for_in_providers: MaybeFlag,
 }

@@ -30,8 +30,8 @@ export const TrafficSelector = Type.Object({
 export type TrafficSelector = Static<typeof TrafficSelector>
 
 /**
- * The filter for one side. In `include`, entries of an inner list are ANDed, the inner lists are ORed, and `[[]]` means
- * anything. In `exclude`, a match of any entry excludes the flow.
+ * The filter for the sources or the destinations. In `include`, entries of an inner list are ANDed, the inner lists are
+ * ORed, and `[[]]` means anything. In `exclude`, a match of any entry excludes the flow.
  */
 const TrafficSide = Type.Object({
   include: Type.Array(Type.Array(TrafficSelector)),
@@ -70,7 +70,7 @@ export const TrafficQuery = Type.Object({
 })
 export type TrafficQuery = Static<typeof TrafficQuery>
 
-/** The workload at one end of a flow. */
+/** The workload that is the source or destination of a flow. */
 const FlowWorkload = Type.Object({
   href: Type.String(),
   hostname: MaybeText,
@@ -97,8 +97,8 @@ export const FlowNode = Type.Object({
 export type FlowNode = Static<typeof FlowNode>
 
 /**
- * One aggregated row of a traffic query's result: the flows with the same ends, service, process and decision within
- * the time window.
+ * One aggregated row of a traffic query's result: the flows with the same source, destination, service, process and
+ * decision within the time window.
  */
 export const TrafficFlow = Type.Object({
   src: FlowNode,

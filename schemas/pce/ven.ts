@@ -93,7 +93,7 @@ export const VenPropertyCounts = Type.Object({
 })
 export type VenPropertyCounts = Static<typeof VenPropertyCounts>
 
-/** The counts, by the name of the property. */
+/** The counts of VENs, by the name of the counted property. */
 export const VenStatistics = Type.Record(Type.String(), VenPropertyCounts)
 export type VenStatistics = Partial<Record<VenProperty, VenPropertyCounts>>
 

@@ -1,6 +1,6 @@
 /**
  * The PCE's words and limits that code needs at run time. They are separate from the other schemas in this folder: the
- * shipped program uses those only for their types, and loading them would slow its start.
+ * shipped program uses the other schemas only for their types, and loading them would slow its start.
  */
 
 /** Name of the built-in IP list that covers every address; it is the same on every PCE. */
