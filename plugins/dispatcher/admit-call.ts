@@ -65,7 +65,7 @@ export async function admitCall(
 const concerns = ({ onlyConfirmed, onlyPce }: Gate & { needs: 'arguments' }, tool: AnyTool): boolean =>
   (onlyConfirmed !== true || tool.requiresConfirm) && (onlyPce !== true || tool.requiresPce)
 
-/** The verbs with which tool names begin, each with other verbs that callers use for it. */
+/** The verbs with which tool names begin, each with the other verbs that callers use instead of it. */
 const VERBS: Record<string, readonly string[]> = {
   get: ['list', 'show', 'find', 'search', 'fetch', 'read', 'query', 'describe', 'view'],
   create: ['add', 'new', 'make'],
@@ -74,8 +74,8 @@ const VERBS: Record<string, readonly string[]> = {
 }
 
 /**
- * Returns the tool that was probably meant: one that does the same to something with a similar name. Returns undefined
- * if there is none.
+ * Returns the name of the tool that was probably meant: its verb has the same meaning as that of the given name, and
+ * the rest of its name is similar. Returns undefined if there is no such tool.
  */
 export function nearestTool(name: string, known: readonly string[]): string | undefined {
   const words = name.replaceAll(/([a-z])(?=[A-Z])|_/g, '$1-').toLowerCase()
@@ -113,7 +113,7 @@ export interface ValidSubject extends GateSubject {
   approve(approval: Approval): void
 }
 
-/** A condition that needs only the tool and the caller. `check` throws ToolError. */
+/** A gate that decides by the tool and the caller only. `check` throws ToolError to refuse the caller. */
 export interface CallerGate {
   readonly name: string
   readonly needs: 'call'
@@ -121,8 +121,8 @@ export interface CallerGate {
 }
 
 /**
- * One condition of a call. The composition lists the gates of its mode in order. `check` throws ToolError to refuse the
- * call.
+ * A condition that a call must meet before it runs. The composition lists the gates of its mode in order. `check`
+ * throws ToolError to refuse the call.
  */
 export type Gate =
   | { readonly name: string; readonly needs: 'call'; check(subject: GateSubject): void | Promise<void> }
@@ -176,7 +176,8 @@ export const pceGate = (hint: string, details: ErrorDetails = {}): CallerGate =>
 })
 
 /**
- * Refuses calls to an address that has not yet proved to be a PCE (D84). Throws the error of `CallerContext.provePce`.
+ * Refuses calls to an address at which no PCE has ever answered the caller and none answers now (D84). Throws the error
+ * of `CallerContext.provePce`.
  */
 export const provenGate: Gate = {
   name: 'proof',
@@ -186,9 +187,9 @@ export const provenGate: Gate = {
 }
 
 /**
- * Refuses changes with `audit_unavailable` while their decision could not be written to the audit log (D25). It comes
- * before the confirm gate, so that such a call uses up no token. A log that still works at this gate but fails when the
- * entry is written is noticed at that point.
+ * Refuses changing tools with `audit_unavailable` while their audit entries could not be written (D25). This gate comes
+ * before the confirm gate, so that a refused call uses up no token. If the audit log fails only after this gate, the
+ * call is refused when its entry is written.
  */
 export const auditGate = (audit: AuditLog | null): Gate => ({
   name: 'audit',
@@ -197,8 +198,8 @@ export const auditGate = (audit: AuditLog | null): Gate => ({
 })
 
 /**
- * Refuses changes with `state_unavailable` while the server's store does not respond, because neither its limits nor
- * the record of what people were shown can be relied on then. `findProblem` answers without querying the store.
+ * Refuses changing tools with `state_unavailable` while the server's store does not respond, because the limits and the
+ * record of what people were shown are unreliable then. `findProblem` answers without querying the store.
  */
 export const stateGate = (findProblem: () => Error | null): Gate => ({
   name: 'state',

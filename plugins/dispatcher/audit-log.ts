@@ -25,8 +25,8 @@ export interface AuditLog {
    */
   sync(): Promise<void>
   /**
-   * Checks the log for readiness: throws or rejects if the next entry could not be written or synced. After a failure,
-   * it tries again and notes the gap in the log.
+   * Checks the log for readiness: throws or rejects if the next entry could not be written or synced. After an earlier
+   * failure, it tries to write again and records the gap in the log.
    */
   check(): void | Promise<void>
   /**
@@ -47,7 +47,7 @@ export interface Disk extends Pick<
 }
 
 const NEWLINE = 0x0a
-/** The number of bytes that must be free on the disk of the audit log: room for some hundred entries. */
+/** The number of bytes that must be free on the disk of the audit log, which is room for about a hundred entries. */
 const LEAST_ROOM = 64 * 1024
 
 /**
@@ -80,20 +80,20 @@ export function createFileAudit(
   const endTurn = () => (isFollowed = false)
   const turn = createTurn(append)
 
-  /** Appends lines. `since` is the time of the first of them, in milliseconds since the epoch. */
+  /** Appends lines. `since` is the time of the first line, in milliseconds since the epoch. */
   function append(lines: string, since = Date.now()): void {
     // After closing, the number of the descriptor may belong to another file.
     if (isClosed) throw new Error('the audit log is closed')
     const problem = isFollowed ? null : follow()
-    // If the file was moved, its entries still exist under another name, but the entries of a deleted file are lost.
+    // A moved file still exists under another name and can be written to, but entries in a deleted file would be lost.
     if (problem !== null && file.isDeleted()) throw failed(problem, since)
     if (failedSince !== null && !isUnsynced) appendGap(failedSince)
     appendLines(lines, since)
   }
 
   /**
-   * Switches to the file at the path if it is no longer the open one. Returns null on success, or the error that
-   * explains why no file can be written.
+   * Switches to the file at the path if that is no longer the file that is open. Returns null on success, or the error
+   * that explains why no file can be written.
    */
   function follow(): Error | null {
     if (!file.isRegular) return null
@@ -408,7 +408,7 @@ export function createStreamAudit(stream: Writable, replica?: string): AuditLog 
   function hand(lines: string): void {
     check()
     handedOver = new Promise((resolve, reject) => {
-      // A pipe without a reader reports this only here, after the write.
+      // If a pipe has no reader, the error arrives only in this callback, after the write.
       stream.write(lines, (error) => (error ? reject(error) : resolve()))
     })
     handedOver.catch((error: Error) => (failure = error))

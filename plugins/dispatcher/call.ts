@@ -29,7 +29,7 @@ export interface CallerContext {
   /** Why `pce` is null, if the reason is not simply missing credentials; the PCE gate reports it. */
   pceProblem?: ToolError
   /**
-   * Called before a call goes to the PCE. Rejects with ToolError if that PCE has never answered this caller and does
+   * Called before a tool call uses the PCE. Rejects with ToolError if the PCE has never answered this caller and does
    * not answer now.
    */
   provePce?: (signal: AbortSignal) => Promise<void>
@@ -50,7 +50,7 @@ export type OfferedContext = CallerContext & { offer: Offer }
 export interface Sender {
   /** Aborts when the client cancels the call or has left. */
   readonly signal: AbortSignal
-  /** Returns whether the client has left; only for transports that know this without the signal. */
+  /** Returns whether the client has left; present only if the transport knows this without the signal. */
   hasLeft?(): boolean
 }
 
@@ -61,13 +61,15 @@ export interface ToolCall {
   arguments: Record<string, unknown>
   /** The confirm token in `params._meta.confirm_token`, unchecked. */
   confirmToken?: unknown
-  /** The route of the call, if it is not /mcp. */
+  /** The HTTP route that received the call, if it is not /mcp. */
   route?: string
-  /** The digest of what the person at a stdio client was shown and agreed to, if the transport itself asked. */
+  /**
+   * The digest of what the person at a stdio client was shown and agreed to, if the transport itself asked the person.
+   */
   consent?: { boundTo: string }
   /**
-   * The question that the person at the client has refused, if the transport asked it. The call then does not run,
-   * whatever the gates say.
+   * The question to which the person at the client said no, if the transport itself asked the person. The call then
+   * does not run, whatever the gates say.
    */
   declined?: DeclinedCall
   /** Whether the client can show its user a form (MCP elicitation). */

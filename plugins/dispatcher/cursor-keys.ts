@@ -2,15 +2,15 @@ import { createHmac, hkdfSync } from 'node:crypto'
 import type { CallerContext } from './call.js'
 
 /**
- * Derives the cursor key of all replicas, 32 bytes, from a key that they share. HKDF (RFC 5869) with a label of its own
- * ensures that neither key reveals anything about the other (D79).
+ * Derives the key for cursors (32 bytes), the same in all replicas, from another key that the replicas share. HKDF (RFC
+ * 5869) with a label of its own ensures that neither key reveals anything about the other (D79).
  */
 export const deriveCursorKey = (shared: Uint8Array): Uint8Array =>
   new Uint8Array(hkdfSync('sha256', shared, '', 'svc-mcp cursor', 32))
 
 /**
- * Derives the key, 32 bytes, for one caller's cursors on one PCE, so that cursors of other callers are not accepted
- * (D79).
+ * Derives the key (32 bytes) for the cursors of one caller on one PCE, so that cursors of other callers are not
+ * accepted (D79).
  */
 export function cursorKeyOf(key: Uint8Array, { caller: { iss, sub }, pce }: CallerContext): Uint8Array {
   const principal = [iss, sub, pce?.origin ?? null, pce?.orgId ?? null]

@@ -30,9 +30,9 @@ export interface Dispatcher {
    */
   dispatch(call: ToolCall, callerContext: CallerContext): Promise<Dispatched>
   /**
-   * Reads something on behalf of a caller who may call this tool: the offer and the gates apply as for a call, but
-   * without arguments. The read is not a tool call, so it is not audited. Resolves with null if a gate refuses or the
-   * read fails. Never rejects. A process that is about to end does not wait for it.
+   * Reads something on behalf of a caller who may call the tool that the question names: the offer and the gates apply
+   * as for a call without arguments. The read is not a tool call, so it is not audited. Resolves with null if a gate
+   * refuses or the read fails. Never rejects. A process that is about to end does not wait for the read.
    */
   lookUp<T>(
     question: LookUp,
@@ -42,8 +42,9 @@ export interface Dispatcher {
   /** Aborts every running call, including changes, and refuses later ones, because the process is about to end. */
   abortAll(): void
   /**
-   * Answers every running call and prevents admitted ones from starting. Their outcomes are written in the next turns
-   * of the event loop, because the process ends without waiting for the calls.
+   * Answers every running call with an error, and prevents calls that are already admitted from starting. The audit
+   * entries of their outcomes are written in the next turns of the event loop, because the process ends without waiting
+   * for the calls.
    */
   abandonAll(): void
   /** Resolves when no call is running or announced. */
@@ -54,7 +55,7 @@ export interface Dispatcher {
   readonly audit: AuditLog | null
 }
 
-/** A lookup on behalf of a caller; `tool` must be a reading tool. */
+/** A lookup on behalf of a caller; `tool` is the name of a reading tool. */
 export type LookUp = Pick<ToolCall, 'requestId'> & Pick<Sender, 'signal'> & { tool: string }
 
 interface Run {
@@ -67,9 +68,9 @@ interface Run {
 }
 
 /**
- * The running calls, in no particular order. They are not in a Set, because a Set makes a new table whenever it is
- * emptied; the old tables, once they are in the old generation, keep all later calls alive until that generation is
- * collected.
+ * Creates the list of running calls, in no particular order. It is not a Set, because a Set makes a new table whenever
+ * it is emptied; the old tables, once they are in the old generation, keep all later calls alive until that generation
+ * is collected.
  */
 function createRunning() {
   const runs: Run[] = []
@@ -93,8 +94,8 @@ function createRunning() {
  * its outcome (docs/architecture.md).
  *
  * A client that cancels or disconnects aborts a reading tool. It aborts a changing tool only if the tool has not begun
- * to write (which the tool indicates by reading under `beforeWriting`): half of a policy change is worse than a
- * complete one whose client has left.
+ * to write (until then, tools read under the signal `beforeWriting`): half of a policy change is worse than a complete
+ * change whose client has left.
  */
 export function createDispatcher(options: DispatcherOptions): Dispatcher {
   const { audit, log, tracing, cursorKey = randomBytes(32), writeOrder = createWriteOrder() } = options
@@ -185,7 +186,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       const context = toolContextOf(call, callerContext, run.ends, ports)
       const { note } = record
       const admit = () => admitCall({ tool, call, callerContext, note }, context, options.gates, validateArguments)
-      // Only tools that show something before a confirmation send requests to the PCE at this point.
+      // Only tools that need confirmation send requests to the PCE at this point, to show what they would do.
       admitted = await inStage(tracing, 'gates', () =>
         tool.requiresConfirm ? runTracked(call.requestId, admit, options.callTracker, note) : admit(),
       )
@@ -227,8 +228,8 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   /**
-   * Records that the call may run. Returns null if it may proceed; otherwise an error, because nothing may be changed
-   * without an audit entry.
+   * Writes the decision that the call may run to the audit log. Returns null if the call may proceed. Otherwise returns
+   * the error for the caller, because nothing may be changed without an audit entry.
    */
   async function auditAllowed(tool: AnyTool, record: CallRecord, spent: string): Promise<Dispatched | null> {
     try {
@@ -298,7 +299,7 @@ const traceCall = (
     from,
   )
 
-/** Tells the caller what to repeat if the call was allowed but did not run. */
+/** Returns a sentence that tells the caller how to get a new confirmation if the call was allowed but did not run. */
 const spentWith = ({ confirmToken, consent }: ToolCall): string => {
   if (confirmToken !== undefined) return ' The confirm token is spent: mint a new one.'
   return consent === undefined ? ' The approval is used up: call again, and it is asked anew.' : ''
@@ -325,8 +326,8 @@ const writtenOff = ({ effect }: AnyTool) =>
     : new ToolError('outcome_unknown', 'The server is shutting down, and the PCE has not answered yet.')
 
 /**
- * Moves `_meta` out of the arguments, where clients that cannot set `params._meta` put the confirm token (D19). It is
- * not an argument of the tool and not part of params_hash. The token in `params._meta` takes precedence.
+ * Moves `_meta` out of the arguments, where clients that cannot set `params._meta` put the confirm token (D19). `_meta`
+ * is not an argument of the tool and not part of params_hash. The token in `params._meta` takes precedence.
  */
 function takeConfirmToken(call: ToolCall): ToolCall {
   if (!Object.hasOwn(call.arguments, '_meta')) return call

@@ -21,15 +21,16 @@ const LONGER: [RegExp, number][] = [
 ]
 const ENTRIES = 200
 const PROPERTIES = 100
-/** Maximum depth of nesting; no argument of any tool needs more than half of it. */
+/** Maximum depth of nesting; no argument of any tool needs more than half of this depth. */
 const DEPTH = 16
 const MOST_PROBLEMS = 50
 /** Maximum length of an argument's name that is quoted in the path of a problem. */
 const LONGEST_NAME = 200
 
 /**
- * Returns the maximum number of characters of a text argument, which its schema gives, or else its name (D83). If every
- * schema contained these limits, they would make up a twentieth of what a model reads in every conversation.
+ * Returns the maximum number of characters of a text argument: the limit in its schema, or else the limit for its name
+ * (D83). The limits by name are not in the schemas, where they would make up a twentieth of what a model reads in every
+ * conversation.
  */
 export function mostCharacters(name: string, schema?: TSchema): number {
   const own = schema?.maxLength as number | undefined
@@ -40,8 +41,8 @@ export function mostCharacters(name: string, schema?: TSchema): number {
 export const mostEntries = (schema?: TSchema): number => (schema?.maxItems as number | undefined) ?? ENTRIES
 
 /**
- * Finds texts and lists that are longer than the schema, or the rule for their name, allows, including those inside
- * open objects. Does not look into values that are themselves too long or nested too deeply, and returns at most 50
+ * Finds texts and lists that are longer than the schema or else the limit for their name permits, even inside open
+ * objects. Does not look into values that are themselves too long or nested too deeply, and returns at most 50
  * problems.
  */
 export function findOversized(value: unknown, schema: TSchema): Problem[] {

@@ -4,8 +4,8 @@ import { convert } from '../errors/convert.js'
 import type { ValidSubject } from './admit-call.js'
 
 /**
- * Computes the digest of what the call would do now, which a consent is bound to. For a tool without `boundTo`, this
- * takes the whole preview.
+ * Computes the digest of what the call would do now; a consent is bound to this digest. For a tool without `boundTo`,
+ * the preview must be computed as well.
  */
 export const findBinding = async ({ tool, args, context }: ValidSubject): Promise<string> =>
   tool.boundTo === undefined

@@ -7,8 +7,8 @@ interface OpenSchema extends TSchema {
 
 /**
  * Translates arguments to the words of the schema, at every depth (D101): an unknown name, or an unknown value of an
- * enumeration, is replaced by the one that it is a synonym of. Any other unknown name or value is left for the
- * validation to refuse. The input is never modified; if nothing needs to change, it is returned as it is.
+ * enumeration, is replaced by the name or value that it is a synonym of. Any other unknown name or value is left for
+ * the validation to refuse. The input is never modified; if nothing needs to change, it is returned as it is.
  */
 export function readSynonyms(value: Record<string, unknown>, schema: TSchema): Record<string, unknown>
 export function readSynonyms(value: unknown, schema: TSchema): unknown

@@ -10,9 +10,11 @@ import { MOST_UPSTREAM_IDS } from './run-handler.js'
 
 /** The record of one call: its audit entries and its line in the server log. */
 export interface CallRecord {
-  /** Writes the entry of the decision. Resolves when it is written, and rejects if it cannot be. */
+  /**
+   * Writes the audit entry of the decision. Resolves when the entry is written, and rejects if it cannot be written.
+   */
   decide(decision: NonNullable<AuditEntry['decision']>, reason?: ErrorCode): Promise<void>
-  /** Writes the entry of the outcome. Resolves when it is written, and rejects if it cannot be. */
+  /** Writes the audit entry of the outcome. Resolves when the entry is written, and rejects if it cannot be written. */
   conclude(reason: ErrorCode | null, clientGone: boolean): Promise<void>
   /** Records the end of the call in the server log and the metrics. */
   log(outcome: MeasuredCall['outcome'], gate: string, reason: ErrorCode | null): void
@@ -24,8 +26,8 @@ const LONGEST_NAME = 128
 const DONE = Promise.resolve()
 
 /**
- * Creates the record of a call. A `call_id` joins its two entries, because clients choose request ids themselves, and a
- * batch shares one.
+ * Creates the record of a call. A `call_id` links the two audit entries of the call. The request id cannot do so,
+ * because clients choose request ids themselves, and all calls of a batch share one.
  */
 export function recordCall(
   call: ToolCall,

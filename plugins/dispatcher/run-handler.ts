@@ -28,7 +28,7 @@ export interface HandlerPorts {
   server: ToolContext['server']
   /** Returns milliseconds since the epoch. */
   now: () => number
-  /** One for the process; a new one if absent. */
+  /** The write order of the process; if absent, a new one is created. */
   writeOrder?: WriteOrder
   /** The meter and the tracing, each of which is absent if it is switched off. */
   meter?: Meter
@@ -114,7 +114,7 @@ export function toolContextOf(
     inOrder: inOrderBy(async (object) => {
       const { pce } = callerContext
       const where = pce === null ? '' : `${pce.baseUrl}/orgs/${pce.orgId}`
-      // A client that leaves does not end a call that has written something already.
+      // Once the call has written something, it continues even if its client leaves.
       const signal = hasWritten ? ends.signal : ends.beforeWriting
       const turn = await ports.writeOrder.enter(`${where} ${object}`, { begun, signal })
       const leave = (written: readonly string[]) => {
@@ -199,7 +199,8 @@ export class CallEnds {
   }
 
   /**
-   * Must be called when the call is over, because the client's signal may live on for other calls of its connection.
+   * Stops listening to the client's signal. Must be called when the call is over, because the signal may live on for
+   * other calls of the same connection.
    */
   release(): void {
     for (const release of this.#releases) release()
@@ -223,14 +224,14 @@ function abortWith(signal: AbortSignal, controller: AbortController): () => void
 }
 
 /**
- * Keeps track of the request that the currently running code works for. A single PCE client serves all calls and must
- * still send each call's id to the PCE.
+ * Knows the request on whose behalf the current code runs. This is needed because a single PCE client serves many calls
+ * and must send the id of each call to the PCE.
  */
 export interface CallTracker {
   run<T>(requestId: string, work: () => T): T
   /** Returns the id of the request; undefined outside a call. */
   readonly requestId: () => string | undefined
-  /** Notes the id that the PCE gave an answer. Only the first ids of a call are kept. */
+  /** Records the id that the PCE gave an answer. Only the first ids of a call are kept. */
   readonly noteAnswer: (answer: { status: number; requestId?: string }) => void
   /** Returns the ids of the PCE's answers to the current call, in order. */
   readonly upstreamIds: () => readonly string[]
@@ -239,7 +240,10 @@ export interface CallTracker {
 /** Maximum number of ids that are kept for one call. */
 export const MOST_UPSTREAM_IDS = 20
 
-/** The one storage of the whole process, because each storage slows every asynchronous operation of the process. */
+/**
+ * The only AsyncLocalStorage for calls. There is just one, because each slows every asynchronous operation of the
+ * process.
+ */
 const storage = new AsyncLocalStorage<{ requestId: string; upstream: string[] }>()
 
 export function createCallTracker(): CallTracker {
@@ -256,7 +260,10 @@ export function createCallTracker(): CallTracker {
   }
 }
 
-/** Runs a part of a call that may ask the PCE, under the call's request id, and notes the ids of the PCE's answers. */
+/**
+ * Runs a part of a call that may send requests to the PCE: they carry the call's request id, and the ids of the answers
+ * are noted.
+ */
 export function runTracked<T>(
   requestId: string,
   work: () => Promise<T>,

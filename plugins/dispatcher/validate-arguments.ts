@@ -31,8 +31,8 @@ export function validateArguments(tool: AnyTool, sent: Record<string, unknown>):
 }
 
 /**
- * Copies the arguments. Both ways treat `__proto__` as an ordinary, unknown name. Most arguments are flat, so the
- * cheaper way is enough for them.
+ * Copies the arguments. Flat arguments, as most are, are copied in a cheaper way than nested ones. Both ways treat
+ * `__proto__` as an ordinary, unknown name.
  */
 const copyOf = (args: Record<string, unknown>): Record<string, unknown> =>
   Object.values(args).every((value) => typeof value !== 'object') ? { ...args } : structuredClone(args)
@@ -78,7 +78,7 @@ function refuse(tool: AnyTool, problems: readonly Problem[]): void {
   throw new ToolError('invalid_argument', `${tool.name}: ${problems.map(inWords).join('; ')}`, { problems })
 }
 
-/** Finds what is wrong with a tool's answer according to its output schema; empty if nothing is. */
+/** Returns the problems with a tool's answer according to its output schema; the list is empty if there are none. */
 export function findOutputProblems(tool: AnyTool, value: unknown): Problem[] {
   const check = compiled(outputs, tool, tool.output)
   return check.Check(value) ? [] : describeProblems(check.Errors(value))
@@ -93,13 +93,17 @@ function compiled(cache: WeakMap<AnyTool, TypeCheck<TSchema>>, tool: AnyTool, sc
   return check
 }
 
-/** The names of arguments have no blank; what a client wrote at their place may be a whole sentence. */
+/**
+ * Formats a problem. A path is quoted unless it looks like names of arguments, because a client may have written a
+ * whole sentence in place of a name.
+ */
 const inWords = ({ path, message }: Problem) =>
   `${path === '' ? 'arguments' : /^[\w/~-]+$/u.test(path) ? path : quote(path)}: ${message}`
 
 const MOST_PROBLEMS = 50
 /**
- * Maximum length of a name from the client that is compared with the known names; longer names are no typing errors.
+ * Maximum length of a name from the client that is compared with the known names; a longer name cannot be a typing
+ * error.
  */
 const LONGEST_NAME = 200
 

@@ -1,9 +1,9 @@
 import type { ToolContext, WriteTurn } from '../../domain/call.js'
 import { ToolError } from '../../schemas/errors.js'
 
-/** A call's turn at an object, in the form in which a thread can be told of it. */
+/** A call's turn to add to an object. `others` is a plain list, so that it can be passed to another thread. */
 export interface Turn {
-  /** What other calls have written in it since this call began. */
+  /** The hrefs that other calls have added to the object since this call began. */
   others: readonly string[]
   /** Ends the turn. `written` are the hrefs of what was added. */
   leave: (written: readonly string[]) => void
@@ -11,11 +11,11 @@ export interface Turn {
 
 /** The order in which the calls of this process add to objects, one call at a time for each object (D225). */
 export interface WriteOrder {
-  /** Returns the instant at which a call begins, in the order's own time. */
+  /** Returns the time at which a call begins, on the internal clock of this order. */
   begin(): number
   /**
    * Waits until no other call adds to this object. Rejects with `busy` if that takes too long and with the signal's
-   * reason if that aborts; in both cases nothing is left behind.
+   * reason if that aborts; in both cases the call leaves the queue.
    */
   enter(object: string, call: EnteringCall): Promise<Turn>
 }
@@ -25,11 +25,14 @@ interface EnteringCall {
   signal: AbortSignal
 }
 
-/** Longest wait of a call in milliseconds. Adding takes a few requests; a ringfence with many rules takes a minute. */
+/**
+ * Maximum time that a call waits, in milliseconds. Adding takes a few requests; a ringfence with many rules takes a
+ * minute.
+ */
 const WAIT_MS = 60_000
-/** Calls that wait for one object. */
+/** Maximum number of calls that wait for one object. */
 const MOST_WAITING = 50
-/** Objects whose last additions are remembered, and additions of each. */
+/** Maximum number of objects whose last additions are remembered, and of remembered additions for each object. */
 const MOST_OBJECTS = 1_000
 const MOST_ADDITIONS = 200
 
@@ -38,10 +41,10 @@ interface Addition {
   hrefs: readonly string[]
 }
 
-/** Creates the order of a process. Turns are given first come, first served. */
+/** Creates the write order of a process. Turns are given first come, first served. */
 export function createWriteOrder({ waitMs = WAIT_MS }: { waitMs?: number } = {}): WriteOrder {
   let clock = 0
-  /** For each object that somebody adds to, the calls that wait for it. */
+  /** For each object to which a call is adding, the other calls that wait for their turn. */
   const waiting = new Map<string, (() => void)[]>()
   const added = new Map<string, Addition[]>()
 
@@ -107,8 +110,8 @@ const busy = () =>
   new ToolError('busy', 'Other calls are adding to the same object. Nothing was written.', { retry_after_seconds: 10 })
 
 /**
- * Makes the port that tools are given. A turn that the call has already is taken part in, so that one that asks again
- * does not wait for itself.
+ * Creates the `inOrder` port of a tool's context. If the call already has the turn for the object, the new work joins
+ * that turn, so that a call never waits for itself.
  */
 export function inOrderBy(enter: (object: string) => Promise<Turn>): ToolContext['inOrder'] {
   const held = new Map<string, WriteTurn>()

@@ -38,8 +38,9 @@ const WAIT_MS = 60_000
  */
 const GRACE_MS = 3000
 /**
- * The default of `HeavyConfig.silentMs`. No computation of a tool takes nearly as long without a pause; one that does
- * would otherwise hold its place for as long as its client waits.
+ * The default of `HeavyConfig.silentMs`, the time after which a thread that gives no sign of life is terminated. No
+ * computation of a tool should take nearly as long without a pause; without this limit, one that does would hold its
+ * place for as long as its client waits.
  */
 const SILENT_MS = 120_000
 /** The time in milliseconds after which an idle thread ends, since it holds about 30 MiB. */
@@ -60,7 +61,7 @@ const SILENT = Symbol('silent')
 const ACTS: readonly Act[] = ['handler', 'preview', 'boundTo']
 
 /**
- * Runs the calls of heavy tools in worker threads, so that neither their computations nor the parsing of a PCE's
+ * Makes the calls of heavy tools run in worker threads, so that neither their computations nor the parsing of a PCE's
  * answers delays other callers (D61). The first such call starts the first thread. A call that exceeds its memory, or
  * whose thread dies, fails without affecting others: with `analysis_failed` or, after it has sent a change, with
  * `outcome_unknown {writes}`.
@@ -106,7 +107,7 @@ function enter(places: Places, context: ToolContext): Promise<() => void> {
       progress: 0,
       message: ahead === 0 ? 'Waiting for a place.' : `Waiting for a place, ${ahead} ahead.`,
     })
-  // A confirm token has been used up for this very run, so the run must not fail as `busy`.
+  // An approved call has already used up its approval for this very run, so the run must not fail as `busy`.
   const isPromised = approved !== undefined
   return places.enter(JSON.stringify([caller.iss, caller.sub]), beforeWriting, queued, isPromised)
 }
@@ -137,7 +138,7 @@ async function createPool({ worker, max, memoryMb, log }: HeavyCallsOptions): Pr
     execArgv: [],
   })
   // An error outside of a task means that a thread could not load its module. The next thread would fail in the same
-  // way, so all tasks that wait for one are refused.
+  // way, so all tasks that wait for a thread are refused.
   threads.on('error', (err: unknown) => {
     log.error({ err, module: worker.href }, 'a worker thread cannot start; build or install this server again')
     for (const giveUp of unbegun) giveUp()
@@ -184,8 +185,8 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
       else reject(thrownOf(message))
     })
   })
-  // This prevents an unhandled rejection: if the thread dies, there is no outcome, and if the call is given up, nobody
-  // reads the outcome.
+  // This prevents an unhandled rejection if the outcome is an error that nobody waits for any more, because the thread
+  // has died or the call was given up.
   outcome.catch(() => {})
   try {
     await threads.run(task, { transferList, signal: kill.signal }).catch(async (error: unknown) => {
@@ -202,7 +203,10 @@ async function runInThread({ threads, unbegun }: Pool, work: Work, options: Heav
   }
 }
 
-/** Calls `isTooLong` once `ms` milliseconds have passed since the last time that the silence was broken. */
+/**
+ * Creates a timer that calls `isTooLong` if `broken` is not called again for `ms` milliseconds. The timer starts with
+ * the first call of `broken`.
+ */
 function createSilence(ms: number, isTooLong: () => void) {
   let timer: NodeJS.Timeout | undefined
   return {
@@ -215,8 +219,8 @@ function createSilence(ms: number, isTooLong: () => void) {
 }
 
 /**
- * Gives a thread its turns from the one order of this process. `endAll` ends the turns that the thread holds or waits
- * for, in whatever way the thread itself has ended.
+ * Lets a thread take its turns in the write order of the process, which the main thread keeps. `endAll` ends the turns
+ * that the thread has or waits for; it is called however the task has ended.
  */
 function giveTurns({ inOrder }: ToolContext, control: MessagePort) {
   const leaving = new Map<number, (written: readonly string[]) => void>()

@@ -26,9 +26,9 @@ export interface ThreadTask extends Pick<
 }
 
 export type ToThread =
-  /** The signal of the context that has aborted. */
+  /** Says which signal of the context has aborted, and why. */
   | { abort: 'signal' | 'beforeWriting'; reason: ServiceError }
-  /** The turn that the thread asked for by this number, or why it gets none. */
+  /** Gives the thread the turn that it asked for under this number, or says why there is none. */
   | { turn: number; others: readonly string[] }
   | { turn: number; refusal: ServiceError }
 
@@ -39,7 +39,9 @@ export type FromThread =
   | { is: 'alive' }
   | { is: 'progress'; update: Parameters<ToolContext['progress']>[0] }
   | { is: 'log'; level: keyof ToolContext['log']; facts: object; message: string }
-  /** Asks for a turn at adding to an object, and ends it. The order is kept in the main thread. */
+  /**
+   * `enter` asks for a turn to add to an object, and `leave` ends the turn. The main thread keeps the order of turns.
+   */
   | { is: 'enter'; turn: number; object: string }
   | { is: 'leave'; turn: number; written: readonly string[] }
   | { is: 'result'; value: unknown }

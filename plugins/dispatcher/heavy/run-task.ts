@@ -9,13 +9,13 @@ import type { FromThread, ThreadTask, ToThread } from './messages.js'
 
 /** Interval of heap checks while no answers arrive, in milliseconds. */
 const LOOK_EVERY_MS = 100
-/** Interval in milliseconds of the sign that the thread still takes turns. */
+/** Interval, in milliseconds, of the messages that show that the thread's event loop is still running. */
 const SIGN_EVERY_MS = 1000
 
 /**
  * Creates the function that a thread runs for each task. A task is one function of one tool, with a context whose ports
  * lead back to the main thread. Over the control port it reports first that the task has begun, then its progress, and
- * finally the outcome. Never rejects; the other side closes the ports.
+ * finally the outcome. Never rejects; the main thread closes the ports.
  */
 export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) => Promise<void> {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))
@@ -35,7 +35,7 @@ export function createTaskRunner(tools: readonly AnyTool[]): (task: ThreadTask) 
       }
     }, LOOK_EVERY_MS)
     const signs = setInterval(() => post({ is: 'alive' }), SIGN_EVERY_MS)
-    // A call that has begun to write is completed, so its heap is no longer checked.
+    // A change that has begun must be completed, so this timer does not check the heap of a changing tool.
     if (byName.get(task.tool)?.effect !== 'read') clearInterval(timer)
     try {
       const tool = byName.get(task.tool)
