@@ -54,7 +54,10 @@ export function answerKnowledge(
   }
 }
 
-/** The time for which clients may cache documents and lists, which change only with a new version of the server. */
+/**
+ * The time, in milliseconds, for which clients may cache documents and lists. These change only with a new version of
+ * the server.
+ */
 const MINUTES = 5 * 60_000
 /** The cacheability of the list of documents, which is the same for all callers. */
 const OF_EVERYBODY: Cacheability = { ttlMs: MINUTES, cacheScope: 'public' }
@@ -138,7 +141,7 @@ function failureOf(thrown: unknown, { requestId, onFailure }: KnowledgePorts): E
   return rpcFailure(RPC.internal, message, data)
 }
 
-/** The error of a tool call that a page needed. */
+/** The error of a tool call whose answer was needed for a resource. */
 export class FailedCall extends Error {
   override readonly name = 'FailedCall'
   readonly code: string

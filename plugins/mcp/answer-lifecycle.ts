@@ -21,9 +21,9 @@ interface LifecyclePorts {
 }
 
 /**
- * Answers the requests that clients send before and beside their work. This is the only part of the protocol that
- * differs between the eras: a handshake and pings in the older one; in the newer one, who the server is, and a
- * subscription to changes. Returns null for any other method. Throws RpcFailure.
+ * Answers the requests that do not belong to a client's actual work. These are the only methods that differ between the
+ * eras: a handshake and pings in the older era; in the newer era, the discovery of the server, and a subscription to
+ * changes. Returns null for any other method. Throws RpcFailure.
  */
 export function answerLifecycle(era: Era, call: InnerCall, ports: LifecyclePorts): InnerResult | null {
   switch (`${era} ${call.method}`) {
@@ -64,8 +64,8 @@ const discover = ({ server, capabilities, cache }: LifecyclePorts): InnerResult 
 const instructionsOf = ({ listTools, offered }: ServerPorts) => instructionsFor(listTools(offered))
 
 /**
- * Answers a subscription. Nothing that could be subscribed to ever changes, so none of it is granted, and the
- * subscription ends at once; a stream that stays open would occupy one of the caller's places without ever saying
+ * Answers a subscription. Nothing that a client could subscribe to ever changes, so no notifications are granted, and
+ * the subscription ends at once; a stream that stays open would occupy one of the caller's places without ever saying
  * anything (MCP subscriptions, "Acknowledgment", "Graceful Closure").
  */
 function listen({ params }: InnerCall, { request }: LifecyclePorts): InnerResult {

@@ -6,8 +6,8 @@ import type { MessagePorts, RequestPorts, ServerPorts } from './ports.js'
 import { claimedVersion, type Era, isLegacy } from './versions.js'
 
 /**
- * Answers one request of either era, as it was received, with a complete message. `headers` are the HTTP headers, if
- * the request came over HTTP. Never rejects.
+ * Answers one request of either protocol era with a complete JSON-RPC message. The request is given as it was received.
+ * `headers` are the HTTP headers, if the request came over HTTP. Never rejects.
  */
 export async function answerMessage(
   request: JSONRPCRequest,

@@ -59,8 +59,9 @@ type Progress = (update: ProgressUpdate) => void
 type Notify = RequestPorts['notify']
 
 /**
- * Sends progress to the client if it asked for it, and nothing after the work has ended. If `eager` is true, the start
- * is reported too (D4); otherwise, only what the work itself reports is sent.
+ * Runs the work and sends its progress to the client, if the client asked for progress. Nothing is sent after the work
+ * has ended. If `eager` is true, the start of the work is reported too (D4); otherwise, only what the work itself
+ * reports is sent.
  */
 async function withProgress<T>(
   { progressToken }: InnerCall,
@@ -137,8 +138,8 @@ async function callOneTool(
 const LOOK_UP_MS = 3000
 
 /**
- * Resolves with the result of the work, or with null if it does not finish in time; it then continues for later
- * requests.
+ * Resolves with the result of the work, or with null if the work does not finish in time. The work then continues, so
+ * that later requests can use its result.
  */
 function inTime<T>(work: Promise<T | null>, timers: Timers): Promise<T | null> {
   let cancel = () => {}

@@ -24,8 +24,8 @@ export const withApps = (tools: readonly Tool[]): Tool[] =>
   })
 
 /**
- * Reads a page by its URI, loading it only then; returns null if there is none. The page loads and sends nothing, so
- * its content policy names no origins.
+ * Returns the resource with the page of this URI, or null if there is no such page. The code of the page is loaded only
+ * now. The page itself fetches and sends nothing, so its content policy names no origins.
  */
 export async function readApp(uri: string): Promise<object | null> {
   const kind = URIS.get(uri)

@@ -11,7 +11,7 @@ type Run = (said: Said) => Promise<CalledTool>
 /** The tool's answer, or a question that the client must put to the person first. */
 export type Outcome = CalledTool | { ok: 'ask'; result: InnerResult & { kind: 'input' } }
 
-/** The key of our only question in `inputRequests`. */
+/** The key, in `inputRequests`, of the only question that this server asks. */
 const QUESTION = 'approval'
 /** The name of the form's only field. */
 const FIELD = 'confirm'
@@ -89,7 +89,8 @@ async function awaitDecision(id: string, { watch }: Asking, signal: AbortSignal)
 
 async function resume(call: InnerCall, sealed: string, asking: Asking): Promise<RequestState> {
   const args = (call.params?.arguments ?? {}) as Record<string, unknown>
-  // Some clients put a confirm token into `_meta`, but the hash of the arguments does not include it (D19).
+  // Some clients put a confirm token into the `_meta` of the arguments, but the hash of the arguments does not include
+  // it (D19).
   const { _meta: _token, ...own } = args
   const state = await asking.states.open(sealed, factsOf(call, await asking.hash(own), asking))
   if (state !== null) return state
@@ -171,7 +172,7 @@ function readForm(response: unknown): 'yes' | 'no' | null {
   return answer === 'yes' && content?.[FIELD] !== true ? 'no' : answer
 }
 
-/** Builds the refusal for a client that could have asked its person but did not. */
+/** Builds the refusal for a client that could have asked its user but did not. */
 const unasked = ({ ask: _ask, ...error }: ServiceError): ServiceError => ({
   ...error,
   hint: 'The client has not asked its user. Call again once they are ready to be asked.',

@@ -53,7 +53,7 @@ export function createMcpServer(given: ServerPorts): Server {
     } catch (thrown) {
       const { error, isUnexpected } = renderFailure(thrown, 'legacy')
       if (isUnexpected) ports.onFailure(thrown)
-      // The SDK turns this failure back into an error.
+      // The SDK turns this exception back into a JSON-RPC error.
       throw rpcFailure(error.code, error.message, error.data)
     }
   }

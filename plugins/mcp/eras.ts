@@ -23,7 +23,10 @@ export interface InnerCall {
   canAsk: { form: boolean; url: boolean }
   /** Whether the client shows pages beside answers, according to this request. */
   showsApps?: boolean
-  /** The person's answers, and the state that came with the questions, both as the client sent them. */
+  /**
+   * The person's answers to questions, and the state that was sent with these questions (`requestState`), both as the
+   * client sent them.
+   */
   inputResponses?: Record<string, unknown>
   requestState?: string
 }
@@ -38,7 +41,7 @@ export interface ReadCall {
 export type InnerResult =
   /** What a tool returned; it is also sent as text. */
   | { kind: 'value'; value: object }
-  /** Any other result, with its members. */
+  /** Any other result, given by its members. */
   | { kind: 'result'; result: object; cache?: Cacheability }
   /** Questions that a person must answer first; the client then repeats the call with the answers. */
   | { kind: 'input'; inputRequests: Record<string, object>; requestState: string }
@@ -70,7 +73,7 @@ export type RequestHeaders = Readonly<Record<string, string | string[] | undefin
  * Reads a request of either era. `headers` are the HTTP headers, which must agree with what a request of 2026-07-28
  * says about itself.
  *
- * Throws RpcFailure: -32602 for params that no method could have, and for a `_meta` of 2026-07-28 that lacks something;
+ * Throws RpcFailure: -32602 for params that no method could have, and for a `_meta` of 2026-07-28 that lacks a member;
  * -32022 for a revision that this server does not speak; -32020 for headers that are missing or contradict the body.
  * Errors that are also HTTP answers have a `status`.
  */
@@ -85,8 +88,8 @@ export function readCall(request: JSONRPCRequest, headers?: RequestHeaders): Rea
   const isUnnamed = claimed === undefined && (isHandshake || named === undefined || isLegacy(named))
   if (!isUnnamed && !(isLegacy(claimed) && (named === undefined || isLegacy(named))))
     return readModern(method, params, headers)
-  // Older revisions do not have these headers. If one is sent nevertheless, it is checked, because a proxy may have
-  // relied on it.
+  // Older revisions do not have the headers `Mcp-Method` and `Mcp-Name`. If one of them is sent nevertheless, it is
+  // checked, because a proxy may have relied on it.
   if (headers !== undefined) compareHeaders(method, isObject(params) ? params : {}, headers)
   return readLegacy(method, params)
 }
@@ -98,8 +101,8 @@ export const eraOf = (headers: RequestHeaders): Era => {
 }
 
 /**
- * Reads a request of the older era. Task fields are left out, since this server declares no tasks and must then treat
- * the request as an ordinary one.
+ * Reads a request of the older era. Task fields are left out: a server that declares no support for tasks must treat a
+ * task request as an ordinary one.
  */
 function readLegacy(method: string, params: unknown): ReadCall {
   const era = 'legacy'
@@ -189,7 +192,10 @@ function readEnvelopeOf(params: unknown): {
   return { meta, params: rest, _meta: meta }
 }
 
-/** Reads how a person can be asked. Elicitation without a mode means forms (MCP elicitation, "Capabilities"). */
+/**
+ * Reads from a client's capabilities how its user can be asked. Elicitation without a mode means forms (MCP
+ * elicitation, "Capabilities").
+ */
 export function readCanAsk({ elicitation }: Record<string, unknown>): { form: boolean; url: boolean } {
   if (!isObject(elicitation)) return NOBODY
   const [form, url] = [isObject(elicitation.form), isObject(elicitation.url)]
@@ -216,7 +222,7 @@ const NAMED_BY: ReadonlyMap<string, string> = new Map([
 function checkHeaders(method: string, params: Record<string, unknown>, headers: RequestHeaders): void {
   if (headers['mcp-protocol-version'] === undefined) throw mismatch('MCP-Protocol-Version is missing')
   if (headers['mcp-method'] === undefined) throw mismatch('Mcp-Method is missing')
-  // A value that is not text is an error in the params, which the method itself reports.
+  // If the param is not text, the method itself reports this as an error.
   if (headers['mcp-name'] === undefined && typeof namedIn(method, params) === 'string')
     throw mismatch('Mcp-Name is missing')
   compareHeaders(method, params, headers)
@@ -262,8 +268,8 @@ function namesIn(headers: RequestHeaders): HeaderNames {
 }
 
 /**
- * Maximum length of `Mcp-Method` and `Mcp-Name` in characters: that of the longest URI that a page can have (5,000
- * characters), in base64.
+ * Maximum length of `Mcp-Method` and `Mcp-Name` in characters: the length, in base64, of the longest URI that a page
+ * can have (5,000 characters).
  */
 const LONGEST_NAME = 6_700
 
@@ -361,9 +367,9 @@ export interface RenderedError {
 }
 
 /**
- * Formats an error for an era. In 2026-07-28, unknown names are invalid params, and an unknown method is a 404. The
- * code of a refusal is the HTTP status that it has on other routes, because this revision reserves the codes that this
- * server uses with earlier revisions.
+ * Formats an error for an era. In 2026-07-28, an unknown resource counts as invalid params, and an unknown method is
+ * answered with HTTP status 404. The code of a refusal is the HTTP status that the refusal has on other routes, because
+ * this revision reserves the codes that this server uses with earlier revisions.
  */
 export function renderFailure(thrown: unknown, era: Era): RenderedError {
   const isUnexpected = !(thrown instanceof RpcFailure)
@@ -382,7 +388,7 @@ export function renderFailure(thrown: unknown, era: Era): RenderedError {
 
 const UNEXPECTED = new RpcFailure(RPC.internal, ERROR_TABLE.internal.message)
 
-/** Returns the code of a refusal in 2026-07-28. */
+/** Returns the JSON-RPC code of a refusal for a client of 2026-07-28. */
 export function codeOfRefusal(data: object | undefined): number {
   const { error } = (data ?? {}) as { error?: ErrorCode }
   return error === undefined ? RPC.internal : ERROR_TABLE[error].status

@@ -4,7 +4,10 @@ import type { JSONRPCRequest } from '@modelcontextprotocol/sdk/types.js'
 import type { MessagePorts } from './ports.js'
 import type { Timers } from './progress.js'
 
-/** The duration after which a call becomes a stream, so that proxies and clients see that it is alive. */
+/**
+ * The time, in milliseconds, after which an unfinished answer becomes a stream, so that proxies and clients see that
+ * the call is alive.
+ */
 const STREAM_AFTER_MS = 5000
 const KEEP_ALIVE_MS = 10_000
 /**
@@ -12,10 +15,13 @@ const KEEP_ALIVE_MS = 10_000
  * single event.
  */
 const BACKLOG = 4 * 1024 * 1024
-/** How long a batch waits for a client to read the answers so far. */
+/** How long a batch waits for a client to read the answers so far, in milliseconds. */
 const PATIENCE_MS = 30_000
 
-/** The answer to a request: the complete JSON-RPC message, and the HTTP status if that can still be chosen. */
+/**
+ * The answer to a request: the complete JSON-RPC message, and the HTTP status that it has if it is sent neither in a
+ * stream nor in a batch.
+ */
 export interface Answered {
   text: string
   status: number
@@ -41,7 +47,8 @@ export class HttpExchange implements MessagePorts {
   #gone: AbortController | null = null
   #hasLeft = false
   /**
-   * The answers that wait for the others of the batch. It is empty if there is a stream, since answers then go into it.
+   * The answers that wait for the other answers of the batch. The list is empty once there is a stream, because answers
+   * are then sent at once.
    */
   #texts: string[] = []
   #resolve!: (answer: HttpAnswer) => void
@@ -81,7 +88,7 @@ export class HttpExchange implements MessagePorts {
     this.#end()
   }
 
-  /** Ends the stream and aborts what may be aborted. It is called when the client has left. */
+  /** Ends the stream and aborts the calls that may be aborted. This is called when the client has left. */
   close(): void {
     if (this.#closed) return
     this.#end()

@@ -23,7 +23,7 @@ export interface McpOptions {
   knowledge: Knowledge
   /** Returns the caller of a request, with the tools that they are offered. */
   contextOf: (request: FastifyRequest) => CallerContext
-  /** Absent if calls never wait for a person. */
+  /** The means to ask the caller's user; absent if calls never wait for a person. */
   asking?: Omit<Asking, 'owner'>
   /** Counts the further requests of a batch against the caller's limit; rejects if there are too many. */
   charge?: (request: FastifyRequest, times: number) => Promise<void>
@@ -40,8 +40,8 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 const STREAM_HEADERS = { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' }
 
 /**
- * `POST /mcp`: Streamable HTTP without MCP sessions, so that any replica can serve any request. Errors from any hook on
- * this route are sent as JSON-RPC. Requires the `dispatcher` decorator.
+ * Serves `POST /mcp`: Streamable HTTP without MCP sessions, so that any replica can serve any request. Errors from any
+ * hook on this route are sent as JSON-RPC. Requires the `dispatcher` decorator.
  */
 export default function mcp(app: FastifyInstance, options: McpOptions, done: () => void): void {
   const listTools = createOfferedTools(options.tools.map(listTool))
@@ -117,7 +117,7 @@ export default function mcp(app: FastifyInstance, options: McpOptions, done: () 
         return work
       },
     }
-    // The server counts as busy between two calls of a batch.
+    // The server counts as busy even between two calls of a batch.
     if (requests.length > 1) app.dispatcher.expectUntil(exchange.ended)
     void exchange.run((one, ports) => answerMessage(one, server, ports, request.headers))
     return exchange.answer

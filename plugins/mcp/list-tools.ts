@@ -81,7 +81,10 @@ function shortenMap(schema: Schema): void {
   delete schema.patternProperties
 }
 
-/** Merges alternatives of distinct types whose keywords apply only to their own type; null if they are different. */
+/**
+ * Merges alternatives of distinct types whose keywords apply only to their own type. Returns null for any other
+ * alternatives.
+ */
 function mergeTypes(alternatives: readonly unknown[]): Schema | null {
   const types: string[] = []
   const keywords: Schema = {}
@@ -121,8 +124,9 @@ function without(
 }
 
 /**
- * Reduces an output schema to types. The meaning of the fields is in docs/tools.md, since it would be a fifth of the
- * list. For an object that may have any fields, `properties` is left out, because an empty list of them says nothing.
+ * Reduces an output schema to types. The descriptions of the fields are only in docs/tools.md, since they would be a
+ * fifth of the list. For an object that may have any fields, the empty `properties` is left out, because it says
+ * nothing.
  */
 const typesOnly = (schema: unknown): unknown =>
   without(
@@ -134,11 +138,11 @@ const typesOnly = (schema: unknown): unknown =>
 const BOUNDS = ['minLength', 'maxLength', 'minItems', 'maxItems', 'minimum', 'maximum', 'pattern']
 
 /**
- * Keeps what a model needs to write arguments. Bounds of lengths and numbers are checked by this server and named in
- * its errors; they would be a tenth of a list that is read in every conversation, although hardly anyone reaches them.
- * A default of false, the `standard` amount of detail and the defaults of free text are left out too, because nobody has
- * to know them in order to omit an argument, and so is `additionalProperties`, which is stated for the arguments as a
- * whole.
+ * Reduces an input schema to what a model needs to write arguments. Bounds of lengths and numbers are checked by this
+ * server and named in its errors; they would be a tenth of a list that is read in every conversation, although hardly
+ * anyone reaches them. A default of false, the `standard` amount of detail and the defaults of free text are left out
+ * too, because nobody has to know them in order to omit an argument, and so is `additionalProperties`, which is stated
+ * for the arguments as a whole.
  */
 const withoutBounds = (schema: object): unknown =>
   without(

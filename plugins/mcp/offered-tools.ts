@@ -8,9 +8,9 @@ export type ListOffered = (offered: ReadonlySet<string>) => Tool[]
 const AS_IN = /^As in ([\w-]+)(?=;|$)/
 
 /**
- * Creates the entries of tools/list for each set of offered tools, so that no description mentions a tool that the
- * caller is not offered (D169). A clause that names such a tool is removed, and `As in TOOL` is replaced by what that
- * tool says about the argument. The result for each set is computed once.
+ * Creates the function that returns the entries of tools/list for a set of offered tools. No description mentions a
+ * tool that the caller is not offered (D169): a clause that names such a tool is removed, and `As in TOOL` is replaced
+ * by that tool's description of the argument. Changed entries are computed only once.
  */
 export function createOfferedTools(tools: readonly Tool[]): ListOffered {
   const byName = new Map(tools.map((tool) => [tool.name, tool]))

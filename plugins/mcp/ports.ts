@@ -29,7 +29,7 @@ export interface ServerPorts {
   requestId: () => string
   /** Called with errors that no caller can do anything about, for the log. */
   onFailure: (thrown: unknown) => void
-  /** Absent if calls never wait for a person, or nobody can be asked. */
+  /** The means to ask the caller's user; absent if calls never wait for a person, or nobody can be asked. */
   asking?: Asking
   /**
    * Returns whether the client shows pages beside answers, for requests that do not say so themselves. If absent, the
@@ -83,7 +83,10 @@ export interface Asking {
   watch?: DecisionWatch
 }
 
-/** Has the client show a form to its user. Resolves with the answer, or with null if the client does not show it. */
+/**
+ * Makes the client show a form to its user. Resolves with the answer, or with null if the client does not show the
+ * form.
+ */
 export type Elicit = (form: { message: string; requestedSchema: object }) => Promise<unknown>
 
 /** Looks something up through the dispatcher, on behalf of the caller of this server. */
@@ -97,8 +100,8 @@ export interface Departure {
   /** Aborts when the client cancels or has left. */
   readonly signal: AbortSignal
   /**
-   * Returns whether the client has left, for transports that know this without the signal, which costs more than many
-   * an answer.
+   * Returns whether the client has left. Present if the transport knows this without the signal, because creating the
+   * signal costs more than answering a simple request.
    */
   hasLeft?(): boolean
 }

@@ -26,7 +26,7 @@ export interface Progress {
 /**
  * Sends the progress notifications of one call: the first one at once, and then at most one a second and at least one
  * every two seconds, each with a greater `progress` than the one before (MCP utilities/progress). A heartbeat increases
- * it by a small amount that never reaches the total.
+ * `progress` by a small amount, with which it never reaches the total.
  */
 export function startProgress(send: (update: ProgressUpdate) => void, timers: Timers): Progress {
   let latest: ProgressUpdate = { progress: 0 }

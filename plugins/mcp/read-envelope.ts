@@ -17,9 +17,9 @@ export interface Envelope {
 }
 
 /**
- * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches exist only in protocol version 2025-03-26
- * and are accepted as a whole or not at all: at most 100 messages, none of them `initialize` or of 2026-07-28, requests
- * and responses not mixed, no duplicate ids.
+ * Reads the JSON-RPC envelope of one HTTP body or one line of stdio. Batches exist only in protocol version 2025-03-26,
+ * and a batch is accepted as a whole or not at all. It may have at most 100 messages, none of them `initialize` or of
+ * 2026-07-28. Requests and responses must not be mixed, and no two requests may have the same id.
  *
  * Throws RpcProblem: -32700 for anything that is not JSON in UTF-8, -32600 for anything that is not an MCP JSON-RPC 2.0
  * message (ids are strings or integers).

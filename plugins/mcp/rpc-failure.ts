@@ -1,6 +1,9 @@
 import { RPC } from './read-envelope.js'
 
-/** The JSON-RPC error that answers a request. Its code is the one in the revisions with a handshake. */
+/**
+ * The JSON-RPC error that answers a request. Its code is the one for revisions with a handshake, which may be replaced
+ * for later revisions.
+ */
 export class RpcFailure extends Error {
   override readonly name = 'RpcFailure'
   constructor(

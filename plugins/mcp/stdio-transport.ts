@@ -15,24 +15,25 @@ import { BATCH_VERSION, claimedVersion, isLegacy, type LegacyVersion } from './v
 const LINE_END = Buffer.from('\n')
 
 /**
- * MCP over stdio, with one JSON-RPC message or batch per line. It replaces the SDK's transport, which silently drops
- * invalid lines (their sender waits for ever), fails at lines of 10 MiB, and does not support batches. The rules for
- * envelopes are the same as over HTTP.
+ * The MCP transport over stdio, with one JSON-RPC message or batch per line. It replaces the SDK's transport, which
+ * silently drops invalid lines (so that their sender waits for ever), fails at lines of 10 MiB, and does not support
+ * batches. The rules for envelopes are the same as over HTTP.
  *
- * Requests of 2026-07-28 are answered here, each independently; only what belongs to a handshake reaches the SDK's
- * Server. One connection may carry both, in any order.
+ * Requests of 2026-07-28 are answered here, each independently. Only messages of revisions with a handshake reach the
+ * SDK's Server. One connection may carry messages of both eras, in any order.
  */
 export class StdioTransport implements Transport {
   onclose?: () => void
   onerror?: (error: Error) => void
   onmessage?: (message: JSONRPCMessage) => void
   /**
-   * The version that both sides use. Until `initialize` has set it, it is the version that is also assumed over HTTP.
+   * The version that both sides use. Until `initialize` has set it, it is the same version that is assumed for an HTTP
+   * request that names none.
    */
   version: LegacyVersion = BATCH_VERSION
 
   readonly #batches = new Set<AnswerCollector>()
-  /** Cancels the requests of 2026-07-28 that are being answered. */
+  /** The requests of 2026-07-28 that are being answered, each with the controller that cancels it. */
   readonly #running = new Map<string | number, AbortController>()
 
   /** `server` answers requests of 2026-07-28. */
