@@ -52,9 +52,8 @@ export type SourceMatch = (source: End, port: number | null, proto: number | nul
 
 /**
  * The tests that result from matching rules against a destination. A rule is written for the workloads that it names:
- * the PCE sends it to them, with its other side as a set of addresses. So a rule whose consumer is an IP list is
- * written for the destinations only, and a rule whose consumers are all workloads is also written for every managed
- * source.
+ * they enforce it, with its other side as a set of addresses. So a rule whose consumer is an IP list is written for the
+ * destinations only, and a rule whose consumers are all workloads is also written for every managed source.
  */
 export interface RuleMatch {
   /** Rules written for the destination that name the source, as a workload or by its address. */

@@ -20,7 +20,7 @@ export function applicationOf({ labels }: FlowEnd): Application | null {
   return app === undefined || env === undefined ? null : { app, env }
 }
 
-/** Returns `app (env)`, or the host so that two hosts without labels stay distinct. */
+/** Returns the end's application as `app (env)`, or else its host, so that two hosts without labels stay distinct. */
 export function nameEnd(end: FlowEnd): string {
   const application = applicationOf(end)
   return application === null ? endpointLabel(end) : applicationName(application)
@@ -32,7 +32,7 @@ export function nameEnds(ends: { source: FlowEnd; destination: FlowEnd }): [sour
   return names[0] === names[1] ? [endpointLabel(ends.source), endpointLabel(ends.destination)] : names
 }
 
-/** Writes an application as sentences do, and fields that may hold a host instead: `app (env)`. */
+/** Formats an application as `app (env)`, for sentences and for fields that may contain a host instead. */
 export const applicationName = ({ app, env }: Application): string => `${app} (${env})`
 
 /** Builds an application from its app and env labels, in this order. */
@@ -41,8 +41,8 @@ export function applicationOfLabels([app, env]: readonly Label[]): Application {
 }
 
 /**
- * Writes an application as fields do that hold nothing else: `app|env`. Use it only for display and sorting, because a value may contain `|`
- * itself.
+ * Formats an application as `app|env`, for fields that contain only applications. Use it only for display and sorting,
+ * because a label value may itself contain `|`.
  */
 export const applicationKey = ({ app, env }: Application): string => `${app}|${env}`
 
@@ -76,11 +76,11 @@ export function applicationColumns(encoder: FlowEncoder): Record<Side, Column<Ap
   return { src: split(ids.src), dst: split(ids.dst) }
 }
 
-/** Returns one side of a traffic query, which matches everything with all of these labels. */
+/** Returns one side of a traffic query that matches every end with all of these labels. */
 export const withLabels = (labels: readonly Label[]): TrafficQuery['sources'] => ({
   include: [labels.map(({ href }) => ({ label: { href } }))],
   exclude: [],
 })
 
-/** Returns one side of a traffic query, which matches everything. */
+/** Returns one side of a traffic query that matches every end. */
 export const anything = (): TrafficQuery['sources'] => ({ include: [[]], exclude: [] })

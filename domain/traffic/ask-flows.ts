@@ -6,16 +6,18 @@ import type { TrafficFilters } from './resolve-filters.js'
 /** The parts of a call's context that reading traffic needs. */
 export type AskContext = Pick<ToolContext<true>, 'pce' | 'progress' | 'signal' | 'limits' | 'now'>
 
-/** One traffic query, with how to run it. */
+/** One traffic query, with the options for running it. */
 export interface FlowQuestion {
   /** The name under which the PCE lists the query. */
   name: string
   query: TrafficQuery
   keeps: TrafficFilters['keeps']
   draftDecisions: boolean | undefined
-  /** If true, the rows are not downloaded when the query reached its row limit, because the caller will divide it. */
+  /**
+   * If true and the query reaches its row limit, its rows are not downloaded, because the caller will divide the query.
+   */
   skipFull?: boolean
-  /** The time limit; by default that of the configuration. */
+  /** The time limit in seconds; by default that of the configuration. */
   deadlineSeconds?: number
   /** A text to put in front of the query's progress messages. */
   prefix?: string
@@ -25,7 +27,7 @@ export interface FlowQuestion {
   see?: (flow: TrafficFlow) => void
 }
 
-/** What the PCE said about one query, and how many rows it returned. */
+/** What the PCE reported about one query, and how many rows it returned. */
 export interface FlowsAsked {
   /** Number of rows that the PCE returned, including unreadable ones. */
   pceFlows: number
@@ -39,15 +41,16 @@ export interface FlowsAsked {
 }
 
 /**
- * Sends one query to the PCE and passes on its rows, encoded as numbers.
- * @throws whatever the client's streamTrafficFlows throws.
+ * Sends one query to the PCE and passes its rows, encoded as numbers, to `take`.
+ * @throws the errors of the PCE client's streamTrafficFlows.
  */
 export interface FlowAsker {
   (question: FlowQuestion, take: (row: FlowRow) => void): Promise<FlowsAsked>
 }
 
 /**
- * Creates the function that runs the queries of one call. Progress rises by one with every report, across all queries.
+ * Creates a function that runs the queries of one call. The progress number increases by one with every report, across
+ * all queries.
  */
 export function createFlowAsker(ctx: AskContext, encoder: FlowEncoder): FlowAsker {
   let step = 0

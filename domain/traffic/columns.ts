@@ -2,7 +2,7 @@ import { protocolName } from '../inventory/protocols.js'
 import { createDictionary, type DictionaryName, type FlowEncoder, type FlowRow } from './encode-flow.js'
 import type { FlowEnd } from './flow-ends.js'
 
-/** Something that rows can be grouped by: how to read its code from a row, and what value the code stands for. */
+/** A property by which rows can be grouped. It is read from a row as a code, and the code stands for a value. */
 export interface Column<V = unknown> {
   readonly code: (row: FlowRow) => number
   readonly value: (code: number) => V
@@ -10,31 +10,31 @@ export interface Column<V = unknown> {
 
 export type Side = 'src' | 'dst'
 
-/** Creates a column for one of the encoder's dictionaries; its value is null if the value is missing. */
+/** Creates a column for one of the encoder's dictionaries. A missing value is null. */
 export function textColumn({ dictionaries }: FlowEncoder, name: DictionaryName): Column<string | null> {
   const { value } = dictionaries[name]
   return { code: (row) => row[name], value }
 }
 
-/** The decision that the PCE recorded, also in rows that have the decision of rules. */
+/** Creates a column for the decision that the PCE recorded, even in rows whose `decision` is that of the rules. */
 export const recordedColumn = ({ dictionaries }: FlowEncoder): Column<string | null> => ({
   code: (row) => row.recorded ?? row.decision,
   value: dictionaries.decision.value,
 })
 
-/** The destination port; null if missing. For protocols without ports the PCE sends 0. */
+/** The column of the destination port; null if missing. For protocols without ports, the PCE sends 0. */
 export const portColumn: Column<number | null> = {
   code: (row) => row.port,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** The IANA protocol number; null if missing. */
+/** The column of the IANA protocol number; null if missing. */
 export const protocolColumn: Column<number | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : code),
 }
 
-/** The name of the protocol (tcp, udp, icmp …) or its number as text; null if missing. */
+/** The column of the protocol's name (tcp, udp, icmp …) or its number as text; null if missing. */
 export const protocolNameColumn: Column<string | null> = {
   code: (row) => row.proto,
   value: (code) => (code === -1 ? null : protocolName(code)),
@@ -64,7 +64,7 @@ export function derivedColumn(
   return { code: (row) => codeOf(column.code(row)), value }
 }
 
-/** Maps numbers that count up from 0 to texts, and assigns a code to each distinct text. */
+/** Maps numbers from 0 upwards to texts, and assigns a code to each distinct text. */
 function translate(textOf: (number: number) => string | null): {
   readonly codeOf: (number: number) => number
   readonly value: (code: number) => string | null
@@ -94,8 +94,8 @@ export const endColumn = (
 ): Column<string | null> => endColumns(encoder, textOf)[side]
 
 /**
- * Creates a column for the end that a row's process and user belong to. This is the end that reported the flow; for
- * inbound records, it is the destination.
+ * Creates a column for the end to which a row's process and user belong. This is the end that reported the flow: the
+ * destination if the flow's direction is inbound, and otherwise the source.
  */
 export function runsOnColumn({ dictionaries }: FlowEncoder): Column<'destination' | 'source'> {
   const inbound = dictionaries.direction.code('inbound')

@@ -14,7 +14,7 @@ import {
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { joinedLists, type FlowEnd } from './flow-ends.js'
 
-/** Columns by the names that answers use. A missing value is null. */
+/** Columns, by the names that they have in answers. A missing value is null. */
 export type Columns = Record<string, Column<string | number | null>>
 
 /** All columns of a row except labels (T8), in the order of answers. */
@@ -45,14 +45,14 @@ const RAW_COLUMNS: Record<string, (encoder: FlowEncoder) => Column<string | numb
 }
 
 /**
- * Returns the name of an end only if it differs from the host name. Most ends have one name, and a second column would
- * repeat it.
+ * Returns the name of an end only if it differs from its host name. For most ends they are the same, and a second
+ * column would only repeat it.
  */
 const ownName = ({ name, hostname }: FlowEnd): string | null => (name === hostname ? null : name)
 
 /** A name by which traffic can be grouped. */
 export interface Dimension {
-  /** The columns that it adds to the answer. Empty if they depend on the PCE's label keys. */
+  /** The columns that the dimension adds to the answer; empty if they depend on the PCE's label keys. */
   columns: readonly string[]
   meaning: string
   /** Other accepted names for the same dimension. */
@@ -67,7 +67,7 @@ const several = (name: string, columns: string[], meaning: string, ...synonyms: 
   name,
   { columns, meaning, synonyms },
 ]
-/** Defines a dimension for a column of one end, such as `src_ip`, with the longer names of that end as synonyms. */
+/** Defines a dimension for a column of one end, such as `src_ip`, with longer forms such as `source_ip` as synonyms. */
 const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string, Dimension] => {
   const [, end, rest] = /^(src|dst)_(.+)$/.exec(column) ?? []
   return own(
@@ -79,8 +79,8 @@ const ofEnd = (column: string, meaning: string, ...synonyms: string[]): [string,
 }
 
 /**
- * All dimensions that traffic can be grouped by (T8). A single column has the name it has in answers; several columns
- * together have a name of their own. Other common names are synonyms.
+ * All dimensions by which traffic can be grouped (T8). A dimension for a single column has the name that the column has
+ * in answers; a dimension for several columns has a separate name. Other common names are synonyms.
  */
 export const DIMENSIONS: Readonly<Record<string, Dimension>> = Object.fromEntries([
   several('source', ['src_ip', 'src_name', 'src_hostname'], 'Source: address and names', 'src'),
@@ -133,7 +133,7 @@ const NAMED =
     ' ',
   )
 
-/** The totals that every answer includes. Requesting one of them as a column changes nothing. */
+/** The totals that every answer includes. Requesting one of them as a dimension has no effect. */
 export const SUM_COLUMNS = ['num_connections', 'bytes_in', 'bytes_out', 'first_detected', 'last_detected'] as const
 const SUMS = new Set<string>([...SUM_COLUMNS, 'connections'])
 
@@ -145,9 +145,9 @@ const LABEL = /^(source|src|destination|dest|dst)_(.+)$/isu
 
 /**
  * Returns the names of the columns for some dimensions, each once, in the order of first mention. A dimension is a name
- * in `DIMENSIONS` or a label key in `labelKeys` (any case), written src_<key>, dst_<key>, or <key> for both ends. The
- * names from the specification take precedence over labels with the same name, and labels over other synonyms.
- * `unknown` lists everything else.
+ * in `DIMENSIONS` or a label key in `labelKeys` (in any case), written src_<key>, dst_<key>, or <key> for both ends.
+ * The names from the specification take precedence over labels with the same name, and labels over other synonyms.
+ * `unknown` lists the names that are no dimension.
  */
 function columnNames(
   dimensions: readonly string[],
@@ -190,8 +190,8 @@ function labelName(dimension: string, keys: readonly string[]): string | undefin
 }
 
 /**
- * A label key may have the same name as a column of the row, such as `ip`; its column then uses the long form,
- * `source_ip`.
+ * Returns the name of the column for a label key at one end. If the short name is that of another column, as `src_ip`
+ * for a label key `ip`, the column has the long form `source_ip`.
  */
 function labelColumnName(side: 'src' | 'dst', key: string): string {
   const name = `${side}_${key}`
@@ -215,7 +215,7 @@ export interface AvailableDimensions {
   usage: string
 }
 
-/** Watches the rows of an answer and reports which dimensions have data. */
+/** Creates a watch of the rows of an answer that reports which dimensions have data in these rows. */
 export function createDimensionWatch(encoder: FlowEncoder): {
   see(row: FlowRow): void
   available(): AvailableDimensions
@@ -266,9 +266,9 @@ export const DEFAULT_GROUPING = [
 ] as const
 
 /**
- * Resolves the dimensions of a caller to columns, and returns the label list that was used. Without dimensions, the
- * default ones apply, with every label key of both ends. If a name is unknown, the label list is read again before the
- * function fails. `optional` lists columns to leave out if no row has a value for them.
+ * Resolves the dimensions that a caller requested to columns. Without dimensions, the default ones apply, with every
+ * label key of both ends. If a name is unknown, the labels are read again before the function fails. Returns also the
+ * labels that were used. `optional` lists columns to leave out if no row has a value for them.
  * @throws {ToolError} unknown_group_by with `unknown` and `valid`, which lists each dimension once, without synonyms.
  */
 export async function resolveGrouping(
@@ -294,7 +294,8 @@ export async function resolveGrouping(
 
 function resolve(labels: LabelIndex, dimensions: readonly string[] | undefined) {
   const { names, unknown } = columnNames(dimensions ?? DEFAULT_GROUPING, labels.keys())
-  // The name columns are added together with their ends, and are optional unless the caller asked for them by name.
+  // The columns src_name and dst_name belong to the dimensions of whole ends. They are optional unless the caller asked
+  // for them by their own names.
   const single = (dimensions ?? []).filter((dimension) => columnsNamed(dimension.trim(), labels.keys())?.length === 1)
   const asked = columnNames(single, labels.keys()).names
   const along = ['src_name', 'dst_name'].filter((name) => !asked.includes(name))

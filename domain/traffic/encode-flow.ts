@@ -4,8 +4,9 @@ import { isOffNetwork } from '../inventory/off-network.js'
 import { createFlowEnds, isBare, type FlowEnds, type Place } from './flow-ends.js'
 
 /**
- * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, -1 for a missing port or
- * protocol, NaN for a missing time. The encoder reuses the same object for every row, so callers must not keep it.
+ * One aggregated row of a traffic query as numbers (T8): codes of the encoder's dictionaries, and counts and times. A
+ * missing port or protocol is -1, a missing time NaN. The encoder reuses the same object for every row, so callers must
+ * not keep it.
  */
 export interface FlowRow {
   src: number
@@ -16,7 +17,7 @@ export interface FlowRow {
   windowsService: number
   user: number
   decision: number
-  /** The decision that the PCE recorded, where `decision` is what rules decide; otherwise absent. */
+  /** The decision that the PCE recorded, if `decision` is that of the rules; otherwise absent. */
   recorded?: number
   direction: number
   state: number
@@ -27,15 +28,15 @@ export interface FlowRow {
   clientType: number
   /** The remaining fields by which a PCE distinguishes rows: transmission, ICMP type and code, and the network's href. */
   variant: number
-  /** Number of rows that this one counts as: 1, or 0 if an earlier part of the same traffic already had it (D137). */
+  /** How often this row counts: once, or not at all (0) if an earlier part of a divided query already had it (D137). */
   count: 0 | 1
-  /** Number of PCE rows that this one stands for: more than one if both ends reported a conversation. */
+  /** Number of PCE rows that this row stands for: more than one if both ends reported the same conversation. */
   reports: number
   connections: number
   /** Bytes into and out of the destination. */
   bytesIn: number
   bytesOut: number
-  /** Milliseconds since the epoch. */
+  /** Times of the first and last observation, in milliseconds since the epoch. */
   first: number
   last: number
 }
@@ -55,7 +56,7 @@ const DICTIONARIES = [
 ] as const
 export type DictionaryName = (typeof DICTIONARIES)[number]
 
-/** Encodes the flows of one or more queries as rows of numbers. Its dictionaries decode them. */
+/** Encodes the flows of one or more queries as rows of numbers. Its dictionaries decode these numbers. */
 export interface FlowEncoder {
   /** Encodes one flow. The returned row is valid until the next call. */
   encode(flow: TrafficFlow): FlowRow
@@ -64,7 +65,8 @@ export interface FlowEncoder {
 }
 
 /**
- * Creates an encoder. `labels` resolves labels that a flow identifies by href alone; without it they count as missing.
+ * Creates an encoder. `labels` resolves labels that a flow identifies by href alone. If it is null, these labels count
+ * as missing.
  */
 export function createFlowEncoder(labels: LabelIndex | null): FlowEncoder {
   const ends = createFlowEnds(labels)
@@ -144,8 +146,8 @@ export const emptyRow = (): FlowRow => ({
 })
 
 /**
- * Returns a text that is equal for equal values. The shape is not checked, because the text is only compared and never
- * read.
+ * Returns a text that is equal for flows with equal values in these fields. Their shape is not checked, because the
+ * text is only compared and never read.
  */
 function variantOf({ transmission, icmp_type: type, icmp_code: code, network }: TrafficFlow): string | null {
   const none = (transmission ?? type ?? code ?? network ?? null) === null
@@ -160,12 +162,12 @@ export const networkOf = ({ network }: TrafficFlow): string | null => {
   return name === null || name.trim() === '' ? textOf(network?.href) : name
 }
 
-/** Returns what kind of agent reported the flow. */
+/** Returns the type of the agent that reported the flow, such as `server` or `endpoint`. */
 export const clientTypeOf = ({ client_type: type }: TrafficFlow): string | null => textOf(type)
 
 /**
- * Determines which end was off the corporate network, and which other end was only seen from there. Returns null if no
- * end was off it, as in most rows. A row names the network of the end that reported it.
+ * Determines which end was off the corporate network, and whether the other end was only seen from there. Returns null
+ * if no end was off that network, as in most rows. A row contains the network of the end that reported it.
  */
 function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   const { src, dst, network, flow_direction: direction } = flow
@@ -181,7 +183,7 @@ function placesOf(flow: TrafficFlow): { src: Place; dst: Place } | null {
   return { src: placeOf(src), dst: placeOf(dst) }
 }
 
-/** Lists the rules of a flow by href. The rule for an essential service has only a name. */
+/** Returns the hrefs of a flow's rules as one text. A rule for an essential service has a name instead of an href. */
 function rulesOf({ rules }: TrafficFlow): string | null {
   if (rules === undefined || rules === null || rules.length === 0) return null
   return rules.flatMap((rule) => rule.href ?? rule.essential_service_rule ?? []).join(', ')
@@ -215,8 +217,8 @@ export function createDictionary(): Dictionary {
 type Fields = Record<string, unknown>
 
 /**
- * Checks that a flow has the documented shape in all fields that are read here. Other flows are counted and left out
- * completely: half a row would falsify the totals, and one bad row must not make the whole answer fail.
+ * Returns true if a flow has the documented shape in all fields that are read here. All other flows are counted and
+ * left out completely: half a row would falsify the totals, and one bad row must not make the whole answer fail.
  */
 export function isReadableFlow(flow: TrafficFlow): boolean {
   const { src, dst, service, timestamp_range: seen, rules } = flow as unknown as Fields

@@ -18,7 +18,7 @@ import { groupRows, groupWithParts, type GroupWithParts, type Grouping } from '.
 import { firstByName, pickTop } from './group-tables.js'
 import { findProvider, type Attribution } from './providers/find-provider.js'
 
-/** The choice of rows that count as egress. */
+/** The criteria for rows to count as egress. */
 export interface EgressChoice {
   /** Parts of process paths, in any case; an empty list selects every process. */
   processes: readonly string[]
@@ -28,16 +28,16 @@ export interface EgressChoice {
 }
 
 /**
- * Number of rows left after each step, in this order. `without_process` is the number of rows that have an external
- * destination but no process name.
+ * Number of rows left after each step of the selection, in the order of the steps. `without_process` is no step, but
+ * the number of rows that have an external destination and no process name.
  */
 interface EgressSteps {
-  /** The rows of the processes that were asked for. */
+  /** Number of rows of the requested processes. */
   wanted_rows: number
   outbound_rows: number
   with_external_destination: number
   without_process: number
-  /** The rows that are finally analysed. */
+  /** Number of rows that are finally analysed. */
   egress_rows: number
 }
 
@@ -58,15 +58,17 @@ export type EgressGroup = GroupWithParts<EgressKeys, { user: string | null; sour
   otherNames: OtherNames
 }
 
-/** FQDNs that other traffic in the window has for the same address: their number, and the busiest of them. */
+/**
+ * The FQDNs that other traffic in the window has for the address of a finding: their number, and the busiest of them.
+ */
 interface OtherNames {
   total: number
   names: readonly string[]
 }
 
 /**
- * Traffic to destinations that this PCE does not manage (T14). Processes and providers are based on all of this
- * traffic, not only on the findings shown.
+ * The traffic to destinations that this PCE does not manage (T14). Processes and providers are determined from all of
+ * this traffic, not only from the findings shown.
  */
 export interface Egress {
   steps: EgressSteps
@@ -78,8 +80,8 @@ export interface Egress {
 }
 
 /**
- * Creates the finder. `limit` is the number of findings, most connections first. Only as many processes are built as fit
- * into an answer.
+ * Creates the finder of egress traffic. `limit` is the number of findings to return, those with the most connections
+ * first. No more processes are returned than fit into an answer.
  */
 export function createEgressFinder(
   encoder: FlowEncoder,
@@ -123,8 +125,8 @@ export function createEgressFinder(
   const reached = groupRows({ provider, destination })
   const ip = endColumn(encoder, 'dst', (end) => end.ip)
   const fqdn = endColumn(encoder, 'dst', (end) => end.fqdn)
-  // At an address shared by many hosts, such as a CDN's, each flow has only one of the names or none, so the names of
-  // all flows are collected.
+  // Many hosts may share an address, such as that of a CDN, and each flow has only one of the names or none. So the
+  // names of all flows are collected.
   const known = groupRows({ ip, fqdn })
   const steps = { wanted_rows: 0, outbound_rows: 0, with_external_destination: 0, without_process: 0, egress_rows: 0 }
 
@@ -201,7 +203,7 @@ export interface EgressProcess {
 }
 
 /**
- * A provider that traffic goes to, and the processes that talk to it: their number, and the first of them in
+ * A provider to which traffic goes, and the processes that connect to it: their number, and the first of them in
  * alphabetical order.
  */
 export interface EgressProvider {
@@ -249,8 +251,8 @@ function* rankProcesses(
 }
 
 /**
- * Ranks the providers of all attributed destinations by their number of processes. Each lists its processes in
- * alphabetical order; rows without a process name are left out.
+ * Ranks the providers of all attributed destinations by their number of processes. The processes of each provider are
+ * listed in alphabetical order; rows without a process name do not count as a process.
  */
 function rankProviders(
   groups: Grouping<{ provider: Attribution | null; process: string | null }>,
@@ -281,8 +283,8 @@ function rankProviders(
 }
 
 /**
- * Creates a column for the provider whose range contains the destination, looked up once per distinct end. Code 0
- * (null) means unknown.
+ * Creates a column for the provider whose range contains the destination, looked up once for each distinct end. Code 0
+ * (null) means that the provider is unknown.
  */
 function providerColumn(encoder: FlowEncoder): Column<Attribution | null> {
   const found = new Map<string, Attribution>()

@@ -19,19 +19,20 @@ const MOST_PROCESSES = 5
 /** Maximum number of decisions shown per row. There are four today; the limit only matters if a PCE adds more. */
 const MOST_DECISIONS = 10
 
-/** The fields that rows of all lists share. */
+/** The fields that the rows of all lists of unlabelled traffic have in common. */
 interface UnlabelledTraffic extends Pick<Measures, 'connections' | 'first_detected' | 'last_detected'> {
   port: number | null
   /** The IANA number of the protocol. */
   proto: number | null
   /** Number of connections for each policy decision. */
   policy_decisions: Record<string, number>
-  /** The busiest processes, as the reporting end names them; absent if there are none. */
+  /** The busiest processes, by the names that the reporting end gives; absent if there are none. */
   processes?: string[]
 }
 
 /**
- * An address without an app label, and the application it talks to. `env` is `-` if the application has no env label.
+ * An address without an app label, and the application at the other end of its traffic. `env` is `-` if the application
+ * has no env label.
  */
 export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
   ip: string
@@ -39,7 +40,7 @@ export interface UnlabelledPeer extends UnlabelledAddress, UnlabelledTraffic {
   env: string
 }
 
-/** Two ends without app labels that talk to each other. A name is absent if the PCE does not know one. */
+/** The traffic between two ends without app labels. A name is absent if the PCE does not know one. */
 export interface UnlabelledPair extends UnlabelledTraffic {
   src_ip: string
   src_kind: UnlabelledKind
@@ -49,7 +50,7 @@ export interface UnlabelledPair extends UnlabelledTraffic {
   dst_name?: string
 }
 
-/** The busiest rows, and the total number of rows with enough connections. */
+/** The busiest rows of a list, and the total number of rows with the required number of connections. */
 interface UnlabelledList<T> {
   total: number
   rows: T[]
@@ -64,16 +65,16 @@ interface UnlabelledPeers extends UnlabelledList<UnlabelledPeer> {
 }
 
 /**
- * The lists a row may belong to, depending on which of its ends lack an app label; the index is the sum of 1 for the
- * source and 2 for the destination.
+ * The lists to which a row may belong, depending on which of its ends lack an app label. The index of a list is 1 if
+ * the source lacks one, 2 if the destination does, 3 if both do, and otherwise 0.
  */
 const SECTIONS = ['both_labelled', 'sources', 'destinations', 'both_unlabelled'] as const
 type ConnectionsBySection = Record<(typeof SECTIONS)[number], number>
 
-/** Sorts rows by which of their ends lack an app label (T13). */
+/** Divides traffic rows into lists by which of their ends lack an app label (T13). */
 export interface UnlabelledTrafficFinder {
   add(row: FlowRow): void
-  /** Returns the sources, or destinations, that have no app label while their peer has one. */
+  /** Returns the ends on this side that have no app label, in traffic whose other end has one. */
   peers(side: Side, limit: number, minConnections: number): UnlabelledPeers
   /** Returns the traffic in which neither end has an app label. */
   pairs(limit: number, minConnections: number): UnlabelledList<UnlabelledPair>
@@ -167,11 +168,11 @@ function showTraffic(
 /** Maximum number of names shown per address. */
 const NAMES_SHOWN = 10
 
-/** What an address without an app label is: a workload that needs labels, part of a known network, or neither. */
+/** What an address without an app label can be: a workload that needs labels, in a known IP list, or unknown. */
 export const UNLABELLED_KINDS = ['unlabelled_workload', 'ip_list', 'unknown_ip'] as const
 type UnlabelledKind = (typeof UNLABELLED_KINDS)[number]
 
-/** The description of an address without an app label in answers. Fields the PCE does not know are absent. */
+/** The description of an address without an app label in answers. Facts that the PCE does not know are absent. */
 interface UnlabelledAddress {
   kind: UnlabelledKind
   /** The name of a workload, if it differs from the host name. */
@@ -182,7 +183,9 @@ interface UnlabelledAddress {
   ip_lists?: string[]
 }
 
-/** The description of an address, and its name: the workload's name or host name, or else the FQDN, or its IP lists. */
+/**
+ * An address with one name for it: that of the workload, or else the FQDN, or the IP lists; `facts` has all of them.
+ */
 interface Description {
   kind: UnlabelledKind
   name?: string
@@ -190,7 +193,7 @@ interface Description {
 }
 
 /**
- * Describes an address from all the ends it occurred as: one address may be a workload in one network and unknown in
+ * Describes an address from all ends that have it: the same address may be a workload in one row and unknown in
  * another, or have several names. Being a workload, managed or not, takes precedence over being in an IP list (T13).
  */
 function describeUnlabelled(ends: readonly FlowEnd[]): Description {
@@ -214,7 +217,7 @@ function describeUnlabelled(ends: readonly FlowEnd[]): Description {
   }
 }
 
-/** Lists the alphabetically first names, and says how many more there are. */
+/** Returns the alphabetically first names as one text, with the number of further names. */
 function joinNames(texts: readonly string[]): string {
   const names = [...new Set(texts)]
   const first = firstByName(names, NAMES_SHOWN).join(', ')

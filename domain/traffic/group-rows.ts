@@ -3,7 +3,7 @@ import type { Column } from './columns.js'
 import type { FlowRow } from './encode-flow.js'
 import { createMeasures, pickTop, createTupleTable, type Measures } from './group-tables.js'
 
-/** Rows that have the same values in some columns: how many rows, and their totals in `measures`. */
+/** A group of rows that have the same values in some columns: the number of rows, and their totals in `measures`. */
 export interface Group<K> {
   /** The group's position in order of first appearance. */
   number: number
@@ -13,15 +13,15 @@ export interface Group<K> {
 }
 
 interface Selection<K> {
-  /** The number of groups that have the required connections. */
+  /** The number of groups with the required number of connections. */
   total: number
   /** The busiest of these groups. */
   groups: Group<K>[]
 }
 
 /**
- * The groups that share a value of one key. They are built only on request, because there may be 200,000 of which only
- * the number matters.
+ * The groups that have the same value of one key. Their objects are built only on request, because there may be 200,000
+ * groups and often only their number is needed.
  */
 export interface Members<K> {
   total: number
@@ -32,7 +32,7 @@ export interface Members<K> {
 }
 
 /**
- * Rows grouped by columns. A missing value counts as a value: rows without one form a group of their own and are never
+ * Rows grouped by columns. A missing value counts as a value: rows without a value form a separate group and are never
  * dropped (T8).
  */
 export interface Grouping<K> {
@@ -157,13 +157,13 @@ export function groupRows<K extends object>(columns: { readonly [P in keyof K]: 
   }
 }
 
-/** One value that another column has within a group. */
+/** One value of a further column within a group, with its connections. */
 export interface Part<V> {
   value: V
   connections: number
 }
 
-/** The values that another column has within a group. They are built only on request, because there may be 200,000. */
+/** The values of a further column within a group. They are built only on request, because there may be 200,000. */
 export interface Parts<V> {
   total: number
   /** Lists all values in order of first appearance. */
@@ -172,10 +172,10 @@ export interface Parts<V> {
   busiest(limit: number): Part<V>[]
 }
 
-/** A group together with the values that each other column has within it. */
+/** A group together with the values of further columns within it. */
 export type GroupWithParts<K, P> = Group<K> & { parts: { [N in keyof P]: Parts<P[N]> } }
 
-/** A grouping that also keeps the values of other columns within each group. */
+/** A grouping that also keeps the values of further columns within each group. */
 interface GroupingWithParts<K, P> extends Pick<Grouping<K>, 'add' | 'size' | 'distinct'> {
   /** Like `Grouping.busiest`, with the parts of each group. */
   busiest(limit: number, minConnections?: number): { total: number; groups: GroupWithParts<K, P>[] }
@@ -188,8 +188,8 @@ export function groupWithParts<K extends object, P extends object>(
 ): GroupingWithParts<K, P> {
   const groups = groupRows<K>(columns)
   const names = Object.keys(parts) as (keyof P)[]
-  // The group of the current row serves as a column, so that parts are grouped by two columns instead of by all of them
-  // again.
+  // The number of the current row's group serves as a column. So parts are grouped by two columns (group and part)
+  // instead of by all columns again.
   let current = 0
   const group: Column<number> = { code: () => current, value: (code) => code }
   const inside = names.map((name) => ({

@@ -3,7 +3,8 @@ import type { FlowRow } from './encode-flow.js'
 import { growingBlocks, placeInBlock } from './growing-blocks.js'
 
 /**
- * A set of distinct tuples of numbers. Each tuple is identified by its slot: 0 for the first that was seen, and so on.
+ * A set of distinct tuples of numbers. Each tuple is identified by its slot: 0 for the first tuple that was added, and
+ * so on.
  */
 interface TupleTable {
   /**
@@ -23,8 +24,8 @@ interface TupleTable {
 export function createTupleTable(width: number): TupleTable {
   let size = 0
   const keys = growingBlocks((places) => new Int32Array(places * width))
-  // Each bucket holds the slot of a tuple plus one, or 0 if it is free. The length is a power of two, and at most half
-  // of it is in use.
+  // Each bucket holds the slot of a tuple plus one, or 0 if the bucket is free. The number of buckets is a power of
+  // two, and at most half of them are in use.
   let buckets = new Int32Array(1024)
 
   // Plain loops are used, because for so few numbers the methods and iterators of typed arrays cost more than the work
@@ -69,7 +70,9 @@ export function createTupleTable(width: number): TupleTable {
   }
 }
 
-/** Hashes `width` numbers from `start` on. Every bit of every number reaches the low bits, which select the bucket. */
+/**
+ * Hashes `width` numbers from index `start` on. Every bit of every number affects the low bits that select the bucket.
+ */
 function hash(numbers: Int32Array, start: number, width: number): number {
   let mixed = 0
   for (let at = start; at < start + width; at++) {
@@ -82,7 +85,7 @@ function hash(numbers: Int32Array, start: number, width: number): number {
 
 /**
  * Totals over rows. Bytes are counted into and out of the destination. Times are RFC 3339 in UTC, or null if no row has
- * one.
+ * a time.
  */
 export interface Measures {
   connections: number
@@ -138,15 +141,15 @@ export function createMeasures(): MeasureTable {
   }
 }
 
-/** Formats milliseconds since the epoch like the PCE does: without a fraction if it is zero. Returns null for NaN. */
+/** Formats milliseconds since the epoch as the PCE does: without a fraction if it is zero. Returns null for NaN. */
 export function toTime(milliseconds: number): string | null {
   return Number.isNaN(milliseconds) ? null : new Date(milliseconds).toISOString().replace('.000Z', 'Z')
 }
 
 /**
- * Picks the numbers from 0 to size-1 with the highest values, at most `limit`, and counts how many values reach
- * `least`. Equal values are ordered by `compareTies`. It avoids sorting everything: a summary may have 200,000 groups
- * of which a hundred are shown, and a full sort would block all other calls.
+ * Picks, of the items 0 to size-1 whose value is at least `least`, the `limit` items with the highest values, and
+ * counts how many such items there are. Equal values are ordered by `compareTies`. The function avoids sorting all
+ * items: a summary may have 200,000 groups and show a hundred, and a full sort would block all other calls.
  */
 export function pickTop(
   size: number,
@@ -175,7 +178,7 @@ export function pickTop(
     }
 
   const above: number[] = []
-  // Items whose value equals the cut compete for the remaining places; this is the sorted list of the best so far.
+  // The items whose value equals the cut compete for the remaining places. This is the sorted list of the best of them.
   const tied: number[] = []
   let places = wanted
   for (let item = 0; item < size; item++) if (valueOf(item) > cut) places -= 1

@@ -1,7 +1,7 @@
 /** Number of places in a block: a power of two. */
 const PLACES = 4096
 
-/** Typed arrays of equal length that together hold the numbers of places 0, 1, 2 and so on. */
+/** Blocks (such as typed arrays) of equal length that together store values for the places 0, 1, 2 and so on. */
 interface GrowingBlocks<T> {
   /** Returns true if there is a block for a place. */
   has(place: number): boolean
@@ -12,9 +12,9 @@ interface GrowingBlocks<T> {
 }
 
 /**
- * Creates storage that grows by a block of 4,096 places at a time. Nothing is copied and nothing is left over, so a
- * million rows take what their numbers need. An array that doubles holds up to three times as much while it grows.
- * @param create makes a block for that many places.
+ * Creates a store that grows by a block of 4,096 places at a time. Growing copies nothing and wastes less than a block.
+ * An array that doubles instead takes up to three times the needed memory while it grows.
+ * @param create creates a block for this number of places.
  */
 export function growingBlocks<T>(create: (places: number) => T): GrowingBlocks<T> {
   const blocks: T[] = []

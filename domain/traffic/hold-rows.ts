@@ -2,19 +2,22 @@ import { emptyRow, type FlowRow } from './encode-flow.js'
 import { growingBlocks, placeInBlock } from './growing-blocks.js'
 import type { Steps } from '../text/pace-work.js'
 
-/** Number of values stored per row: CODES for its codes, SUMS for its totals and times. */
+/** Number of values stored for each row: its codes (CODES), and its totals and times (SUMS). */
 const CODES = 16
 const SUMS = 5
 
-/** Holds the rows of a query until it is known whether the query returned all of them. A row takes 104 bytes. */
+/**
+ * A store for the rows of a query until they can be passed on, for example once all were returned. A row takes 104
+ * bytes.
+ */
 export interface HeldRows {
   /** Stores a row and returns its place, counted from 0. `replay` passes on `isWanted` together with the row. */
   readonly add: (row: FlowRow, isWanted: boolean) => number
-  /** Adds the totals and times of a row to those of the row in a place. */
+  /** Adds the totals and times of a row to those of the stored row in this place. */
   readonly addTo: (place: number, row: FlowRow) => void
-  /** Removes all rows but keeps the memory for the next ones. */
+  /** Removes all rows but keeps the memory for the next rows. */
   clear(): void
-  /** Passes on every stored row. The row object is reused, so it is valid only until the next one. */
+  /** Passes every stored row to `take`. The row object is reused, so it is valid only until the next row. */
   replay(take: (row: FlowRow, isWanted: boolean) => void): Steps<void>
 }
 
@@ -101,12 +104,12 @@ export function holdRows(): HeldRows {
   }
 }
 
-/** Remembers the rows of earlier parts of the same traffic, so that a row that occurs again is not counted twice. */
+/** A memory of the rows of earlier parts of a divided query, so that a row that occurs again is not counted twice. */
 export interface SeenRows {
   /**
-   * Checks whether an earlier part already had this row. If so, `count` and `reports` become 0, and `state` becomes
-   * that of the latest observation. The earlier part has this state, because the latest traffic is read first. A row
-   * that occurs twice in its own part counts twice.
+   * Checks whether an earlier part already had this row. If so, the row's `count` and `reports` become 0, and its
+   * `state` becomes that of the latest observation, which is in the earlier part, because the latest traffic is read
+   * first. A row that occurs twice in the same part counts twice.
    * @param part the number of the row's part, from 1.
    */
   mark(row: FlowRow, part: number): void
@@ -116,8 +119,8 @@ export interface SeenRows {
 const MOST_FULL = 0.8
 
 /**
- * Creates the memory of seen rows: 12 bytes per row, without its values. Two rows count as the same if their 64-bit
- * hashes agree. Among 12,800,000 rows, the most that 64 parts can have, the probability of a collision is one in
+ * Creates a memory of seen rows. It stores 12 bytes per row instead of the values. Two rows count as the same if their
+ * 64-bit hashes are equal. Among 12,800,000 rows, the maximum for 64 parts, the probability of a collision is one in
  * 200,000.
  */
 export function createSeenRows(): SeenRows {
@@ -185,7 +188,7 @@ export function createSeenRows(): SeenRows {
 /** Number of values that identify a row. */
 export const IDENTITY = 14
 
-/** Writes the values that identify a row; they are the same in every part. */
+/** Writes the values that identify a row into `identity`. A row has the same values in every part of a query. */
 export function writeIdentity(row: FlowRow, identity: Int32Array): void {
   identity[0] = row.src
   identity[1] = row.dst

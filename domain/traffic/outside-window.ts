@@ -2,24 +2,26 @@ import { countOf } from '../text/describe-numbers.js'
 import type { FlowRow } from './encode-flow.js'
 import type { TrafficWindow } from './traffic-window.js'
 
-/** The side on which the times of traffic reach out of the window, because a PCE adds up before it cuts (P85). */
+/**
+ * The side on which times extend beyond the requested window: a PCE sums up traffic before it cuts the window (P85).
+ */
 export type OutsideWindow = 'before' | 'after' | 'both'
 
-/** Rows whose times reach out of the window, and their connections, of which nobody knows how many are inside. */
+/** The rows whose times extend beyond the window, and their connections. How many of these are in it is not known. */
 export interface ReachingOut {
   rows: number
   connections: number
 }
 
-/** Returns the side on which these times reach out of the window; null if they are inside or not known. */
+/** Returns the side on which these times extend beyond the window; null if they are in the window or not known. */
 function sideOf({ start, end }: TrafficWindow, first: number, last: number): OutsideWindow | null {
-  // Comparisons with NaN are false, so a time that is not known reaches out nowhere.
+  // Comparisons with NaN are false, so an unknown time never counts as beyond the window.
   const [isBefore, isAfter] = [first < Date.parse(start), last > Date.parse(end)]
   if (isBefore) return isAfter ? 'both' : 'before'
   return isAfter ? 'after' : null
 }
 
-/** Returns the side on which the first and last time of a group of rows reach out of the window; null if none does. */
+/** Returns the side on which the times of a group of rows extend beyond the window; null if they are in the window. */
 export const outsideWindow = (
   window: TrafficWindow,
   { first_detected: first, last_detected: last }: Times,
@@ -32,13 +34,13 @@ interface Times {
 
 const timeOf = (time: string | null): number => (time === null ? NaN : Date.parse(time))
 
-/** Returns the row of an answer with `outside_window`, if its times reach out of the window. */
+/** Adds `outside_window` to a row of an answer if its times extend beyond the window. */
 export function markOutside<R extends Times>(window: TrafficWindow, row: R): R & { outside_window?: OutsideWindow } {
   const side = outsideWindow(window, row)
   return side === null ? row : { ...row, outside_window: side }
 }
 
-/** Counts the rows of a query that reach out of its window. */
+/** Creates a counter of the rows of a query whose times extend beyond its window. */
 export function watchReach(window: TrafficWindow): { see(row: FlowRow): void; found: ReachingOut } {
   const [start, end] = [Date.parse(window.start), Date.parse(window.end)]
   const found = { rows: 0, connections: 0 }
@@ -53,8 +55,8 @@ export function watchReach(window: TrafficWindow): { see(row: FlowRow): void; fo
 }
 
 /**
- * Says what the counts cover, of all readings of one answer together; returns an empty text if no row reaches out of
- * the window. Two readings may have the same rows.
+ * Returns a note on the rows that extend beyond the window, for all readings of one answer together, or an empty text
+ * if there are none. Two readings may contain the same rows, so their sum is an upper limit.
  */
 export function describeReach(readings: readonly ReachingOut[]): string {
   const [rows, connections] = (['rows', 'connections'] as const).map((field) =>

@@ -12,13 +12,13 @@ import { holdRows, IDENTITY, writeIdentity } from './hold-rows.js'
  */
 const MOST_APART = 600
 
-/** The end that reported a row. */
+/** The codes for the end that reported a row. */
 const [SOURCE, DESTINATION] = [0, 1] as const
 
 /**
- * Creates a store for the reports of both ends about many things, each identified by a tuple: the sum of connections,
- * and the first and the last time in seconds. It uses typed arrays, because a divided query may have a million
- * conversations: a report takes 16 bytes beside the tuple, and an end that reports nothing takes none.
+ * Creates a store for the reports of both ends about conversations or parts of them, each identified by a tuple. A
+ * report is the sum of connections, and the first and last time in seconds. The store uses typed arrays, because a
+ * divided query may have a million conversations: a report takes 16 bytes besides the tuple.
  */
 function createReports(width: number) {
   const table = createTupleTable(width)
@@ -38,7 +38,7 @@ function createReports(width: number) {
     },
     greater: (slot: number) => Math.max(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
     lesser: (slot: number) => Math.min(connectionsOf(slot, SOURCE), connectionsOf(slot, DESTINATION)),
-    /** Returns true if both ends reported the thing, and at about the same time as far as they gave times. */
+    /** Returns true if both ends reported the conversation or part, at about the same time if their times are known. */
     isPair(slot: number): boolean {
       if (!has(slot, SOURCE) || !has(slot, DESTINATION)) return false
       const isAfter = (one: number, other: number) => ends[one]!.first(slot) - ends[other]!.last(slot) > MOST_APART
@@ -47,10 +47,10 @@ function createReports(width: number) {
   }
 }
 
-/** Creates a store for what one end reported, by slot. */
+/** Creates a store for the reports of one end, by slot of the tuple. */
 function createSums() {
   const blocks = growingBlocks((places) => ({
-    // The value is NaN if the end reported nothing.
+    // The value is NaN if the end did not report this slot.
     connections: new Float64Array(places).fill(NaN),
     firsts: new Int32Array(places),
     lasts: new Int32Array(places),
@@ -66,7 +66,7 @@ function createSums() {
       const place = placeInBlock(slot)
       const isNew = Number.isNaN(connections[place])
       connections[place] = (isNew ? 0 : connections[place]!) + row.connections
-      // A missing time does not exclude any pair.
+      // With a missing time, the report can be of the same conversation as any report of the other end.
       const first = Number.isNaN(row.first) ? EARLIEST : Math.floor(row.first / 1000)
       const last = Number.isNaN(row.last) ? LATEST : Math.floor(row.last / 1000)
       if (isNew || first < firsts[place]!) firsts[place] = first
@@ -79,11 +79,11 @@ function createSums() {
 const [EARLIEST, LATEST] = [-(2 ** 31), 2 ** 31 - 1]
 
 /**
- * Creates the function that writes into `tuple` what two reports of one conversation have in common: ends, port,
- * protocol and everything in `variant`. Their directions are opposite. The program, the user and the rules of a row
- * belong to the end that reported it, so they differ. The function returns the end that reported the row, or null if no
- * pair is possible, because the row does not say who reported it or because an end is only an address, which reports
- * nothing.
+ * Creates a function that writes into `tuple` the values that both reports of one conversation have in common: ends,
+ * port, protocol and `variant`. The directions of two such reports are opposite, and their programs, users and rules
+ * may differ, because these belong to the reporting end. The function returns the end that reported the row. It returns
+ * null if the row cannot have a counterpart: it does not say which end reported it, or one of its ends is only an
+ * address and so reports nothing.
  */
 function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
   const { direction } = encoder.dictionaries
@@ -104,16 +104,18 @@ function createIdentifier(encoder: FlowEncoder, tuple: Int32Array) {
   }
 }
 
-/** Receives the rows of a query, possibly in several parts. */
+/**
+ * A receiver of the rows of a query, possibly in several parts, that recognises conversations reported by both ends.
+ */
 export interface ReportSink {
   add(row: FlowRow): void
   /** Completes the counts. It must be called after the last row. */
   finish(): Steps<void>
-  /** Returns the number of connections that occur twice in the rows of the PCE, once for each end. */
+  /** Returns the number of connections that occur twice in the rows of the PCE, once in the report of each end. */
   repeated(): number
 }
 
-/** Creates a sink that passes on every row as it is and only counts what both ends reported. */
+/** Creates a sink that passes on every row unchanged and only counts the connections that both ends reported. */
 export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
   const tuple = new Int32Array(5)
   const identify = createIdentifier(encoder, tuple)
@@ -135,21 +137,21 @@ export function countReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   }
 }
 
-/** The part of a cell's rows that is passed on. */
+/** The part of a cell's rows that is passed on. See `cells` for what a cell is. */
 interface Share {
-  /** The end whose rows are passed on; null if none are. */
+  /** The end whose rows are passed on; null if no rows of the cell are passed on. */
   end: number | null
-  /** Number of connections that these rows may still pass on. */
+  /** Number of connections that may still be passed on with these rows. */
   left: number
-  /** Number of connections that the other end saw beyond these; the first row gets them. */
+  /** Number of further connections that only the other end reported; they are added to the first row. */
   surplus: number
 }
 
 /**
- * Creates a sink that passes on every conversation once, with the greater number of connections of its two reports. Of
- * the decisions that both ends report, the stricter ones count first. If the ends agree about no decision, the report
- * of the stricter end counts. Rows are held until the last one, because only then it is known what both ends reported
- * (D223).
+ * Creates a sink that passes on every conversation once, with the greater of the numbers of connections that its two
+ * ends reported. Connections with stricter decisions are counted first. If the ends have no decision in common, only
+ * the report of the end with the strictest decision counts. All rows are held until the last one, because only then the
+ * reports of both ends are known (D223).
  */
 export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void): ReportSink {
   const tuple = new Int32Array(5)
@@ -160,18 +162,19 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
   const held = holdRows()
   const conversations = createReports(tuple.length)
   const cells = createReports(cellTuple.length)
-  /** For each held row, its cell and its reporting end in one number. */
+  /** For each held row, its cell and its reporting end, combined into one number. */
   const places: number[] = []
-  /** Number of PCE rows of each conversation; a row that occurs in several parts counts once. */
+  /** Number of PCE rows of each conversation. A row that occurs in several parts of the query counts once. */
   const rows: number[] = []
   const identity = new Int32Array(IDENTITY)
   const identities = createTupleTable(IDENTITY)
-  /** For each identity, the place of the held row that has it. */
+  /** For each distinct identity of a row, the place of the held row that has it. */
   const placeOf: number[] = []
   let repeated = 0
 
   /**
-   * Determines which connections of each cell count, and by whose report. Cells that belong to no pair are left out.
+   * Determines how many connections of each cell count, and which end's report of them. Cells of conversations that
+   * only one end reported are left out.
    */
   function* share(): Steps<Map<number, Share>> {
     const shares = new Map<number, Share>()
@@ -219,7 +222,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
       cellTuple[1] = row.decision
       cellTuple[2] = row.draftDecision
       const cell = cells.add(cellTuple, end, row)
-      // A row that repeats one of an earlier part is merged into it, so that no more is held than for a single query.
+      // A row that repeats a row of an earlier part is merged into that row, so that no more rows are held than for one
+      // query.
       writeIdentity(row, identity)
       const slot = identities.slot(identity)
       const earlier = placeOf[slot]
@@ -252,8 +256,8 @@ export function mergeReports(encoder: FlowEncoder, take: (row: FlowRow) => void)
 }
 
 /**
- * Creates a function that returns how strict a decision of the active policy is and, if it is equal, a decision of the
- * draft policy.
+ * Creates a function that returns a number for the strictness of two decisions. That of the active policy counts first,
+ * and that of the draft policy breaks ties.
  */
 function createStrictness({ dictionaries: { decision, draftDecision } }: FlowEncoder) {
   const rankOf = (word: string | null) => {

@@ -8,11 +8,11 @@ import type { FlowRow } from './encode-flow.js'
 import { createSeenRows, holdRows } from './hold-rows.js'
 import { sampleTraffic } from './split-query.js'
 
-/** The units by which windows are cut, largest first. It starts with days, because PCEs store traffic by day. */
+/** The units of time by which windows are cut, largest first. Days come first, because PCEs store traffic by day. */
 const UNITS = [86_400_000, 3_600_000, 60_000, 1000] as const
 /**
- * How full a part should become (AIM, a share of the row limit), and how many times longer than the previous part it
- * may be (LONGER).
+ * AIM is the share of the row limit that a part of a query should reach. LONGER is the maximum length of a part as a
+ * multiple of the previous part's length.
  */
 const AIM = 0.85
 const LONGER = 8
@@ -20,7 +20,7 @@ const LONGER = 8
 const SAMPLE_ROWS = 10_000
 /** Maximum number of days for which a PCE with default settings answers in one query (P25). */
 export const LONGEST_QUERY_DAYS = 97
-/** Maximum number of such periods that one call reads, which together are more than 16 years. */
+/** Maximum number of periods of that length that one call reads. Together, they are more than 16 years. */
 const MOST_PIECES = 64
 
 /** A part of the query that has not been read yet: a window in milliseconds, both ends included. */
@@ -30,17 +30,19 @@ interface Slice {
   end: number
   /** The index in UNITS of the unit by which the window is cut. */
   unit: number
-  /** The length in milliseconds of the piece, at the end of the window, to ask for next; null for the whole window. */
+  /**
+   * The length in milliseconds of the piece at the end of the window that is queried next; null for the whole window.
+   */
   length: number | null
   /**
-   * True if the query should be divided by filters rather than by time, because time would need more parts than are
-   * left.
+   * True if the query should be divided by filters rather than by time, because dividing by time would need more parts
+   * than are still allowed.
    */
   byFilters: boolean
 }
 
 export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
-  /** The number of queries whose rows make up the answer. */
+  /** Number of queries whose rows make up the answer. */
   parts: number
   /** Number of these queries that have more rows than the PCE returned. */
   full: number
@@ -50,7 +52,7 @@ export interface PartsRead extends Omit<FlowsAsked, 'isFull'> {
   overlapping: number
 }
 
-/** Returns true if a query is for more than this many days. */
+/** Returns true if the window of a query is longer than this number of days. */
 export const isLonger = ({ start_date: start, end_date: end }: TrafficQuery, days: number): boolean =>
   Date.parse(end) - Date.parse(start) > days * UNITS[0]
 
@@ -79,12 +81,12 @@ function cutToQueries(start: number, end: number, longest: number): { start: num
 }
 
 /**
- * Reads a query that may cover a longer time, or have more rows, than the PCE answers at once. A window that is too
- * long (`longestDays`) is always cut. With `divides`, the query is divided further until every part is complete (D136):
- * by time first, then by what the PCE can filter by. The latest traffic is read first, and the rows of a part are
- * passed on once the part is known to be complete. A row that occurs in several parts is passed on with each of them,
- * with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
- * @throws whatever `ask` throws.
+ * Runs a query that may cover a longer time, or have more rows, than the PCE returns for one query. A window of more
+ * than `longestDays` is always cut. If `divides` is true, the query is divided further until every part is complete
+ * (D136): first by time, then by filters that the PCE supports. The latest traffic is read first, and the rows of a
+ * part are passed on when the part is known to be complete. A row that occurs in several parts is passed on with each
+ * of them, with the totals of that part, but is counted once (D137). All parts share the time limit of one query.
+ * @throws the errors of `ask`.
  */
 export async function readInParts(
   ctx: AskContext,
@@ -101,9 +103,11 @@ export async function readInParts(
   const result = { parts: 0, full: 0, repeated: 0, overlapping: 0, pceFlows: 0, unparseable: 0 }
   let rawObservations: number | null = 0
   let draftUnavailable: string | null = null
-  /** Maximum number of rows that one query can return, as far as the answers have shown. */
+  /**
+   * Maximum number of rows that one query can return: the row limit, or less if an incomplete answer had fewer rows.
+   */
   let capacity = whole.max_results
-  /** True while this PCE has returned only rows that lie in the requested window. */
+  /** True as long as this PCE has returned only rows within the requested window. */
   let isCutExact = true
 
   const wholeStart = Date.parse(whole.start_date)
@@ -131,8 +135,8 @@ export async function readInParts(
       if (row.first < earliest) earliest = row.first
       if (row.first < from && isWanted) earlier += 1
     }
-    // Rows that the server's own filters reject are held as well, because they are part of the PCE's row count and must
-    // be counted once, too.
+    // Rows that this server's filters reject are held as well: they are part of the PCE's row count, so repeated ones
+    // must be recognised too.
     const drop = (row: FlowRow) => hold(row, false)
     const prefix = `Part ${result.parts + 1}, ${window.start_date} to ${window.end_date}: `
     const asked = await ask(
@@ -144,7 +148,7 @@ export async function readInParts(
 
   /**
    * Divides a piece of a slice (from `from` to the slice's end) that has too many rows. Returns the slices to read
-   * instead, the next one last, or null if it cannot be divided further.
+   * instead, the next one to read last, or null if the piece cannot be divided further.
    */
   const divide = async (slice: Slice, from: number, room: number): Promise<Slice[] | null> => {
     const { query, start, end, unit, length, byFilters } = slice
@@ -168,7 +172,7 @@ export async function readInParts(
     ctx.signal.throwIfAborted()
     const { query, start, end, length } = slice
     const size = UNITS[slice.unit]!
-    // The number of parts that this slice may become if every other remaining slice needs at least one.
+    // The number of parts into which this slice may be divided if every other remaining slice needs at least one part.
     const room = divides ? most - result.parts - left.length : 0
     const mayCut = room > 1 && isCutExact && length !== null
     const from = mayCut ? Math.max(start, beginOf(end, size) - length + size) : start

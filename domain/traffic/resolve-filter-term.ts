@@ -14,14 +14,14 @@ import {
 import { trimBlanks } from '../text/escape-text.js'
 
 /**
- * One condition of a traffic filter. Terms of the same `group` are alternatives; terms of different groups must all
- * hold (T7).
+ * One condition of a traffic filter. Terms of the same `group` are alternatives; terms of different groups must all be
+ * met (T7).
  */
 export interface TrafficTerm {
   ref: string
   group: string
   selector?: TrafficSelector
-  /** A network, used instead of a selector: the PCE cannot filter by networks, so each row is tested for it. */
+  /** A network, instead of a selector: the PCE cannot filter by networks, so each row is tested here. */
   network?: Extract<AddressFilter, { network: string }>
 }
 
@@ -31,14 +31,14 @@ export interface TermPlace {
 }
 
 const FQDN = /^(?=.{4,253}$)(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+[a-z](?:[a-z0-9-]{0,61}[a-z0-9])$/i
-/** Text that is meant as an address or network, whether valid or not. */
+/** Matches text that looks like an address or network, valid or not. */
 const ADDRESS_LIKE = /^(?:[\d.]+|[\da-f]*:[\da-f:.]*)(?:\/\d*)?$/i
 const NAMED: Record<string, NamedKind> = { iplist: 'ip_lists', labelgroup: 'label_groups', workload: 'workloads' }
 const SELECTOR = { ip_lists: 'ip_list', label_groups: 'label_group', workloads: 'workload' } as const
 type SelectableKind = keyof typeof SELECTOR
 
 /**
- * Resolves a filter reference to a condition, or explains why it is not one. A reference is a label in any form;
+ * Resolves a filter reference to a condition, or returns why it cannot be resolved. A reference is a label in any form;
  * `iplist:`, `labelgroup:` or `workload:` with an exact name; the href of one of these; an address; a network in CIDR
  * form; `ams` (include only); or an FQDN (destinations only, because the PCE does not record FQDNs of sources).
  */
@@ -94,7 +94,8 @@ async function find(
     const group = kind === 'label_groups' && key !== undefined ? `label ${key}` : kind
     return { ref, group, selector: { [SELECTOR[kind]]: { href: toActiveHref(found.href) } } }
   } catch (error) {
-    // This server must not guess which of several objects is meant, and the error contains what distinguishes them.
+    // If several objects have the name, this server must not guess which one is meant. The error lists their
+    // differences.
     if (!(error instanceof ToolError) || error.code === 'ambiguous_name') throw error
     const near = error.details['near_names']
     const suggestions =

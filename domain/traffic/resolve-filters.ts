@@ -17,8 +17,8 @@ import { fileName } from './file-name.js'
 import { resolveTrafficTerm, type TermPlace, type TrafficTerm } from './resolve-filter-term.js'
 
 /**
- * Filter references: a flat list is one set of conditions; a list of lists holds alternative blocks, which are sent as
- * they are (T7).
+ * Filter references of a caller. A flat list is one set of conditions. A list of lists contains alternative blocks that
+ * are sent to the PCE unchanged (T7).
  */
 type IncludeReferences = readonly (LabelReference | readonly LabelReference[])[]
 
@@ -37,8 +37,8 @@ export interface TrafficFilters {
   sources: TrafficQuery['sources']
   destinations: TrafficQuery['destinations']
   /**
-   * Tests a row against filters that the PCE cannot apply: addresses in CIDR form, whole names of processes and users,
-   * and the network and kind of the agent that reported the row. Undefined if there are no such filters.
+   * Returns whether a row passes the filters that the PCE cannot apply: networks in CIDR form, whole names of processes
+   * and users, and the network and type of the agent that reported the row. Undefined if there are no such filters.
    */
   keeps?: (flow: TrafficFlow) => boolean
   /** The filters that `keeps` applies, for messages, such as `include_sources 10.0.0.0/8`. */
@@ -53,9 +53,10 @@ const MAX_CONDITIONS = 50
 const MAX_VALID_VALUES = 25
 
 /**
- * Converts the filters of a caller to the form the PCE takes. Nothing is queried unless every reference resolves.
- * @throws {ToolError} unresolved_label_filter with all references that do not resolve; invalid_argument for a list that
- * mixes blocks with single references or expands to too many combinations, and for an empty name of what reported.
+ * Converts the filters of a caller to the form that the PCE accepts.
+ * @throws {ToolError} unresolved_label_filter with all references that cannot be resolved; invalid_argument for a list
+ * that mixes blocks with single references or expands to too many combinations, and for an empty network, client type,
+ * process or user name.
  */
 export async function resolveTrafficFilters(
   pce: PceClient,
@@ -112,10 +113,10 @@ async function build(
   }
 }
 
-/** The filters by what the agent that reported a row says of itself, and of the program and user at its end. */
+/** The filters by the agent that reported a row: its network and type, and the program and user at its end. */
 const REPORTED = ['network', 'client_type', 'process_name', 'user_name'] as const
 
-/** Throws invalid_argument for an empty name, which is nobody's, so that every row would be left out. */
+/** Throws invalid_argument for an empty name. No row has such a name, so every row would be left out. */
 function requireNames(args: TrafficFilterArguments): void {
   for (const argument of REPORTED) {
     const index = (args[argument] ?? []).findIndex((name) => name.trim() === '')
@@ -128,8 +129,8 @@ function requireNames(args: TrafficFilterArguments): void {
 }
 
 /**
- * Returns the tests for the agent that reported a row: for its network, by name or href, for its kind, for the program,
- * by path or file name, and for the user. Names are compared whole, and case does not matter.
+ * Returns tests for rows by the reporting agent: by its network (name or href), its type, the program (path or file
+ * name) and the user. Whole names are compared, and case is ignored.
  */
 function reporterTests(args: TrafficFilterArguments): ((flow: TrafficFlow) => boolean)[] {
   const fold = (text: unknown) => (typeof text === 'string' ? text.trim().toLowerCase() : '')
@@ -194,10 +195,10 @@ interface SidePlan {
 
 /**
  * Separates the filters that the PCE can apply from those that must be tested on each row. If a list includes a
- * network, all of its addresses are tested here, because the PCE would return only the flows of the addresses that it
- * was sent.
- * @throws {ToolError} invalid_argument if the network is in one of several blocks (`nested`), because a row does not
- * tell which block it matched.
+ * network, the single addresses in the list are tested here too: sent to the PCE, they would exclude the flows of the
+ * network.
+ * @throws {ToolError} invalid_argument if a network is in one of several blocks (`nested`), because a row does not show
+ * which block it matched.
  */
 function planSide(
   name: 'sources' | 'destinations',
@@ -242,7 +243,7 @@ function toSelector({ selector }: TrafficTerm): TrafficSelector[] {
   return selector === undefined ? [] : [selector]
 }
 
-/** A service filter as callers write it: ports, a protocol, or part of a process path or Windows service name. */
+/** A service filter of a caller: ports, a protocol, or part of a process path or Windows service name. */
 interface TrafficServiceArgument {
   port?: number
   to_port?: number
@@ -257,8 +258,9 @@ interface ServiceArguments {
 }
 
 /**
- * Converts the service filters of a caller to the form the PCE takes. The PCE is not asked for whole names of processes:
- * whether its own filter minds case is not known (P25), so it could leave out rows that `keeps` would keep.
+ * Converts the service filters of a caller to the form that the PCE accepts. Filters by whole process names are not
+ * sent: it is not known whether the PCE's own filter is case-sensitive (P25), so it might leave out rows that `keeps`
+ * accepts.
  * @throws {ToolError} invalid_argument with the index of the wrong entry.
  */
 export function resolveTrafficServices(args: ServiceArguments): TrafficQuery['services'] {

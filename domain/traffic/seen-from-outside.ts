@@ -13,23 +13,23 @@ import type { AskContext } from './ask-flows.js'
 import type { FlowEncoder, FlowRow } from './encode-flow.js'
 import { holdRows } from './hold-rows.js'
 
-/** What is known about addresses in rows that come from off the corporate network (P107). */
+/** What is known about rows with an address that was only seen from off the corporate network (P107). */
 export interface SeenFromOutside {
   /**
-   * Number of rows to or from such an address of a managed workload; if workloads could not be read, to or from any
-   * such address.
+   * Number of these rows whose address a managed workload also has. If the workloads could not be read, the number of
+   * all these rows.
    */
   rows: number
   /** The reason why the workloads could not be read; null if they were read or did not need to be. */
   unread: string | null
 }
 
-/** Maximum number of addresses that are looked up one by one; for more, all workloads are read. */
+/** Maximum number of addresses that are looked up one by one; if there are more, all managed workloads are read. */
 const MOST_LOOKED_UP = 5
 
 /**
- * Passes rows on at once, except those with an address that was seen from off the corporate network: they wait until it
- * is known which of these addresses managed workloads have.
+ * Creates a receiver that passes rows on at once, except rows with an address that was only seen from off the corporate
+ * network. These rows wait until it is known which of these addresses managed workloads have.
  */
 export function takeFromOutside(
   ctx: Pick<AskContext, 'pce' | 'signal'>,

@@ -8,23 +8,23 @@ import type {
 import { POLICY_DECISIONS, type PolicyDecision } from '../../schemas/pce/policy-decisions.js'
 import { TCP, UDP } from '../inventory/protocols.js'
 
-/** A sample of a query's rows, counted by everything the query can be divided by. */
+/** A sample of a query's rows, counted by each property by which the query can be divided. */
 export interface TrafficSample {
   readonly add: (flow: TrafficFlow) => void
   /**
    * Divides a query into at most `most` queries, so that each row belongs to exactly one of them and all have about the
-   * same number of rows. Returns null if no division helps, that is if one query would keep more than nine in ten rows.
+   * same number of rows. Returns null if every division would leave more than nine in ten rows in one query.
    */
   divide(query: TrafficQuery, most: number): TrafficQuery[] | null
 }
 
-/** Maximum number of alternatives on one side of a query, and of its service filters. */
+/** Maximum number of alternatives on one side of a query, and maximum number of its service filters. */
 const MOST_ALTERNATIVES = 1000
 /** Maximum share of the rows that one query may keep; a division that leaves more is useless. */
 const LARGEST_SHARE = 0.9
 /**
- * Number of queries that one division creates. Too many would use up the allowed parts; too few would have to be
- * divided again.
+ * Maximum number of queries that one division creates. With more, the allowed parts would be used up; with fewer, the
+ * queries would have to be divided again.
  */
 const AT_ONCE = 4
 
@@ -39,7 +39,7 @@ interface Division {
 export function sampleTraffic(): TrafficSample {
   let size = 0
   const decisions = new Map<string, number>()
-  /** Row counts by protocol and port, which are combined in one number (see PORTS). */
+  /** Row counts by protocol and port, combined into one number: the protocol times PORTS, plus the port. */
   const services = new Map<number, number>()
   /** Row counts by side, label key and label href. */
   const labels = {
@@ -76,7 +76,7 @@ export function sampleTraffic(): TrafficSample {
           [...labels[side].values()].map((weights) => byLabel(query, side, weights, size, pieces)),
         ),
       ].filter((one) => one !== null && one.queries.length > 1 && one.largest <= LARGEST_SHARE) as Division[]
-      // Of equally good divisions, the first is used, because they are listed in the order of their cost for the PCE.
+      // Of equally good divisions, the first one is used. They are listed in the order of their cost for the PCE.
       return divisions.toSorted((a, b) => a.largest - b.largest)[0]?.queries ?? null
     },
   }
@@ -93,7 +93,7 @@ function count<K>(counts: Map<K, number>, key: K): void {
 const labelsOf = ({ workload }: FlowNode): readonly { href?: unknown; key?: unknown }[] => workload?.labels ?? []
 
 /**
- * Divides a query by policy decision. A row has exactly one of four decisions (P52), so dividing them divides the rows.
+ * Divides a query by policy decision. A row has exactly one of four decisions (P52), so each row belongs to one query.
  */
 function byDecision(query: TrafficQuery, seen: ReadonlyMap<string, number>, size: number, pieces: number): Division {
   const asked: readonly PolicyDecision[] = query.policy_decisions.length > 0 ? query.policy_decisions : POLICY_DECISIONS
@@ -108,8 +108,8 @@ function byDecision(query: TrafficQuery, seen: ReadonlyMap<string, number>, size
 }
 
 /**
- * Divides a query by ranges of TCP and UDP ports and by whole other protocols, in order. The last query takes
- * everything outside these ranges.
+ * Divides a query by services: ranges of TCP and UDP ports, and other protocols as a whole, in ascending order. The
+ * last query covers all services outside these ranges.
  */
 function byService(
   query: TrafficQuery,
@@ -183,9 +183,9 @@ function within(
 }
 
 /**
- * Divides a query by the labels of one key on one side. A workload has at most one label per key (P16); the last query
- * takes the ends without any of these labels. Returns null if the query already filters by this key, because it is not
- * known what a PCE does with two values of one key.
+ * Divides a query by the labels with one key on one side. A workload has at most one label per key (P16). The last
+ * query covers the ends without any of the labels of the other queries. Returns null if the query already filters by
+ * this key, because it is not known what a PCE does with two values of one key.
  */
 function byLabel(
   query: TrafficQuery,

@@ -49,8 +49,8 @@ export interface FlowSummary {
 }
 
 /**
- * Collects rows into the four sections of a summary (T12) in one pass. `finish` builds at most `limit` rows per
- * section, because building them blocks the event loop.
+ * Creates a collector of rows for the four sections of a summary (T12), in one pass. `finish` builds at most `limit`
+ * rows for each section, because building them blocks the event loop.
  */
 export function createFlowSummary(
   encoder: FlowEncoder,
@@ -123,7 +123,7 @@ interface ProcessSummary extends Measures {
   users: string[]
 }
 
-/** Summarises the rows that name a process, by process (T12). */
+/** A summary of the rows that have a process name, by process (T12). */
 interface ProcessSummaries {
   add(row: FlowRow): void
   /** The number of distinct process names. */

@@ -10,14 +10,14 @@ export interface TrafficWindow {
 }
 
 const DATE = /^(\d{4})-(\d{2})-(\d{2})$/
-/** A date with a time. The time zone is optional; without one the time is UTC (D4). */
+/** Matches a date with a time. The time zone is optional; a time without a zone is UTC (D4). */
 const TIMESTAMP = /^(\d{4}-\d{2}-\d{2})[Tt ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s?(Z|z|[+-]\d{2}:?\d{2})?$/
 /** An epoch number with at least this many digits is in milliseconds instead of seconds (T6). */
 const MILLISECOND_DIGITS = 12
 
 /**
- * Parses the two dates of a window. Each may be YYYY-MM-DD (the first second of the day as a start, the last as an
- * end), an ISO timestamp, or epoch seconds or milliseconds.
+ * Parses the two dates of a window. Each may be YYYY-MM-DD (the first second of the day for the start, the last second
+ * for the end), an ISO timestamp, or epoch seconds or milliseconds.
  * @throws {ToolError} invalid_window for a date that does not exist, and for a start after the end. The PCE accepts
  * both and answers with no flows, which would mislead.
  */
@@ -43,8 +43,8 @@ function toTimestamp(instant: number): string {
 }
 
 /**
- * Parses a time as callers write it and formats it for the PCE. A YYYY-MM-DD gets `timeOfBareDate`; without a zone the
- * time is UTC. Returns null if the text is not a time.
+ * Parses a time that a caller gave and formats it for the PCE. A date without a time (YYYY-MM-DD) gets
+ * `timeOfBareDate`; a time without a zone is UTC. Returns null if the text is not a time.
  */
 export function readTime(text: string, timeOfBareDate: string): string | null {
   const instant = readInstant(text, timeOfBareDate)
@@ -87,8 +87,8 @@ function parseTimestamp(text: string): number {
 }
 
 /**
- * Checks that a YYYY-MM-DD exists. Date turns 30 February into a day in March, so an invalid day shows up as another
- * month.
+ * Returns true if a text is a date YYYY-MM-DD that exists. JavaScript's Date turns 30 February into a day in March, so
+ * a day that does not exist shows up as another month.
  */
 function isRealDate(text: string): boolean {
   const parts = DATE.exec(text)
@@ -105,11 +105,13 @@ export function lookbackWindow(now: number, days: number): TrafficWindow {
   return { start: `${day(now - days * DAY_MS)}T00:00:00Z`, end: `${day(now)}T23:59:59Z` }
 }
 
-/** The schema of the argument `lookback_days`. */
+/** Returns the schema of the argument `lookback_days` with this default. */
 export const lookbackDays = (days: number) =>
   Type.Optional(Type.Integer({ minimum: 1, maximum: 365, default: days, description: 'Days' }))
 
-/** The arguments for the window of a tool that reads traffic: a number of days back from now, or dates. */
+/**
+ * Returns the schema of the window arguments of a tool that reads traffic: a number of days back from now, or dates.
+ */
 export const windowInput = (days: number) => ({
   lookback_days: lookbackDays(days),
   start_date: Type.Optional(Type.String({ description: 'From' })),
@@ -123,20 +125,20 @@ export interface WindowChoice {
   end_date?: string
 }
 
-/** The window that a caller chose, with the number of days that its start lies back. */
+/** The window that a caller chose, with the number of days from its start until today. */
 export interface ChosenWindow {
   window: TrafficWindow
   days: number
-  /** The window in words, to follow "the traffic of". */
+  /** A description of the window that completes the phrase "the traffic of …". */
   period: string
 }
 
 /**
- * Returns the window of a tool that takes dates or a number of days. It starts at `start_date`, or else `lookback_days`
- * before now (`days` if that is missing), and ends at `end_date`, or else at the end of today. Days always count back
- * from now, whatever the end is (D4).
- * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that the days
- * give.
+ * Returns the window for a tool that accepts dates or a number of days. The window starts at `start_date`, or else
+ * `lookback_days` before now (`days` by default). It ends at `end_date`, or else at the end of today. Days always count
+ * back from now, whatever the end is (D4).
+ * @throws {ToolError} invalid_window as parseTrafficWindow does, and for an `end_date` before the start that results
+ * from the number of days.
  */
 export function chooseWindow(now: number, choice: WindowChoice, days: number): ChosenWindow {
   const { start_date: start, end_date: end, lookback_days: back = days } = choice

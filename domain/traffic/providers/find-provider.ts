@@ -3,7 +3,7 @@ import ipaddr from 'ipaddr.js'
 import LongestPrefixMatch from 'longest-prefix-match'
 import { readProviderRanges, type ProviderConfidence, type ProviderRanges } from './read-ranges.js'
 
-/** The owner of an address, and how far that attribution can be trusted. */
+/** The provider to which an address belongs, and how reliable this attribution is. */
 export interface Attribution {
   readonly provider: string
   readonly confidence: ProviderConfidence
@@ -12,17 +12,17 @@ export interface Attribution {
 let shipped: ((ip: string) => Attribution | null) | undefined
 
 /**
- * Finds the provider whose published range contains an address; of nested ranges the longest prefix wins (T14). An
+ * Finds the provider whose published range contains an address; of several ranges, the longest prefix counts (T14). An
  * IPv4-mapped IPv6 address (`::ffff:…`) is looked up as IPv4. Returns null if no provider lists the address, as for
- * private addresses, or if the text is not an address. It needs no network access: the table ships with the server and
- * is indexed at the first call.
+ * private addresses, or if the text is not an address. No network access is needed: the table of ranges is shipped with
+ * this server and is indexed at the first call.
  */
 export function findProvider(ip: string): Attribution | null {
   shipped ??= indexProviders(readProviderRanges())
   return shipped(ip)
 }
 
-/** Builds the same lookup over another table. A range that is listed twice belongs to the provider that comes first. */
+/** Returns a lookup like `findProvider` in this table. A range that is listed twice belongs to the first provider. */
 export function indexProviders(table: readonly ProviderRanges[]): (ip: string) => Attribution | null {
   const index = new LongestPrefixMatch<Attribution>()
   for (const { provider, confidence, ranges } of table) {
@@ -36,8 +36,8 @@ export function indexProviders(table: readonly ProviderRanges[]): (ip: string) =
 }
 
 /**
- * Returns the prefix that contains only this address, or null if the text is not an address, because the library would
- * read such a text as zeros.
+ * Returns the prefix that contains only this address. Returns null if the text is not an address, because the library
+ * would read such a text as zeros.
  */
 function hostRoute(ip: string): string | null {
   const version = isIP(ip)

@@ -3,8 +3,8 @@ declare module 'longest-prefix-match' {
   export default class LongestPrefixMatch<T> {
     addPrefix(prefix: string, data: T): void
     /**
-     * Returns the data of the longest prefix that contains `prefix`: one entry for each time that prefix was added, or
-     * none.
+     * Returns the data of the longest added prefix that contains `prefix`, with one entry for each time it was added;
+     * an empty list if there is no such prefix.
      */
     getMatch(prefix: string): T[]
   }

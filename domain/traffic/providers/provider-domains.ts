@@ -1,6 +1,6 @@
 /**
- * Domains in which CDNs and clouds name their own machines. Such a name tells who owns the network, but not which
- * service runs there.
+ * The domains in which CDNs and clouds name their own machines. A name in such a domain tells who owns the network, but
+ * not which service runs there.
  */
 const OWN_DOMAINS = [
   'akamai.net',
@@ -31,7 +31,7 @@ const OWN_DOMAINS = [
   'llnwd.net',
 ] as const
 
-/** Returns true if a domain name is one that a provider gave to its own machine. */
+/** Returns true if a domain name was given by a CDN or cloud to one of its own machines. */
 export function isProviderName(fqdn: string): boolean {
   const name = fqdn.toLowerCase().replace(/\.$/, '')
   return OWN_DOMAINS.some((domain) => name === domain || name.endsWith(`.${domain}`))

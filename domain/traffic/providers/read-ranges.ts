@@ -3,41 +3,45 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 /**
- * How reliable an attribution is: `likely` if only the vendor uses the range, `ambiguous` if it belongs to a cloud or
- * CDN that serves many customers.
+ * How reliable the attribution of a range is: `likely` if only the provider itself uses the range, `ambiguous` if the
+ * range belongs to a cloud or CDN that serves many customers.
  */
 export type ProviderConfidence = 'likely' | 'ambiguous'
 
-/** The source of a fact: the page or feed, and the day (YYYY-MM-DD) on which it was valid. */
+/** The source of ranges: the page or feed, and the day (YYYY-MM-DD) on which they were valid. */
 export interface ProviderSource {
   url: string
   asOf: string
-  /** Which part of the source was used, if that is not obvious. */
+  /** The part of the source that was used, if it is not obvious. */
   note?: string
 }
 
 export interface ProviderRanges {
-  /** The name that findings carry, for example `cloudflare-fronted`. */
+  /** The name of the provider in findings, for example `cloudflare-fronted`. */
   provider: string
   confidence: ProviderConfidence
   /**
    * True if the sources claim to list every address of this provider. If false, an address outside the ranges may still
-   * belong to it.
+   * belong to the provider.
    */
   complete: boolean
   sources: readonly ProviderSource[]
   /**
-   * Canonical CIDRs without host bits: IPv4 before IPv6, in ascending order, none inside another of the same provider.
+   * Canonical CIDRs without host bits: IPv4 before IPv6, in ascending order. No range is inside another range of the
+   * same provider.
    */
   ranges: readonly string[]
 }
 
-/** The path of the table below the source folder or dist. The file is written by `node --import tsx scripts/provider-ranges.ts`. */
+/**
+ * The path of the table of ranges, below the source folder or dist. The command `node --import tsx
+ * scripts/provider-ranges.ts` writes this file.
+ */
 export const PROVIDER_RANGES_FILE = 'domain/traffic/providers/provider-ranges.json'
 
 /**
- * Reads the shipped table. It looks for the file upwards from this module, because the code may run from the sources,
- * from dist or from a bundle.
+ * Reads the shipped table of ranges. The file is searched for in the folder of this module and in all folders above,
+ * because the code may run from the sources, from dist or from a bundle.
  * @throws {Error} if the file does not exist.
  */
 export function readProviderRanges(): readonly ProviderRanges[] {
