@@ -55,7 +55,7 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   summary: string
   /**
    * `read` means that the tool sends no request that changes anything, `write` that it creates or changes, and
-   * `destroy` that it is destructive in the sense of MCP.
+   * `destroy` that it is destructive as MCP defines it.
    */
   effect: ToolEffect
   /** The toolset to which the tool belongs. */
@@ -83,13 +83,13 @@ export interface ToolSpecCore<I extends TObject, O extends TSchema, P extends bo
   example: Static<I>
   handler(args: Static<I>, ctx: ToolContext<P>): Promise<Static<O>>
   /**
-   * Describes to the person who confirms the call what it would do. It only reads, and throws what the handler may
-   * throw. If there is no such function, `tools/index.ts` makes one from the dry run (D77).
+   * Describes, for the person who confirms the call, what the call would do. It only reads, and throws the same errors
+   * as the handler. If a tool has no such function, `tools/index.ts` creates one from the dry run (D77).
    */
   preview?(args: Static<I>, ctx: ToolContext<P>): Promise<Preview>
   /**
-   * Returns the `boundTo` that the preview would have now. It runs at every redemption (D21) instead of the whole
-   * preview. It only reads, and throws what the handler may throw.
+   * Returns the `boundTo` that a preview would have now. It runs at every redemption of a confirmation (D21) instead of
+   * the whole preview. It only reads, and throws the same errors as the handler.
    */
   boundTo?(args: Static<I>, ctx: ToolContext<P>): Promise<string>
 }
@@ -107,7 +107,7 @@ export interface AnyTool extends Omit<ToolSpec, 'handler' | 'example' | 'preview
   boundTo?(args: never, ctx: never): Promise<string>
 }
 
-/** Returns the tool unchanged. Its only purpose is that the handler's types are derived from the schemas. */
+/** Returns the tool unchanged. Its only purpose is to derive the types of the handler from the schemas. */
 export function defineTool<I extends TObject, O extends TSchema, P extends boolean>(
   spec: ToolSpec<I, O, P>,
 ): ToolSpec<I, O, P> {
@@ -116,7 +116,10 @@ export function defineTool<I extends TObject, O extends TSchema, P extends boole
 
 const ACRONYMS: Record<string, string> = { pce: 'PCE', ven: 'VEN', vens: 'VENs' }
 
-/** Returns the display title: the tool's own, or the capitalised words of its name (`get-labels` → `Get Labels`). */
+/**
+ * Returns the display title: the title that the tool defines, or the capitalised words of its name (`get-labels` → `Get
+ * Labels`).
+ */
 export function titleOf(tool: Pick<AnyTool, 'name' | 'title'>): string {
   const capitalised = (word: string) => ACRONYMS[word] ?? word.charAt(0).toUpperCase() + word.slice(1)
   return tool.title ?? tool.name.split('-').map(capitalised).join(' ')

@@ -148,5 +148,8 @@ const listed: readonly AnyTool[] = [
   whoChanged,
 ]
 
-/** All tools of the server, sorted by name. Each that changes something in the PCE can show what it would do. */
+/**
+ * All tools of the server, sorted by name. Each tool that changes something in the PCE can show a preview of the
+ * change.
+ */
 export const tools: readonly AnyTool[] = listed.map(withPreview)

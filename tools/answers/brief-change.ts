@@ -4,24 +4,25 @@ import { isWholeInLine } from '../../domain/policy/name-rule.js'
 import { CONDITIONS } from '../../domain/policy/rule-conditions.js'
 import { jsonBytes } from './byte-budget.js'
 
-/** What `briefChange` leaves out, for answers. */
+/** The sentence in answers that says what `briefChange` leaves out. */
 export const BRIEFLY =
   'Default fields of what is new or deleted, and what the line of a rule says, are left out: detail_level full has them.'
 
 /**
- * Maximum size of an answer at the standard level of detail, and minimum size of a change that is cut for it, in bytes.
+ * Maximum size, in bytes, of an answer at the standard level of detail, and minimum size of a change that is shortened
+ * to reach it.
  */
 const STANDARD_BYTES = 12_000
 const LEAST_BYTES = 600
-/** Number of bytes that are left free for a cursor and for saying what was cut. */
+/** Number of bytes that are left free for a cursor and for the sentence that says what was cut. */
 const SPARE_BYTES = 300
 
 type UpdateType = string | null | undefined
 
 /**
  * Shortens a change without losing content. A new or deleted object shows only fields that differ from the default,
- * with the one value there is. A new or deleted rule is its line, with the fields that the line does not say. The
- * author of such a rule is left out if it is that of the object.
+ * each with its only value. A new or deleted rule is shown as its line (a one-line description), with the fields that
+ * the line does not contain. The author of such a rule is left out if the object has the same author.
  */
 export function briefChange(change: JudgedChange, updateType: UpdateType): JudgedChange {
   const { name, updated_by: by, fields, rules } = change
@@ -50,7 +51,7 @@ function briefRule(whole: RuleChangeShown, author: string | undefined): RuleChan
   }
 }
 
-/** Returns true if the line and the type of a rule say everything that this field says. */
+/** Returns true if the one-line description and the type of a rule already say everything that this field says. */
 function isInLine({ field, draft, active }: FieldChange): boolean {
   const value = draft ?? active
   if (field === 'override') return true
@@ -59,13 +60,17 @@ function isInLine({ field, draft, active }: FieldChange): boolean {
 }
 
 /**
- * Conditions that the line says in full. User groups are not among them, because the line names only the first ones.
+ * Conditions that the one-line description of a rule contains in full. User groups are not included, because the line
+ * names only the first ones.
  */
 const SAID_BY_LINE: ReadonlySet<string> = new Set(
   CONDITIONS.filter((field) => field !== 'consuming_security_principals'),
 )
 
-/** Copies a value with each `{label: {key, value, href}}` as `key=value`, which names one label. */
+/**
+ * Copies a value and replaces each `{label: {key, value, href}}` in it by the text `key=value`, which identifies a
+ * label.
+ */
 function writeLabels(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(writeLabels)
   if (typeof value !== 'object' || value === null) return value
@@ -82,8 +87,8 @@ function briefField({ field, draft, active }: FieldChange, updateType: UpdateTyp
 }
 
 /**
- * Returns the maximum size of each change, so that all of them and the rest of the answer (`envelope`) have about
- * STANDARD_BYTES together: changes that are smaller than their share leave the rest of it to the larger ones.
+ * Returns the maximum size of each change, so that all changes and the rest of the answer (`envelope`) together have
+ * about STANDARD_BYTES. Changes that are smaller than their share leave the remaining bytes to the larger ones.
  */
 export function shareBytes(changes: readonly object[], envelope: object, most: number): number[] {
   const sizes = changes.map(jsonBytes)

@@ -10,13 +10,16 @@ const MAX_RESPONSE_BYTES = 800_000
  * worth fetching.
  */
 const MIN_ROW_BYTES = 100
-/** Minimum size of a row with selected fields in bytes: the brackets, and for each field its name and value. */
+/**
+ * Minimum size, in bytes, of a row with selected fields: the size of the brackets, and the size of each field's name
+ * and value.
+ */
 const MIN_BRACKETS_BYTES = 3
 const MIN_FIELD_BYTES = 12
 
 /**
- * Returns the maximum size of an answer in bytes of JSON text; Infinity if the answer is not sent, but made for a
- * confirmation, which is bound to all of it.
+ * Returns the maximum size of an answer in bytes of JSON text; Infinity if the answer is not sent but computed for a
+ * confirmation, which is bound to the complete answer.
  */
 export function answerBudget(limits: Limits): number {
   if (limits.responseBudgetBytes === Infinity) return Infinity
@@ -25,7 +28,7 @@ export function answerBudget(limits: Limits): number {
 
 /**
  * Returns the maximum number of rows that can fit into an answer, at least 1; fetching more for one page would be
- * wasted. Rows are shorter if the caller selected `fields`, because they contain nothing else.
+ * wasted. Rows are shorter if the caller selected `fields`, because they contain only these fields.
  */
 export function mostRowsThatFit(limits: Limits, fields?: readonly string[]): number {
   const chosen = MIN_BRACKETS_BYTES + MIN_FIELD_BYTES * (fields?.length ?? Infinity)
@@ -122,10 +125,10 @@ type Shown<S> = { [K in keyof S]: Exclude<S[K], undefined> extends Section<infer
 /**
  * Builds an answer with as many rows per list as fit the budget. Detail `standard` shows at most 25 rows per list (or
  * `standard`); `full` shows at most 2,000, or 5,000 if there is only one list (`isAlone`), and never more than it is
- * given. `asked` is the number of rows that the caller wants; it replaces these limits. Further rows, one of each list
- * in turn, fill the part of the budget that the lists leave. The caller puts totals into `envelope`, because they count
- * all rows, whether shown or not. `hint` returns a sentence about how to see the rest, for the length of the longest
- * list that was cut; `isFull` is true if a list was cut because of the budget.
+ * given. `asked` is the number of rows that the caller wants; it replaces these limits. If the budget is not used up
+ * then, further rows are added, one of each list in turn. The caller puts totals into `envelope`, because they count
+ * all rows, whether shown or not. `hint` returns a sentence about how to see the rows that are not shown. It receives
+ * the length of the longest list that was cut, and `isFull`, which is true if a list was cut because of the budget.
  */
 export function showSections<E extends object, S extends Record<string, Section>>(
   envelope: E,
@@ -222,7 +225,7 @@ const STANDARD_LIMIT = 25
 export const mostRowsShown = (detail: 'standard' | 'full'): number =>
   detail === 'full' ? SECTION_LADDER[0] : STANDARD_LIMIT
 
-/** Maximum number of rows of a section that is the only one and therefore has the whole budget. */
+/** Maximum number of rows of a section that is the only section of an answer and therefore has the whole budget. */
 const ALONE_LIMIT = 5_000
 export const mostRowsAlone = (detail: 'standard' | 'full'): number => (detail === 'full' ? ALONE_LIMIT : STANDARD_LIMIT)
 

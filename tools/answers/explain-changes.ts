@@ -5,7 +5,7 @@ import { clipText, quote } from '../../domain/text/escape-text.js'
 /** The parts of a pending change that are needed to describe its effect. */
 export type JudgedRow = Pick<PolicyChange, 'href' | 'effect' | 'effect_note' | 'risks'> & {
   name?: string | undefined
-  /** True if the effect was not judged. */
+  /** True if the effect was not determined. */
   isUnjudged?: boolean
 }
 
@@ -22,7 +22,7 @@ export function worstFirst<T extends Pick<PolicyChange, 'risks' | 'effect'>>(cha
 
 /**
  * Describes how changes affect the permitted traffic and which of them to review. `since` names the policy with which
- * they are compared: `today`, or for example `in version 12`.
+ * the changes are compared: `today`, or for example `in version 12`.
  */
 export function describeEffects(rows: readonly JudgedRow[], since = 'today'): string {
   const judged = rows.filter(({ isUnjudged }) => isUnjudged !== true)

@@ -15,7 +15,8 @@ export interface Paging {
 
 /**
  * Cuts the rows of a slice to the answer's budget and creates the cursor for the next page. `rows` are the items of the
- * slice in their output form, in the same order; `envelope` is the rest of the answer and counts towards its size.
+ * slice in their output form, in the same order. `envelope` contains the other fields of the answer, which count
+ * towards its size.
  */
 export async function answerPage<T extends { href: string }, R>(
   tool: string,
@@ -64,7 +65,7 @@ export interface Slice<T> {
   items: T[]
   /** Index of the first object among all matches. */
   start: number
-  /** Number of objects that match all filters, including the filters of this server. */
+  /** Number of objects that match all filters, including the filters that this server applies itself. */
   totalCount: number
   /** X-Total-Count of the query that was sent. */
   pceTotal: number
@@ -88,8 +89,8 @@ export async function fetchSlice<T extends { href: string }>(
   ownFilter?: (item: T) => boolean,
 ): Promise<Slice<T>> {
   const { cut, ...page } = createPage(position, limit, ownFilter)
-  // One more object than the page needs shows whether more follow. If the PCE does not report the number of matches,
-  // they are counted.
+  // One more object than the page needs is read, which shows whether more objects follow. If the PCE does not report
+  // the number of matches, they are counted.
   const most = ownFilter === undefined ? position.offset + limit + 1 : Infinity
   let read = await scanEvery(query, { ...page, most })
   // If there are fewer objects than requested, there are no more.
@@ -196,7 +197,7 @@ export interface Position {
   after: string | null
   /**
    * Set if a single object is larger than an answer: its href, and the number of its parts already returned. The href
-   * is needed because another object may be at its position by then.
+   * is needed because another object may be at its position when the next page is requested.
    */
   within: { href: string; parts: number } | null
 }
@@ -213,8 +214,9 @@ const MAX_OFFSET = 250_000
 export type CursorContext = Pick<ToolContext, 'cursorKey' | 'limits'>
 
 /**
- * Creates an opaque cursor, signed for this caller, tool and filters (D79). The signature prevents forged cursors, and
- * prevents that the cursor of another question silently skips objects. Undefined beyond the last accepted position.
+ * Creates an opaque cursor, signed for this caller, tool and filters (D79). The signature prevents forged cursors. It
+ * also prevents that a cursor is used for another question, where it would silently skip objects. Returns undefined if
+ * the position is beyond the maximum offset.
  */
 export async function encodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
@@ -230,8 +232,8 @@ export async function encodeCursor(
 }
 
 /**
- * Returns the position that a cursor stands for; without a cursor, the position of the first page. Throws
- * invalid_argument for any cursor that was not issued to this caller for this question.
+ * Returns the position in a cursor; without a cursor, returns the position of the first page. Throws invalid_argument
+ * for any cursor that was not issued to this caller for this question.
  */
 export async function decodeCursor(
   { cursorKey }: Pick<CursorContext, 'cursorKey'>,
@@ -282,7 +284,9 @@ function parse(cursor: string): unknown[] {
 const keyOf = (key: Uint8Array) =>
   crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, ['sign', 'verify'])
 
-/** Returns the text to sign. The order of filter properties does not matter, and absent ones are ignored. */
+/**
+ * Returns the text to sign. The order of the filter properties does not matter, and undefined properties are ignored.
+ */
 function textOf(tool: string, filters: object, body: unknown[]): Uint8Array {
   const sorted = Object.entries(filters)
     .filter(([, value]) => value !== undefined)

@@ -23,9 +23,7 @@ const NOUNS: Record<string, readonly [one: string, many: string]> = {
 /** Returns the noun for a type of object, in singular or plural: `rule set`, `rule sets`. */
 export const kindOf = (type: string, count = 1): string => NOUNS[type]?.[count === 1 ? 0 : 1] ?? type
 
-/**
- * Combines the effects of several changes in such a way that changes that permit less never hide one that permits more.
- */
+/** Combines the effects of several changes. Changes that permit less never hide a change that permits more. */
 export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   const has = (effect: ShownEffect) => effects.includes(effect)
   if (has('mixed') || (has('widening') && has('narrowing'))) return 'mixed'
@@ -34,6 +32,6 @@ export function joinEffects(effects: readonly ShownEffect[]): ShownEffect {
   return has('narrowing') ? 'narrowing' : 'neutral'
 }
 
-/** Warning about a new override deny rule. */
+/** The warning about a new override deny rule. */
 export const OVERRIDE_WARNING =
   'An override deny beats every allow rule, in this and every other rule set. Use it to isolate an incident, or for traffic that must never flow; a ringfence needs a plain deny. VENs older than 22.3.0 ignore it.'

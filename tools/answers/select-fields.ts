@@ -11,9 +11,9 @@ export type Select = <T extends object>(row: T) => Partial<T>
 
 /**
  * Creates the function that reduces rows to the fields in the argument `fields` of a list tool. `row` is the schema of
- * a row in the answer. Any text of a PCE may be null (P43). If the schema of a field does not permit null, such a field
- * is left out, so that only this field is lost and not the whole answer. Throws invalid_argument for a field that does
- * not exist; the error lists the existing ones.
+ * a row in the answer. Any text of a PCE may be null (P43). If a field is null although its schema does not permit
+ * null, it is left out, so that only this field is lost and not the whole answer. Throws invalid_argument for a field
+ * that does not exist; the error lists the existing ones.
  */
 export function selectFields(fields: readonly string[] | undefined, row: { properties: TProperties }): Select {
   const nullable = new Set(Object.keys(row.properties).filter((name) => takesNull(row.properties[name] as TSchema)))
@@ -34,7 +34,8 @@ const takesNull = ({ type, anyOf }: TSchema): boolean =>
   Array.isArray(anyOf) ? anyOf.some((one: TSchema) => takesNull(one)) : type === undefined || type === 'null'
 
 /**
- * Throws invalid_argument if there are no fields, or if some of them are not `known`; the error lists the known ones.
+ * Throws invalid_argument if `fields` is empty or contains a field that is not in `known`; the error lists the known
+ * fields.
  */
 export function requireFields(fields: readonly string[], known: readonly string[]): void {
   if (fields.length === 0) {

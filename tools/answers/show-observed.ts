@@ -18,9 +18,9 @@ const MOST_PORTS = 5
 const MOST_NAMED = 3
 
 /**
- * Shows in a dry run what the change would cut of observed traffic: the counts and largest pairs in `observed`, and a
- * sentence among the warnings; if it is certain that nothing is cut, the sentence is in `observed` instead. Returns no field if
- * the change cannot cut anything.
+ * Shows in a dry run how much of the observed traffic the change would cut. `observed` contains the counts and the
+ * largest pairs, and a sentence is added to the warnings. If it is certain that nothing is cut, the sentence is in
+ * `observed` instead. Returns no `observed` if the change cannot cut anything.
  */
 export function showObserved(observed: Observed): { warnings: string[]; observed?: object } {
   if (observed === null) return { warnings: [] }
@@ -35,7 +35,8 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
     connections.undecided > 0 ? `undecided: ${undecided.replace(/^undecided /u, '')}.` : '',
     read.full > 0 ? `The limit of ${rowLimit} rows was reached, so all counts are lower bounds.` : '',
     read.announced === null ? '' : `The PCE counted ${read.announced} rows and sent ${read.pceFlows}: lower bounds.`,
-    // The advice on what reads the rest is for tools that take a window, which these do not.
+    // The note's advice on how to read the remaining traffic is left out, because it applies only to tools with a time
+    // window.
     coverageNote({ ...read, full: 0, announced: null }),
   ]
   return {
@@ -63,7 +64,10 @@ export function showObserved(observed: Observed): { warnings: string[]; observed
   }
 }
 
-/** Returns the warnings of an answer with those about observed traffic in front; no field if there are none. */
+/**
+ * Returns the warnings of an answer, with the warnings about observed traffic first; returns no field if there are no
+ * warnings.
+ */
 export const withWarnings = (first: readonly string[], others: readonly string[] = []): { warnings?: string[] } =>
   first.length + others.length === 0 ? {} : { warnings: [...first, ...others] }
 

@@ -37,7 +37,10 @@ export function showWrittenIpList(list: IpList): IpListWrittenOut {
   }
 }
 
-/** Converts a service to its output form, which contains only the one of the three lists that the service has. */
+/**
+ * Converts a service to its output form, which contains only one of the three lists, because a service has only one of
+ * them.
+ */
 export function showService(service: Service): ServiceOut {
   const { service_ports: ports, windows_services: windows, windows_egress_services: egress } = service
   const process = service.process_name
@@ -53,7 +56,10 @@ export function showService(service: Service): ServiceOut {
   }
 }
 
-/** Returns an entry of a service without the fields that are null in the PCE; a number that is a text there is a number. */
+/**
+ * Returns an entry of a service without the fields that are null in the PCE. Numbers that the PCE sends as text are
+ * converted.
+ */
 export function withoutNulls<T extends object>(entry: T): { [K in keyof T]?: NonNullable<T[K]> } {
   const told = Object.entries(entry).flatMap(([name, value]) => {
     if (value === null || value === undefined) return []

@@ -11,16 +11,15 @@ import { LONGEST_NAME, describeEffects, explainWords, worstFirst } from './expla
 import { kindOf } from './policy-words.js'
 
 export interface Provisioning {
-  /**
-   * All changes, including dependencies, in the order in which they are shown unless their effects require another
-   * order.
-   */
+  /** All changes, including dependencies. They are shown in this order, unless their effects require another order. */
   changes: readonly TypedPendingChange[]
   included: readonly Dependency[]
-  /** Judged changes by href. If a change is missing here, it was not judged. */
+  /** The changes whose effects were determined, by href. */
   judged: ReadonlyMap<string, JudgedChange>
   impact: PolicyImpact | undefined
-  /** Sentences about them: what was not read, and changes of others among them. */
+  /**
+   * Sentences about the changes: about objects that could not be read, and about changes of other authors among them.
+   */
   notes: readonly string[]
   isDryRun: boolean
 }
@@ -37,8 +36,8 @@ export function orderForReview(changes: readonly TypedPendingChange[]): TypedPen
 }
 
 /**
- * Describes, for the person who confirms, the effect of provisioning these changes: a summary, and the beginning of
- * each list.
+ * Describes, for the person who confirms the call, the effect of provisioning these changes: a summary, and the
+ * beginning of each list.
  */
 export function showProvisioning({
   changes,
@@ -111,8 +110,8 @@ export function describeCounts(changes: readonly TypedPendingChange[]): string {
 }
 
 /**
- * Names changes in quotation marks. No name can close these marks, which is necessary because anyone who creates
- * objects can choose their names.
+ * Returns the names of changes in quotation marks. No name can close the quotation marks. This is necessary, because
+ * anyone who creates objects can choose their names.
  */
 export const namesOf = (changes: readonly TypedPendingChange[]): string =>
   changes

@@ -66,8 +66,8 @@ export const referencesOf = (rule: Rule | DenyRule): unknown[] => [
 ]
 
 /**
- * Returns the fields of a rule, besides its ends and services, that narrow or widen it and are not the default, with
- * names next to hrefs. Also returns whether the rule is logged.
+ * Returns the fields of a rule that narrow or widen it and do not have the default value, with names next to hrefs.
+ * Ends and services are not among these fields. Also returns whether the rule is logged.
  */
 export const showConditionFields = (rule: Rule | DenyRule, names: ReferenceNames): Record<string, unknown> => ({
   ...showNamesInside(conditionFieldsOf(rule), names),
@@ -95,10 +95,10 @@ function showParts(rule: Rule | DenyRule, type: RuleType, names: ReferenceNames)
   }
 }
 
-/** A test for the rules of a rule set that are shown; without a test, all are shown. */
+/** A test that selects the rules of a rule set to show; without a test, all rules are shown. */
 type RuleTest = (rule: Rule | DenyRule) => boolean
 
-/** Counts the rules of a rule set that are written in the syntax of iptables, which no answer shows or judges. */
+/** Counts the iptables rules of a rule set. Answers do not show these rules, and their effect is not determined. */
 function showIpTables({ ip_tables_rules: tables }: RuleSet) {
   const enabled = (tables ?? []).filter(isInForce).length
   const note = 'In the syntax of iptables: not shown, not judged.'
@@ -143,13 +143,13 @@ export const ServicesOut = {
   services_left_out: Type.Optional(Type.Integer({ description: 'Not in services' })),
 }
 
-/** The part of an answer's budget that the ports of services may take: one in this many bytes. */
+/** Divisor for the space of the services' ports: they may take the budget of an answer divided by this number. */
 const SERVICES_SHARE = 4
 
 /**
- * Returns the ports of the services that are named in the rules, `{DNS: "53/udp"}`, as many as fit a quarter of the
- * answer, and the number of the others. If several services have a name, the href follows it. For the first of these
- * rules the result is never larger than for all of them.
+ * Returns the ports of the services that are named in the rules, `{DNS: "53/udp"}`, as many as fit into a quarter of
+ * the answer, and the number of the services that were left out. If several services have the same name, the href
+ * follows the name. The result for only the first rules is never larger than the result for all of them.
  */
 export function showPorts(
   rules: readonly (Rule | DenyRule)[],
@@ -177,8 +177,8 @@ const NAMED_BY: Record<string, string> = { ip_list: 'iplist', label_group: 'labe
 
 /**
  * Formats an end of a rule or a condition of a scope in the form that callers use: `ams`, `key=value`, `iplist:NAME`,
- * {key, value, exclusion} (T4). It remains an object if text would not identify it, as for workloads, and for lists
- * whose names are not unique.
+ * {key, value, exclusion} (T4). The result is an object if a text would not identify the end, for example for workloads
+ * and for IP lists whose names are not unique.
  */
 function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string | Partial<ActorOut | ScopeOut> {
   const { href = '', key, value, name, exclusion } = actor
@@ -194,7 +194,7 @@ function shortActor(actor: ActorOut | ScopeOut, names: ReferenceNames): string |
   return key === undefined ? actor : { key, value, exclusion }
 }
 
-/** Formats a service as its name if that is unique, otherwise as an object. */
+/** Formats a service as its name if the name is unique, otherwise as an object. */
 const shortService = (service: RuleServiceOut, names: ReferenceNames): string | RuleServiceOut =>
   'name' in service && service.name !== undefined && names.isShared?.(service.href) !== true ? service.name : service
 

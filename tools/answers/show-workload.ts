@@ -53,8 +53,8 @@ export const writeWorkloadLabels = (labels: Workload['labels'], known: readonly 
   showLabels(labels, known)
 
 /**
- * Shows a workload that was created, with the hrefs of its labels, because some of them may be new. The mode is left
- * out, because it means nothing without a VEN.
+ * Shows a workload that was created, with the hrefs of its labels, because some of them may be new. The enforcement
+ * mode is left out, because it has no meaning without a VEN.
  */
 export function showCreatedWorkload(workload: Workload, known: readonly LabelOutput[]): WorkloadOut {
   const { enforcement_mode: _mode, ...shown } = showWrittenWorkload(workload, known)

@@ -6,8 +6,8 @@ import { jsonBytes } from './byte-budget.js'
 const LADDER = [Infinity, 1_000, 300, 100, 30, 20, 10, 7, 5, 4, 3, 2, 1, 0] as const
 
 /**
- * Shortens a change to at most `most` bytes, unless names alone are longer. First, lists are reduced to the items that
- * differ; then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
+ * Shortens a change to at most `most` bytes, unless its names alone are longer. First, lists are reduced to the items
+ * that differ; then lists and rules are cut, and the change says so. Its effect and risks remain those of the complete
  * change. The facts on which they depend are left out, because the answer lists them for all its changes together.
  */
 export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most: number): PolicyChange {
@@ -48,7 +48,7 @@ export function trimChange({ assumes: _assumes, ...change }: JudgedChange, most:
 const SHARE_OF_ANSWER = 4
 const LEAST_OF_ANSWER = 500
 
-/** Shortens a change that is one of several in an answer with `room` bytes for all of them. */
+/** Shortens one of several changes in an answer that has `room` bytes for all of them. */
 export const trimAmongOthers = (change: JudgedChange, room: number): PolicyChange =>
   trimChange(change, Math.max(LEAST_OF_ANSWER, room / SHARE_OF_ANSWER))
 

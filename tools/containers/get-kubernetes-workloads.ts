@@ -63,7 +63,8 @@ export default defineTool({
     const cluster =
       href === undefined ? undefined : await findByHref(pce, 'container_clusters', href.trim(), 'draft', signal)
     const params = { namespace, container_clusters: cluster && [cluster.href] }
-    // The PCE's filter accepts hrefs, but it is not documented how they are compared, so they are compared again here.
+    // The PCE's filter accepts hrefs, but it is not documented how the PCE compares them, so they are compared again
+    // here.
     const ownFilter = allOf<KubernetesWorkload>(
       cluster && ((workload) => workload.container_cluster?.href === cluster.href),
       matchExactly(exact, { namespace }, { namespace: (workload) => [workload.namespace] }),
@@ -102,11 +103,14 @@ function showKubernetesWorkload(
   }
 }
 
-/** Removes the href of a label that is shown with key and value, since those identify it. */
+/** Removes the href of a label that is shown with key and value, because the key and value identify it. */
 const withoutOwnHref = (label: ReturnType<typeof showLabelOf>) =>
   typeof label === 'string' ? label : { key: label.key, value: label.value }
 
-/** Returns a test for whether a workload's cluster name is unique among the clusters of these workloads. */
+/**
+ * Returns a function that tests whether the name of a workload's cluster is unique among the clusters of these
+ * workloads.
+ */
 function tellsCluster(workloads: readonly KubernetesWorkload[]): (workload: KubernetesWorkload) => boolean {
   const hrefs = new Map<string, Set<string>>()
   for (const { container_cluster: cluster } of workloads) {

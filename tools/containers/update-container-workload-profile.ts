@@ -108,8 +108,8 @@ export default defineTool({
 })
 
 /**
- * Removes the href, because the answer shows it elsewhere, and a name that is null, because the namespace identifies
- * the profile.
+ * Removes the href, because the answer shows it elsewhere. Also removes the name if it is null, because the namespace
+ * identifies the profile.
  */
 const withoutIds = ({ href: _href, name, ...profile }: ProfileOut) => ({ ...profile, ...(name !== null && { name }) })
 
@@ -121,8 +121,8 @@ const labelsOf = ({ assign_labels: assigned, labels }: ProfileOut) => ({
 const assignment = ({ href, key, value }: Label) => ({ key, assignment: { href, key, value } })
 
 /**
- * Judges which traffic would be cut by a new mode for the profile's pods, or by starting to manage them; null if
- * neither changes.
+ * Determines the observed traffic that would be cut by a new enforcement mode for the profile's pods, or by starting to
+ * manage them; returns null if neither changes.
  */
 async function judgeProfile(
   ctx: ToolContext<true>,
@@ -165,8 +165,8 @@ function warnOfRestrictions({ labels }: ContainerWorkloadProfile): string[] {
 }
 
 /**
- * Reads the profile. Throws invalid_href if the href is not that of a profile in this organisation, not_found if it
- * does not exist.
+ * Reads the profile. Throws invalid_href if the href does not belong to a profile of this organisation, and not_found
+ * if the profile does not exist.
  */
 async function findProfile(pce: PceClient, href: string, signal: AbortSignal): Promise<ContainerWorkloadProfile> {
   const parsed = parseHref(href)

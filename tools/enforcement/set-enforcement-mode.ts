@@ -67,7 +67,7 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof ModesSetOutput>> {
     const { enforcement_mode: to } = args
     if (args.dry_run === true) return showPlannedModes(ctx, await judge(ctx, args))
-    // Only what is shown before the write needs the window, but a window that cannot be read is an error here as well.
+    // Only a preview or dry run uses the time window, but an invalid window is an error in a real run, too.
     chooseWindow(ctx.now(), args, MODE_CHANGE_DAYS)
     // The workloads are read again, directly before the first write.
     const chosen = await choose(ctx, args)
@@ -94,7 +94,7 @@ async function judge(ctx: ToolContext<true>, args: Arguments): Promise<Enforceme
   return { chosen, to, period, traffic }
 }
 
-/** Judges the effect on traffic. If no mode changes, no traffic is read. */
+/** Determines the effect on traffic. If no mode changes, no traffic is read. */
 function judgeChange(
   ctx: ToolContext<true>,
   chosen: ChosenWorkloads,
@@ -106,8 +106,8 @@ function judgeChange(
 }
 
 /**
- * Throws if unmanaged workloads were named individually, because the caller expects their modes to change. In an
- * application they are only skipped and counted.
+ * Throws if unmanaged workloads were named individually, because the caller expects their modes to change. Unmanaged
+ * workloads of an application are only skipped and counted.
  */
 function refuseUnmanaged({ workloads }: ChosenWorkloads): void {
   const unmanaged = workloads.filter(({ isManaged }) => !isManaged)

@@ -24,10 +24,7 @@ import { AssumesOut, showAssumed } from '../../schemas/assumes.js'
 import { defineTool } from '../define.js'
 
 const NAME = 'suggest-rule'
-/**
- * Maximum number of pairs named as examples of what a suggested rule would allow beyond the pairs that were asked
- * about.
- */
+/** Maximum number of example pairs that a suggested rule would allow in addition to the pairs in the question. */
 const MOST_EXAMPLES = 25
 const MOST_MISSES = 3
 
@@ -180,7 +177,9 @@ export default defineTool({
 
 const NO_VEN = 'No end has a VEN, so no rule has an effect on it.'
 
-/** Returns a sentence that the flow passes today although no rule allows it; empty if that is not the case. */
+/**
+ * Returns a sentence that says that the flow passes today although no rule allows it; empty if that is not the case.
+ */
 function tellToday(flow: JudgedFlow): string {
   const modes = modesThatLetPass(flow)
   return modes.length === 0
@@ -188,7 +187,10 @@ function tellToday(flow: JudgedFlow): string {
     : `It flows today, because ${modes.join(' and ')} ${modes.length === 1 ? 'mode lets' : 'modes let'} pass what no rule allows; full mode would need the rule. `
 }
 
-/** Says that no rule is missing. `isBeside` is true if rules in the words of iptables may still block the flow. */
+/**
+ * Returns the status and message for a flow that needs no further rule. `isBeside` is true if iptables rules may still
+ * block the flow.
+ */
 function alreadyAllowed(
   { verdict }: JudgedFlow,
   isActive: boolean,
@@ -206,7 +208,7 @@ function alreadyAllowed(
       }
 }
 
-/** Judges all pairs that the rule names, first without the rule and then with it. */
+/** Determines the decisions about all pairs of ends that the rule names, first without the rule and then with it. */
 async function compare(ctx: ToolContext<true>, flow: JudgedFlow, rule: SuggestedRule): Promise<Opened> {
   const { service, versions, ends, labels, lists } = flow
   const named = await findNamed(ctx, rule, ends, labels, lists)
@@ -233,7 +235,7 @@ function tellRemaining({ rules, undecided, decision }: PairVerdict, names: Refer
   return reasonsOf(undecided) ?? `it would still be ${decision}`
 }
 
-/** Returns the alternative that opens less; none if the labels open nothing else. */
+/** Returns the alternative rule between the two workloads; none if the rule with labels allows nothing else. */
 function showByWorkload(
   { ends, service }: JudgedFlow,
   rule: SuggestedRule,
@@ -246,7 +248,7 @@ function showByWorkload(
   return { by_workload: { rule: tellRule(own), ...writeSuggestion(own, `Allows ${flow}`) } }
 }
 
-/** Says first that a rule fits exactly, where there is one. */
+/** Returns a sentence about the narrower alternative; empty if there is none. */
 const tellNarrower = ({ by_workload: narrower }: Pick<Output, 'by_workload'>): string =>
   narrower === undefined ? '' : `by_workload is for these two workloads alone, until one of them is replaced. `
 

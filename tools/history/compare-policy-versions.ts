@@ -26,7 +26,7 @@ import { trimChange } from '../answers/trim-change.js'
 
 const NAME = 'compare-policy-versions'
 const DEFAULT_MAX_RESULTS = 100
-/** Maximum number of changes that are judged together, so that the worst of all changes can come first. */
+/** Maximum number of changes whose effects are determined together, so that the worst of all changes can come first. */
 const MOST_RANKED = 500
 /** Number of bytes reserved for the fields around the changes, explanations of effects, and a cursor. */
 const ENVELOPE_BYTES = 3_500
@@ -188,7 +188,7 @@ function summarise(
   return `${what} changed from ${from.name} to ${to.name}. ${describeEffects(shown, since)}${more}`
 }
 
-/** Names the criteria that a comparison was asked for. */
+/** Returns a text that names the requested filters of a comparison. */
 const describeAsked = ({ type, href, name }: { type: string; href?: string; name?: string }) =>
   [type !== 'all' && `of type ${type}`, href !== undefined && quote(href), name !== undefined && `named ${quote(name)}`]
     .filter(Boolean)
@@ -202,8 +202,8 @@ interface Judged {
 }
 
 /**
- * Describes the changes of one page. If all changes can be judged together, the worst of all come first; otherwise they
- * are sorted by type.
+ * Describes the changes of one page. If the effects of all changes can be determined together, the worst changes come
+ * first; otherwise the changes are sorted by type.
  */
 async function judgePage(
   ctx: ToolContext<true>,

@@ -233,7 +233,7 @@ function previewDiscard(
   }
 }
 
-/** Returns as many losses as the budget allows next to the rest of the answer. The hrefs are always complete. */
+/** Returns as many losses as the budget allows next to the rest of the answer. The list of hrefs is never shortened. */
 function fit<T extends object>(
   envelope: T,
   { chosen }: Discard,

@@ -187,7 +187,7 @@ const withNames = (entry: HistoryEntry, names: ReferenceNames): HistoryEntry => 
 
 const UNNAMED_GROUPS = 'User groups that could not be read are hrefs (security_principals).'
 
-/** Returns true if an entry shows a user group by its href alone. */
+/** Returns true if an entry shows a user group only by its href. */
 function hasUnnamedGroup(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false
   const { href, name } = value as { href?: unknown; name?: unknown }
@@ -264,7 +264,7 @@ function noteOnReports(reports: ReadonlyMap<string, string>): string[] {
   ]
 }
 
-/** Returns notes about facts that the searches could not find. */
+/** Returns notes about what the searches could not cover. */
 function notesOn(now: number, { since }: Span, events: EventSearch, versions: VersionSearch): string[] {
   const keptSince = events.keptDays === null ? null : new Date(now - events.keptDays * DAY_MS).toISOString()
   const asksForOlder = keptSince !== null && (since === undefined || Date.parse(since) < Date.parse(keptSince))

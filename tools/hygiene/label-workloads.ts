@@ -271,7 +271,7 @@ async function showDryRun(
     ...facts,
     ...(effect !== undefined && { effect: showEffect(effect) }),
   }
-  // A confirmation is bound to the requests, so it needs them however many they are.
+  // A confirmation is bound to the requests, so it needs all of them, whatever their number.
   const isShort = changes.length <= MOST_REQUESTED || answerBudget(ctx.limits) === Infinity
   const requests =
     changes.length === 0 || !isShort ? [] : [...labelRequests(ctx.pce.orgId, created), requestOf(ctx, changes)]
@@ -282,7 +282,10 @@ async function showDryRun(
   return { ...answer, ...(fitting.length > 0 && { unchanged: { columns: UNCHANGED_COLUMNS, data: fitting } }) }
 }
 
-/** Returns a separate sentence that can be appended to another one; empty if there is nothing to say. */
+/**
+ * Returns a sentence about unchanged workloads that can be appended to another sentence; empty if there is nothing to
+ * say.
+ */
 function noteUnchanged(facts: Facts): string {
   const text = describeUnchanged(facts)
   return text === '' ? '' : ` ${text.charAt(0).toUpperCase()}${text.slice(1)}.`

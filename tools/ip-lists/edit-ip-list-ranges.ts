@@ -135,7 +135,7 @@ export default defineTool({
   },
 })
 
-/** Plans the edit on what the list is now, writes it unless this is a dry run, and tells what it does. */
+/** Plans the edit of the current list, writes it unless this is a dry run, and describes its effect. */
 async function editList(
   ctx: ToolContext<true>,
   found: IpList,
@@ -208,7 +208,8 @@ function changesTooOften({ name, href }: IpList): ToolError {
 }
 
 /**
- * Judges the effect of the edit on permitted traffic, taking into account the active and draft rules that use the list.
+ * Determines the effect of the edit on permitted traffic, taking into account the active and draft rules that use the
+ * list.
  */
 async function judge(ctx: ToolContext<true>, current: IpList, planned: PlannedEdit): Promise<Judgement> {
   if (!hasChange(planned)) return {}

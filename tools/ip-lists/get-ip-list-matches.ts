@@ -275,7 +275,7 @@ interface FoundWorkloads {
   unmanaged: number
   /** Number of Kubernetes workloads whose addresses the PCE does not report. */
   untold: number
-  /** The reason why Kubernetes workloads could not be read; null if they were. */
+  /** The reason why Kubernetes workloads could not be read; null if they were read. */
   unread: string | null
 }
 

@@ -80,7 +80,8 @@ export default defineTool({
       }
       return updateObject(ctx, plan, dryRun)
     }
-    // An edit of single ranges may have had its turn before this one, so the list is read again.
+    // Another call may have edited single ranges of the list while this call waited for its turn, so the list is read
+    // again.
     const answer = await (dryRun === true
       ? update(found)
       : ctx.inOrder(orderOf('ip_lists', found.name), async () => {

@@ -156,7 +156,7 @@ function requireGroupHref(href: string, orgId: string): string {
 
 interface Everything {
   groups: readonly LabelGroup[]
-  /** Absent if uses were not requested or could not be read. */
+  /** The uses of each group; absent if they were not requested or could not be read. */
   uses?: ReadonlyMap<string, readonly GroupUse[]>
   error?: string
 }
@@ -215,8 +215,8 @@ function showGroup(
 }
 
 /**
- * Returns the objects that name the group itself, then those that name a group which contains it. Each object is listed
- * only once, with all the containing groups that it names.
+ * Returns the objects that name the group itself, then the objects that name a group that contains it. Each object is
+ * listed only once, with all containing groups that it names.
  */
 function findUsers(group: LabelGroup, tree: GroupTree, uses: ReadonlyMap<string, readonly GroupUse[]>): UserOut[] {
   const idOf = ({ type, href }: GroupUse) => `${type} ${href}`

@@ -5,7 +5,7 @@ import { defineTool } from '../define.js'
 import { withDetails } from '../../domain/inventory/pce-errors.js'
 
 /**
- * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because somebody waits for a
+ * Time limit of the check in milliseconds. It is shorter than the client's usual limit, because the caller waits for a
  * yes or no.
  */
 const LONGEST_WAIT_MS = 20_000

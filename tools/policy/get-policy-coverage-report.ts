@@ -47,7 +47,8 @@ export default defineTool({
     const [index, { items: workloads }] = await Promise.all([loadLabels(pce, ctx), fetchWorkloads(ctx, labels)])
     const encoder = createFlowEncoder(index)
     const found = collectCoverage(encoder)
-    // What is pending is read first: what is provisioned meanwhile is then in the policy in force.
+    // The pending changes are read first. If they are provisioned while this call reads, they are then part of the
+    // policy in force.
     const isSame = await isNothingPending(ctx)
     const policy = await readPolicyInForce(pce, ctx.signal, index)
     const draft = isSame ? policy : await readWholePolicy(ctx, 'draft', index)
@@ -82,7 +83,10 @@ export default defineTool({
   },
 })
 
-/** Returns true if the draft is the policy in force; false if it is not, or if that could not be read. */
+/**
+ * Returns true if the draft is the same as the policy in force; false if it is not, or if the pending changes could not
+ * be read.
+ */
 async function isNothingPending({ pce, signal }: { pce: PceClient; signal: AbortSignal }): Promise<boolean> {
   try {
     return (await pce.getPendingPolicyChanges({ signal })).length === 0

@@ -80,7 +80,8 @@ export default defineTool({
   roles: ['admin'],
   requiresPce: true,
   requiresConfirm: true,
-  // Provisioning itself, and the look for changes before it, compare no rules: they must not wait for a place.
+  // Provisioning itself and the check for changes before it compare no rules. They must not wait for a free worker
+  // thread.
   isHeavy: ({ dry_run: dryRun }, act) => act === 'preview' || (act === 'handler' && dryRun === true),
   input: Type.Object(
     {
@@ -165,12 +166,13 @@ export default defineTool({
       return { ...plan, ...fitChanges(chosen, plan, warnings, ctx.limits) }
     }
     if (ctx.approved !== undefined) {
-      // Directly before the write, because determining the impact took time.
+      // This check comes directly before the write, because determining the impact took time.
       const look = async () =>
         chosenNow(chosen, await pce.getPendingPolicyChanges({ signal }), args.hrefs === undefined)
       const now = await look()
       refuseUnapproved(ctx.approved, (await bind(ctx, now)).digest)
-      // Reading their content took time too, so that what was read first may have been edited since.
+      // Reading the content of the changes took time, too, so the changes that were read first may have been edited
+      // since.
       if (digestChanges(await look()) !== digestChanges(now)) refuseUnapproved(ctx.approved, '')
     }
     const done = await provision(pce, description, chosen, warnings)
@@ -189,7 +191,7 @@ interface Choice {
 }
 type Context = Pick<ToolContext<true>, 'pce' | 'now' | 'signal'>
 
-/** Binds what a person is shown of these changes. */
+/** Binds an approval to the part of these changes that a person is shown. */
 const bind = (ctx: Context, chosen: readonly TypedPendingChange[]) =>
   bindChanges(ctx, orderForReview(chosen), MOST_JUDGED)
 
@@ -215,7 +217,10 @@ async function chooseChanges(
   return { chosen: complete, included, rest: pending.filter(({ href }) => !taken.has(toDraftHref(href))) }
 }
 
-/** Without hrefs, `refuseOthers` or `all_pending` has settled what is to be done with changes of others. */
+/**
+ * Returns warnings about changes of others among the named ones. Without hrefs, `refuseOthers` or `all_pending` has
+ * already settled this.
+ */
 const warnOfNamed = async (
   { hrefs }: Choice,
   ctx: Context,
@@ -223,8 +228,7 @@ const warnOfNamed = async (
 ): Promise<string[]> => (hrefs === undefined ? [] : await warnOfCarried(ctx, chosen))
 
 /**
- * Asks the PCE for the impact. The impact helps to judge the change but is not required, so a failure is only a
- * warning.
+ * Asks the PCE for the impact of the changes. The impact is helpful but not required, so a failure is only a warning.
  */
 async function askImpact(pce: PceClient, hrefs: string[], warnings: string[], signal: AbortSignal) {
   try {
@@ -275,13 +279,13 @@ const describeDone = (chosen: readonly TypedPendingChange[], still: readonly Typ
 
 /** The changes that are pending after provisioning although they were part of it. */
 interface Left {
-  /** Those that are pending as they were before. */
+  /** The changes that are pending unchanged. */
   still: TypedPendingChange[]
-  /** Those that have changed again. */
+  /** The changes that were edited again in the meantime. */
   edited: TypedPendingChange[]
 }
 
-/** Reads back which of the changes are pending; undefined if that cannot be read. */
+/** Reads which of the changes are still pending; undefined if this cannot be read. */
 async function findLeft(pce: PceClient, chosen: readonly TypedPendingChange[]): Promise<Left | undefined> {
   const pending = await pce.getPendingPolicyChanges({ totalTimeoutMs: LOOK_MS }).catch(() => undefined)
   if (pending === undefined) return undefined
@@ -310,7 +314,7 @@ function showLeft(chosen: readonly TypedPendingChange[], left: Left | undefined,
   }
 }
 
-/** Says that the two counts of workloads are different ones, where they do not agree. */
+/** Returns a warning if the expected number of workloads and the number that the PCE reports afterwards differ. */
 function compareCounts(expected: unknown, affected: number | null | undefined): string[] {
   if (typeof expected !== 'number' || typeof affected !== 'number' || expected === affected) return []
   return [

@@ -87,7 +87,7 @@ async function plan(args: Static<typeof input>, outer: ToolContext<true>) {
   if (options.ruleset_name !== undefined) refuseHidden({ ruleset_name: options.ruleset_name })
   // Reading takes minutes. If the call is cancelled in the meantime, nothing must be written.
   const planning = { ...reportRising(outer), signal: outer.beforeWriting }
-  // Labels are read afresh, because after a renaming an outdated list would lead to rules that name the wrong
+  // Labels are read again, because after a renaming an outdated label list would lead to rules that name the wrong
   // application.
   const labels = await loadLabels(planning.pce, planning, 'fresh')
   const application = (await resolveApplication(planning, { app_name: app, env_name: env })) as [Label, Label]

@@ -146,8 +146,8 @@ export default defineTool({
 })
 
 /**
- * Resolves and orders the applications, then plans them one by one. If `write` is given, each is written as soon as it
- * is planned.
+ * Resolves and orders the applications, then plans them one by one. If `write` is given, each ringfence is written as
+ * soon as it is planned.
  */
 async function workThrough(
   args: Static<typeof input>,

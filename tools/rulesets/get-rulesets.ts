@@ -36,7 +36,8 @@ import { referencesOf, ServicesOut, showPorts, showRuleSet } from '../answers/sh
 
 const NAME = 'get-rulesets'
 /**
- * Minimum size of a rule set, as a multiple of the shortest row. It limits how many deny rules are fetched needlessly.
+ * Minimum size of a rule set, as a multiple of the shortest row. It limits the number of rule sets whose deny rules are
+ * fetched although they do not fit into the answer.
  */
 const ROWS_PER_RULE_SET = 8
 
@@ -154,7 +155,7 @@ export default defineTool({
       showRuleSet(ruleSet, names, { detail, denyError: errors.get(ruleSet.href), isWanted: wantedIn?.(ruleSet) }),
     )
     const from = partsBefore(position, found[0])
-    // The rules that the page may show, as its rows have them.
+    // The rules that the page may show, in the same selection as in its rows.
     const listed = shows('rules')
       ? found.map((ruleSet, at) => shownRules(ruleSet, wantedIn?.(ruleSet)).slice(at === 0 ? from : 0))
       : []
@@ -173,15 +174,15 @@ type Complete = (ruleSets: readonly RuleSet[]) => Promise<RuleSet[]>
 
 const rulesOf = ({ rules, deny_rules: denyRules }: RuleSet) => [...(rules ?? []), ...(denyRules ?? [])]
 
-/** Returns true if a rule passes the test, or a rule set without rules does by its scopes. */
+/** Returns true if a rule of the rule set passes the test. A rule set without rules passes if its scopes do. */
 function holdsWanted(ruleSet: RuleSet, isWanted: (rule: Rule | DenyRule | undefined) => boolean): boolean {
   const rules = rulesOf(ruleSet)
   return rules.length === 0 ? isWanted(undefined) : rules.some(isWanted)
 }
 
 /**
- * Creates the test for the requested rules of a rule set: those that name the actor, which its scope may do as well, and the service, or the single rule to which an
- * href belongs. Undefined if all rules are requested.
+ * Creates the test for the requested rules of a rule set: the rules that name the actor (the scope may name it instead)
+ * and the service, or the single rule with the given href. Returns undefined if all rules are requested.
  */
 async function createTest(
   ctx: Ctx,
@@ -290,8 +291,8 @@ const ENVELOPE_BYTES = 2_000
 
 /**
  * Pages rule sets. A rule set that is larger than one answer is shown alone, and its rules are paged too: `rules_from`
- * is the position from which they continue, and the cursor points into the rule set. So everything can be read,
- * regardless of its size.
+ * is the position from which they continue, and the cursor points into the rule set. In this way, a rule set of any
+ * size can be read completely.
  */
 async function pageRuleSets<T extends { href: string }, R extends ShownRuleSet>(
   tool: string,

@@ -130,7 +130,7 @@ const BULLET = /^[-*+]\s(.*)$/
 
 /**
  * Parses a changelog: `## [x.y.z] - date`, `### Section`, `- item`. Wrapped and indented lines of an item are joined
- * with single blanks. Text outside items is introductory and left out.
+ * with single blanks. Text outside items is an introduction and is left out.
  */
 function parseChangelog(text: string): Release[] {
   const releases: Release[] = []

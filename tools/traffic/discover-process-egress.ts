@@ -81,7 +81,8 @@ export default defineTool({
         name: 'mcp-process-egress',
         window,
         filters,
-        // Whether the PCE's own filter minds case is not known (P25), so it could leave out rows that are wanted here.
+        // It is not known whether the PCE's own filter is case-sensitive (P25), so it could leave out rows that are
+        // wanted here.
         services: { include: [], exclude: [] },
         decisions: args.policy_decisions,
         excludeWorkloadsFromIpListQuery: false,

@@ -98,7 +98,8 @@ export default defineTool({
 })
 
 /**
- * Returns a label list that contains each of these keys. Throws unknown_dimension if even a newly read list does not.
+ * Returns a label list that contains each of these keys. Throws unknown_dimension if even a newly read list does not
+ * contain them.
  */
 async function loadLabelsWith(keys: readonly string[], ctx: ToolContext<true>): Promise<LabelIndex> {
   // The default keys are not checked, because the tool must also work on a PCE without env labels.

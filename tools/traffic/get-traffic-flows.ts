@@ -17,7 +17,7 @@ const DEFAULT_DAYS = 7
 const DEFAULT_ROWS = 500
 /**
  * Further dimensions that are often needed and are therefore named in the description. The error for an unknown
- * dimension lists all of them.
+ * dimension lists all dimensions.
  */
 const FURTHER = ['source_app', 'dest_app', 'src_KEY', 'dst_KEY', 'dst_fqdn', 'flow_direction']
 
@@ -66,7 +66,8 @@ export default defineTool({
   async handler(args, ctx): Promise<Static<typeof FlowTableOutput>> {
     const { window } = chooseWindow(ctx.now(), args, DEFAULT_DAYS)
     const { cursor, max_results: most = DEFAULT_ROWS, query_name: _name, decide_by: by = 'recorded', ...asked } = args
-    // A window that counts back from now is another one tomorrow, and its groups have another order.
+    // The window is part of the question, because a window relative to the current time will be different tomorrow and
+    // give a different order of groups.
     const question = { ...asked, window, ...(by !== 'recorded' && { decide_by: by }) }
     const { offset, after } = await decodeCursor(ctx, NAME, question, cursor)
     const services = resolveTrafficServices(args)
@@ -91,7 +92,8 @@ export default defineTool({
       grouping.add,
     )
     const { total, groups } = grouping.busiest(offset + most)
-    // Every page runs the query again, so the cursor carries what the answer was made of (D79).
+    // Every page runs the query again, so the cursor contains figures that show whether the traffic is still the same
+    // (D79).
     const mark = `${read.pceFlows} ${total} ${connectionsOf(grouping)}${decider.mark()}`
     const cursorAt = (next: number) => encodeCursor(ctx, NAME, question, { offset: next, after: mark, within: null })
     const sample = (await cursorAt(total)) ?? ''
@@ -113,14 +115,14 @@ export default defineTool({
 
 type Keys = Record<string, string | number | null>
 
-/** Returns the connections of all groups, shown or not. */
+/** Returns the number of connections of all groups, including the groups that are not shown. */
 function connectionsOf(grouping: Grouping<Keys>): number {
   let sum = 0
   for (let group = 0; group < grouping.size; group++) sum += grouping.connections(group)
   return sum
 }
 
-/** Returns true if any group, shown or not, has a value in the column. */
+/** Returns true if any group, including the groups that are not shown, has a value in the column. */
 function hasValues(grouping: Grouping<Keys>, name: string): boolean {
   for (let group = 0; group < grouping.size; group++) if (grouping.value(group, name) !== null) return true
   return false

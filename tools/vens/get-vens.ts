@@ -169,7 +169,8 @@ export default defineTool({
     }
     const address = exact === true ? question.ip_address : undefined
     const isJoined = givenFilters(question).length > 0 || address !== undefined
-    // Without such a filter, only the workloads of the page are needed, and these are read when the page is known.
+    // Without a filter that needs workloads, only the workloads of the page are read, after the page has been
+    // determined.
     let works = isJoined ? await readForFilters(ctx, params, labels.param) : null
     const undecided = new Map<string, string>()
     const isMatch = (ven: Ven): boolean => {
@@ -221,8 +222,8 @@ const needsWorkloads = (fields: readonly string[] | undefined): boolean =>
   fields === undefined || fields.some((field) => !OWN_FIELDS.includes(field))
 
 /**
- * Reads the workloads that a filter needs: only those of the VENs that the PCE's own filters select, if these are few,
- * otherwise all workloads.
+ * Reads the workloads that a filter needs: only the workloads of the VENs that the PCE's own filters select if these
+ * VENs are few, otherwise all workloads.
  */
 async function readForFilters(
   ctx: ToolContext<true>,
@@ -236,7 +237,7 @@ async function readForFilters(
 }
 
 /**
- * Decides whether a VEN has exactly this address. Returns null if only its workload could show that, and the workload's
+ * Returns whether a VEN has exactly this address; null if only its workload could show this and the workload's
  * addresses are not known.
  */
 function hasAddress({ addresses, workAddresses, isAddressKnown }: Machine, wanted: string | undefined): boolean | null {

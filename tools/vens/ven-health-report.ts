@@ -186,7 +186,10 @@ function remarkOnUnlisted(works: readonly Work[]): string[] {
   ]
 }
 
-/** Reads the VEN releases, with a warning on failure: not every account may list them, and not every PCE has any. */
+/**
+ * Reads the VEN releases. A failure is only a warning, because not every account may list the releases, and not every
+ * PCE has any.
+ */
 async function readReleases({ pce, signal }: ToolContext<true>) {
   const warnings: string[] = []
   let releases: VenRelease[] | null = null
@@ -217,7 +220,7 @@ const WORDS: Readonly<Record<Exclude<VenList, 'not_known'>, string>> = {
  * Summarises the state of all VENs. It gives a percentage and says "nothing needs attention" only if everything is
  * known.
  *
- * @param isWhole false if there are VENs beside those that were counted
+ * @param isWhole false if there are further VENs that were not counted
  */
 function summarise(health: FleetHealth, isWhole: boolean): string {
   const { total, counts, enforcing, enforcingUnknown, totals, unknown, silentOnline } = health

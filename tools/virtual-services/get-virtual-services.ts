@@ -109,7 +109,9 @@ const EXACT = {
   description: ({ description }: VirtualService) => [description],
 }
 
-/** Converts a virtual service to its output form: with its service or its ports, and without empty lists. */
+/**
+ * Converts a virtual service to its output form, which contains either its service or its ports, and no empty lists.
+ */
 function show(
   item: VirtualService,
   expand: (label: LabelRef) => LabelRef,

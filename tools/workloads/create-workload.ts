@@ -81,7 +81,8 @@ export default defineTool({
     }
 
     const created: LabelOutput[] = []
-    // The turn comes before the labels, because a call that has written something no longer ends with its client.
+    // The call waits for its turn before it creates labels, because after its first write a call no longer ends when
+    // its client disconnects.
     const { workload, body, labels } = await ctx.inOrder(orderOf('workloads', name), async ({ others, note }) => {
       refuseCreatedMeanwhile(name, others)
       return writeWithRollback(ctx.pce, {
@@ -110,7 +111,10 @@ export default defineTool({
   },
 })
 
-/** Throws if another call created a workload of this name during this one: two equal calls at once create one. */
+/**
+ * Throws if another call created a workload of this name during this call, so that two equal concurrent calls create
+ * only one workload.
+ */
 function refuseCreatedMeanwhile(name: string, others: ReadonlySet<string>): void {
   const [href] = others
   if (href === undefined) return

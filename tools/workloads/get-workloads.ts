@@ -115,7 +115,7 @@ export default defineTool({
   },
 })
 
-/** Counts the Kubernetes workloads that the filters select as well, which the PCE has in a list of their own. */
+/** Counts the Kubernetes workloads that the filters also select. The PCE has them in a separate list. */
 async function countPods(
   { pce, signal }: Pick<ToolContext<true>, 'pce' | 'signal'>,
   asked: WorkloadSelection,

@@ -147,7 +147,8 @@ export default defineTool({
           return { attached, answer: await updateObject(ctx, { ...plan, body }, false) }
         },
       })
-    // The turn comes before the labels, because a call that has written something no longer ends with its client.
+    // The call waits for its turn before it creates labels, because after its first write a call no longer ends when
+    // its client disconnects.
     const { answer, attached } = await (labels === undefined ? write() : ctx.inOrder(plan.order, write))
     return {
       ...withoutStored(answer),
@@ -171,7 +172,7 @@ function changedIdentity(
   }
 }
 
-/** Warns that a mode has no effect without a VEN. The PCE may store or refuse it. */
+/** Warns that an enforcement mode has no effect without a VEN. The PCE may store or refuse the mode. */
 function warnOfMode(workload: Workload, mode: string | undefined): string[] {
   return mode === undefined || isManaged(workload) ? [] : ['It has no VEN, so its enforcement mode has no effect.']
 }

@@ -42,10 +42,10 @@ export const InfrastructureResult = Type.Object({
   consumes: Type.Array(Type.String(), { description: 'app|env; out_degree has the total' }),
 })
 
-/** The figures of an application in one row of `in_brief`, in this order. */
+/** The columns of a row of `in_brief`: the figures of an application, in this order. */
 const BRIEF_COLUMNS = ['app', 'env', 'infrastructure_score', 'in_degree', 'out_degree', 'total_connections'] as const
 
-/** The applications asked for that do not fit as whole rows. */
+/** The requested applications that do not fit into the answer as complete rows. */
 export const InBrief = Type.Optional(
   Type.Object(
     {
@@ -58,13 +58,13 @@ export const InBrief = Type.Optional(
 
 const PORTS_SHOWN = 5
 const NEIGHBOURS_SHOWN = 20
-/** A smaller number of named neighbours, for when the names leave too little room for rows. */
+/** Maximum number of neighbours named if more names would leave too little room for rows. */
 const FEWER_NEIGHBOURS = 5
-/** Minimum number of whole rows beside rows in brief. */
+/** Minimum number of complete rows in an answer that also has brief rows. */
 const LEAST_WHOLE = 10
-/** Number of bytes that are left free for what is said about rows in brief. */
+/** Number of bytes that are left free for the sentences about brief rows. */
 const SPARE_BYTES = 500
-/** Number of rows that are shown if the caller does not give one. */
+/** Number of rows that are shown if the caller does not give a number. */
 export const DEFAULT_TOP = 20
 
 interface InfrastructureFacts {
@@ -135,7 +135,10 @@ export function showInfrastructure(
   })
 }
 
-/** Shows the first applications as whole rows and the others asked for in brief, so that as many as possible are there. */
+/**
+ * Shows the first applications as complete rows and the other requested ones as brief rows, so that the answer contains
+ * as many of them as possible.
+ */
 function showInBrief<E extends object>(
   envelope: E,
   rows: readonly ReturnType<typeof showRow>[],

@@ -126,7 +126,7 @@ interface MovementFacts {
 
 /**
  * Builds the answer of detect-lateral-movement-paths (T18). Counts of nodes and edges cover all applications; lists
- * cover only those that the question is about (D118).
+ * contain only those that the question is about (D118).
  */
 export function showMovement(
   { days, between, found, question, ports, unlabelledSources, reading, doubts }: MovementFacts,
@@ -244,8 +244,8 @@ const countPerhaps = (rows: Movement['reach']) => rows.filter(({ isPerhapsOne })
 const all = <T>(rows: readonly T[]) => ({ rows, total: rows.length })
 
 /**
- * Counts applications by hops to the nearest target, without the target itself, and of these the ones that certain
- * edges alone lead there by more hops or not at all.
+ * Counts applications, without the targets, by their number of hops to the nearest target. Also counts, in the same
+ * way, the applications from which certain edges alone lead there only by more hops or not at all.
  */
 function showHops({ hopsToTarget, certainHops }: Movement) {
   const all: Record<string, number> = {}
@@ -279,7 +279,10 @@ function explain({ nodes, paths }: Movement, { maxHops }: MovementQuestion, read
   return `No flow leads from ${from} to ${to} except what is blocked; hosts without app or env label are not followed.`
 }
 
-/** Says in sentences what is followed although it may be blocked, and how far the judgements can be relied on. */
+/**
+ * Returns sentences about the edges that are followed although they may be blocked, and about the reliability of the
+ * decisions.
+ */
 function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: PassageDoubts): string[] {
   const count = undecidedEdges.size
   const what =
@@ -290,8 +293,8 @@ function tellDoubts({ undecidedEdges }: Movement, { because, recorded, modes }: 
 }
 
 /**
- * Recommends what to do next. `bridges` and `risky` are the counts for the part that the answer is about: all
- * applications, one env, or the applications that lead to a target.
+ * Recommends what to do next. `bridges` and `risky` are the counts for the part of the graph that the answer is about:
+ * all applications, one env, or the applications that lead to a target.
  */
 function recommend(
   { nodes, paths, hopsToTarget, certainHops }: Movement,

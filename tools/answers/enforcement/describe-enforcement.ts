@@ -22,7 +22,7 @@ import { meaningOf, type EnforcementMode } from '../../../schemas/pce/enforcemen
 export interface Enforcement {
   chosen: ChosenWorkloads
   to: EnforcementMode
-  /** The window of the traffic in words. */
+  /** The time window of the traffic in words. */
   period: string
   traffic: EnforcementTraffic | string
 }
@@ -46,7 +46,10 @@ export function countPresentModes(workloads: readonly ChosenWorkload[]): Record<
   return Object.fromEntries([...counts].sort(([a, m], [b, n]) => n - m || (a < b ? -1 : 1)))
 }
 
-/** Names what was chosen, within a sentence: `"pay (prod)"`, `3 named workloads`, `the workload "web-1"`. */
+/**
+ * Names the application or the workloads that were chosen, for use within a sentence: `"pay (prod)"`, `3 named
+ * workloads`, `the workload "web-1"`.
+ */
 export const nameChosen = ({ application, workloads }: ChosenWorkloads): string => {
   if (application !== null) return quote(`${application.is.app} (${application.is.env})`)
   return workloads.length === 1
@@ -55,8 +58,8 @@ export const nameChosen = ({ application, workloads }: ChosenWorkloads): string 
 }
 
 /**
- * Describes some of the workloads within a sentence: `2 of 3 workloads of "pay (prod)"`, `2 of 3 named workloads`,
- * `the workload "web-1"`.
+ * Describes some of the chosen workloads, for use within a sentence: `2 of 3 workloads of "pay (prod)"`, `2 of 3 named
+ * workloads`, `the workload "web-1"`.
  */
 export function nameSome(chosen: ChosenWorkloads, count: number): string {
   const { application, workloads } = chosen
@@ -66,8 +69,8 @@ export function nameSome(chosen: ChosenWorkloads, count: number): string {
 }
 
 /**
- * Returns a sentence that no workload changes its mode: `No workload of "pay (prod)" changes its mode`, `The workload
- * "web-1" does not change its mode`.
+ * Returns a sentence that says that no workload changes its mode: `No workload of "pay (prod)" changes its mode`, `The
+ * workload "web-1" does not change its mode`.
  */
 function tellUnchanged(chosen: ChosenWorkloads): string {
   const { application, workloads } = chosen
@@ -131,7 +134,7 @@ export function describeEffect({ chosen, to, period, traffic }: Enforcement): st
   return `Of ${seen}, ${parts.join('; ')}.`
 }
 
-/** Returns sentences about the basis of the judgement and about questions that it leaves open. */
+/** Returns sentences about what the described effect is based on, and about questions that remain open. */
 export function noteEnforcement({ chosen, to, period, traffic }: Enforcement): string[] {
   const { workloads } = chosen
   const idle = workloads.filter(({ isManaged, mode }) => isManaged && mode === 'idle').length

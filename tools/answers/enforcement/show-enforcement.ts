@@ -124,7 +124,7 @@ interface Showing {
   limits: Limits
 }
 
-/** Builds the answer about the effect of a change of mode (T32). */
+/** Builds the answer about the effect of a change of the enforcement mode (T32). */
 export function showEnforcement(
   enforcement: Enforcement,
   { detail, limits }: Showing,
@@ -157,7 +157,7 @@ export function showEnforcement(
   return showSections(envelope, sections, { detail, limits, hint })
 }
 
-/** Returns the connections by effect; undecided ones that stay only if there are any. */
+/** Returns the numbers of connections by effect. `stays_undecided` is left out if it is zero. */
 export function showConnections({
   connections: { stays_undecided: open, ...connections },
 }: EnforcementTraffic): Static<typeof ConnectionsOut> {

@@ -141,9 +141,9 @@ function planned(workload: ChosenWorkload, to: EnforcementMode): string {
 }
 
 /**
- * Builds the answer about the outcome for each workload. Throws if the PCE refused all of them. It also throws, with
- * the completed changes in the details, if the writing ended early, because a plain error would suggest that nothing
- * happened.
+ * Builds the answer about the outcome for each workload. Throws if the PCE refused the changes of all workloads. It
+ * also throws, with the completed changes in the details, if the writing ended early, because a plain error would
+ * suggest that nothing happened.
  */
 export function showModesSet(
   { limits }: Pick<Context, 'limits'>,

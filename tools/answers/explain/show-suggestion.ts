@@ -9,9 +9,9 @@ import { shortLabel } from '../show-label.js'
 type Written = string | object
 
 /**
- * Replaces the labels in a suggestion by the workloads that were asked about. Returns undefined if that changes
- * nothing, or if an end would still be labels or a list. A rule between two workloads opens nothing else, but lasts
- * only as long as its workloads, so it is only offered as the alternative (D207).
+ * Replaces the labels in a suggestion by the workloads in the question. Returns undefined if that changes nothing, or
+ * if an end would still consist of labels or an IP list. A rule between two workloads allows nothing else, but is
+ * useful only as long as these workloads exist, so it is offered only as an alternative (D207).
  */
 export function narrowToWorkloads(
   rule: SuggestedRule,

@@ -11,8 +11,8 @@ const MOST_NAMED = 3
 const LEFT_OUT = 'addresses out of the policy of others'
 
 /**
- * Adds to each verdict the decision that applies while an end of the pair is offline, if it differs. The verdict itself
- * remains the one that follows from the rules (D206).
+ * Adds to each verdict the decision that applies while an end of the pair is offline, if that decision is different.
+ * The verdict itself does not change: it follows from the rules (D206).
  */
 export function tellWhileOffline(told: ToldVerdicts, flow: Flow): Record<Version, ToldVerdict> {
   const [active, draft] = [sayWhileOffline(flow, 'active'), sayWhileOffline(flow, 'draft')]
@@ -71,7 +71,7 @@ function nameOffline(flow: Flow): { text: string; count: number } | undefined {
   return { text: `${who} ${is} offline, so the PCE leaves ${its} ${LEFT_OUT}`, count }
 }
 
-/** Returns sentences that the verdicts do not take into account that ends are offline, or may be. */
+/** Returns sentences that say that the verdicts ignore that ends are offline or may be offline. */
 export function listOffline(flow: Flow): string[] {
   const offline = nameOffline(flow)
   const untold = nameEnds(flow, null)

@@ -44,8 +44,8 @@ export function tellVerdicts(verdict: FlowVerdict, isPending: boolean, names: Re
 }
 
 /**
- * Makes verdicts uncertain if the observed traffic names a workload at an address where no workload was found: its
- * labels and mode decide, not those of an address without a workload.
+ * Makes verdicts uncertain if the observed traffic names a workload at an address where no workload was found: the
+ * labels and mode of that workload determine the decision, not those of an address without a workload.
  */
 export function doubtStrangers(
   told: Record<Version, ToldVerdict>,
@@ -79,7 +79,7 @@ function tellVersion(
   const why = tellPair(version, pair, names)
   if (pairs === 1) return { verdict: only, why }
   const all = judged === pairs ? `All ${pairs} pairs` : `All ${judged} judged pairs of ${pairs}`
-  // The verdict on the judged pairs may not apply to those that were not judged.
+  // The verdict on the evaluated pairs possibly does not apply to the pairs that were not evaluated.
   if (isPartial) {
     const example = `${quote(pair.source.name)} to ${quote(pair.destination.name)}, for example: ${why}`
     return { verdict: 'uncertain', why: `${all} are ${only}, the others were not judged; ${example}` }
@@ -149,7 +149,7 @@ export function describeRule({ held }: Pick<ApplyingRule, 'held'>, names: Refere
 
 const describeEnd = ({ name, mode }: Member) => `${quote(name)} (${mode === 'none' ? 'no VEN' : mode})`
 
-/** Describes in a sentence how one end treats a connection in both versions. */
+/** Describes in a sentence how one end treats a connection in both versions of the policy. */
 export function tellEnd(side: 'source' | 'destination', { active, draft, [side]: member }: JudgedPair): string {
   const direction = side === 'source' ? 'outbound' : 'inbound'
   if (member.mode === 'none') return 'No VEN: it enforces nothing.'
@@ -175,7 +175,9 @@ function doesOf({ possible, step }: EndVerdict): string {
   return `${does} (${BECAUSE[step]})`
 }
 
-/** Names the rule sets whose iptables rules are for an end of a flow, in a sentence; none if there are none. */
+/**
+ * Returns a sentence that names the rule sets whose iptables rules apply to an end of a flow; empty if there are none.
+ */
 export function tellIpTablesAt({ versions, sources, destinations }: JudgedFlow): string[] {
   const [first, ...others] = listIpTables(versions, [...sources.members, ...destinations.members])
   if (first === undefined) return []

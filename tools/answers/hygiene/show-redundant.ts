@@ -96,7 +96,9 @@ interface Shown {
   limits: Limits
 }
 
-/** Builds the answer from the report. Counts cover everything that was requested; rows are shown as far as they fit. */
+/**
+ * Builds the answer from the report. The counts cover all requested findings; the answer contains as many rows as fit.
+ */
 export function showRedundant(
   report: RuleReport,
   { kinds, ruleSet, detail, version, limits }: Shown,
@@ -171,7 +173,7 @@ function summarise(
   ].join(' ')
 }
 
-/** Says that some findings hold only once changes are provisioned. */
+/** Returns a warning that some findings hold only after changes are provisioned. */
 const tellPending = (many: number): string[] =>
   many === 0
     ? []
@@ -179,7 +181,7 @@ const tellPending = (many: number): string[] =>
         `${many} ${many === 1 ? 'rests' : 'rest'} on rules with changes that are not provisioned (pending in \`by\`): provision these first, or together with the removal, or what is in force loses them.`,
       ]
 
-/** The change of a rule that is not provisioned, or else that of its rule set. */
+/** Returns the unprovisioned change of a rule or, if there is none, that of its rule set. */
 function pendingOf({ rule, holder }: HeldRule): string | undefined {
   const [own, around] = [rule, holder].map((one) => (one as { update_type?: string | null }).update_type)
   return own ?? (around == null ? undefined : `rule set: ${around}`)

@@ -70,7 +70,7 @@ export const showEffect = ({ rule_sets: sets, ...effect }: RelabellingEffect): S
   rule_sets: sets.slice(0, MOST_RULE_SETS),
 })
 
-/** Describes the effect in a sentence or two for the person who decides. */
+/** Describes the effect of a relabelling in one or two sentences for the person who decides about it. */
 export function describeEffect({ enforced, left_all_scopes: left, rule_sets: sets }: RelabellingEffect): string[] {
   const entered = sets.filter(({ enter }) => enter > 0).length
   const leaving = sets.filter(({ leave }) => leave > 0).length
@@ -164,8 +164,8 @@ interface Unchanged {
 }
 
 /**
- * Describes which workloads are not changed, and which values remain although others were requested; empty if there are
- * none.
+ * Describes which workloads are not changed, and which label values remain although other values were requested; empty
+ * if there are none.
  */
 export function describeUnchanged({ already, left_alone: leftAlone, kept = {} }: Unchanged): string {
   return [

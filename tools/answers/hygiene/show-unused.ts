@@ -182,7 +182,7 @@ function showObject({ object, onlyIn }: UnusedObject): Static<typeof Unused> {
   }
 }
 
-/** Any text of an object may be null (P43). */
+/** Returns a name or, for null, an empty text, because any text field of a PCE object may be null (P43). */
 const namedOf = (name: string | null): string => name ?? ''
 
 function nameOf(object: UnusedObject['object']): string {

@@ -21,7 +21,7 @@ export const ByDecision = Type.Object(
   { description: 'Rows by what the active policy decides now' },
 )
 
-/** Returns the number of rows for each decision; undecided ones only if there are any. */
+/** Returns the number of rows for each decision; the undecided rows are included only if there are any. */
 export const showDecisions = ({ undecided, ...counts }: Record<DecidedWord, number>): Static<typeof ByDecision> => ({
   ...counts,
   ...(undecided > 0 && { undecided }),

@@ -107,7 +107,7 @@ interface Findings {
   days: number
   found: Coverage
   reliance: Reliance
-  /** Why the draft or the list of its rules is missing; null if neither is. */
+  /** The reason why the draft or the list of its rules is missing; null if neither is missing. */
   draftUnavailable: string | null
   reads: BothWays
   detail: 'standard' | 'full'
@@ -115,7 +115,8 @@ interface Findings {
 }
 
 /**
- * Builds the answer of get-policy-coverage-report. The figures cover everything; lists are shown as far as they fit.
+ * Builds the answer of get-policy-coverage-report. The figures cover all rows; the lists contain as many entries as
+ * fit.
  */
 export function showCoverage(findings: Findings): Static<typeof CoverageOutput> {
   const { application, found, reliance, draftUnavailable, reads, detail, limits } = findings

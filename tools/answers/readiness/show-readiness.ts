@@ -138,7 +138,7 @@ interface Findings {
   days: number
   /** Counts of the application's workloads. */
   counts: ReturnType<typeof countModes>
-  /** The number of Kubernetes workloads among them, and the reason why these could not be read. */
+  /** Number of Kubernetes workloads of the application, and the reason why these could not be read. */
   pods: Pick<Workloads, 'kubernetes' | 'unread'>
   ringfence: RingfenceState
   traffic: ReadinessTraffic & { reliance: Reliance }
@@ -147,8 +147,8 @@ interface Findings {
 }
 
 /**
- * Builds the answer of enforcement-readiness. The figures cover everything; remote applications are shown as far as
- * they fit.
+ * Builds the answer of enforcement-readiness. The figures cover all rows; the answer contains as many remote
+ * applications as fit.
  */
 export function showReadiness(findings: Findings): Static<typeof ReadinessOutput> {
   const { application, counts, ringfence, reads } = findings

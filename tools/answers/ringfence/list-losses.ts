@@ -29,7 +29,10 @@ export interface CutSource {
   ports: string[]
 }
 
-/** Lists the sources that lose traffic: certain losses first, then busiest first. */
+/**
+ * Lists the sources that lose traffic. Certain losses come before possible ones; within each group, the busiest source
+ * comes first.
+ */
 export function listCut(sources: Sources): CutSource[] {
   return namePeers(sources)
     .flatMap(({ ports, ...who }): CutSource[] => {
@@ -42,7 +45,9 @@ export function listCut(sources: Sources): CutSource[] {
     .sort(worstFirst)
 }
 
-/** A group of equal losses: those of one application, or those of similar sources on one port. */
+/**
+ * A group of losses with the same effect: the losses of one application, or the losses of similar sources on one port.
+ */
 export interface LossGroup {
   effect: Loss
   kind: SourceKind
@@ -56,8 +61,8 @@ export interface LossGroup {
 }
 
 /**
- * Groups the losses, worst first. Each group contains exactly the ports with its effect, so a source that certainly
- * loses some ports and possibly loses others appears in two groups.
+ * Groups the losses, worst first. Each group contains only the ports with the group's effect, so a source that
+ * certainly loses some ports and possibly loses others appears in two groups.
  */
 export function groupLosses(sources: Sources): LossGroup[] {
   const groups = new Map<string, { of: Omit<LossGroup, 'sources' | 'ports'>; names: Set<string>; ports: Set<string> }>()

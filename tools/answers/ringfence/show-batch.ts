@@ -21,13 +21,16 @@ export interface Batch {
   autoOrder: boolean
 }
 
-/** Limits for an application for which there is little space: characters per warning, and rows of would_be_cut. */
+/**
+ * Limits for an application that has little space in the answer: maximum number of characters per warning, and maximum
+ * number of rows of would_be_cut.
+ */
 const CLIPPED = 300
 const MOST_CUT = 5
 
 /**
- * Builds the answer of a batch (T16). The results share the part of the budget that remains after the rest of the
- * answer.
+ * Builds the answer of a batch (T16). The results of the applications share the part of the budget that the other
+ * fields of the answer leave.
  */
 export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch: Batch) {
   const { results } = batch
@@ -56,7 +59,10 @@ export function showBatch(ctx: Pick<ToolContext<true>, 'pce' | 'limits'>, batch:
   return { ...around, ...noteOf(shortened), results: shown }
 }
 
-/** Returns what the counts of these ringfences cover, for all together. Answers that are not shortened say it themselves. */
+/**
+ * Returns a note on the traffic that the counts of these ringfences cover, for all of them together. Answers that are
+ * not shortened contain their own note.
+ */
 function noteOf(done: readonly RingfenceDone[]): { note?: string } {
   const note = coverageNote(...done.flatMap(({ prepared }) => Object.values(prepared.discovery.reads)))
   return note === '' ? {} : { note }
@@ -102,8 +108,8 @@ function describeBatch({ order, results, warnings, window, dryRun, autoOrder }: 
 }
 
 /**
- * Shortens the answer about an application that does not fit even with empty lists: it keeps the counts and the most
- * serious parts that fit.
+ * Shortens the answer about an application that does not fit even with empty lists: it keeps the counts, and as many of
+ * the most serious entries as fit.
  */
 function shorten(answer: ReturnType<typeof showRingfence>, losses: readonly LossGroup[], share: number) {
   const { message, merged, ruleset, section_totals: totals, warnings, assumes, recorded_otherwise: otherwise } = answer
@@ -149,8 +155,8 @@ const LONGEST_NAME = 60
 type Context = Pick<ToolContext<true>, 'pce' | 'limits'>
 
 /**
- * Describes, for the person who confirms, what a batch would write and which sources it would cut off. `results` come
- * from a run without writes.
+ * Describes, for the person who confirms the call, what a batch would write and which sources it would cut off.
+ * `results` come from a run without writes.
  */
 export function previewBatch(
   ctx: Context,

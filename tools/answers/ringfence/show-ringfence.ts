@@ -97,7 +97,10 @@ export function showRingfence(
   return { ...answer, ...(isCut && { section_totals: totals }), ruleset } as unknown as RingfenceAnswer & Reading
 }
 
-/** Lists the rules that a real run would add, in the order of their requests. Further details are in the requests. */
+/**
+ * Lists the rules that a real run would add, in the order of their requests. The requests in the answer contain further
+ * details.
+ */
 const listPlanned = (prepared: Prepared): object[] =>
   prepared.plan.newRules.map((rule: RingfenceRule, at) => {
     const planned = prepared.rules[at] as PlannedRule
@@ -208,7 +211,7 @@ export function describePlanned({ consumers, providers, services }: PlannedRule)
   }
 }
 
-/** Returns the fields that only the deny rule has; nothing for other rules. */
+/** Returns the fields that only the deny rule has; for other rules, returns no fields. */
 export function describeDeny({ type }: RingfenceRule, { services }: PlannedRule, { deny }: Prepared) {
   if (deny === null || type !== 'deny (block all inbound)') return {}
   return { deny_consumer_mode: deny.mode, ingress_services_resolved: showResolved(services) }

@@ -45,8 +45,8 @@ export function deviationsOf(
 }
 
 /**
- * Returns the warnings that precede all others. The consequences of the fallback are described by the warnings about
- * the plan.
+ * Returns the warnings that come before all other warnings. The consequences of a deny rule for workloads only
+ * (`fallback`) are described by the warnings about the plan.
  */
 export function warnOfDeviations({ changed, denyWithheld }: Deviations): string[] {
   return [
@@ -66,8 +66,8 @@ export const describeDeviations = ({ changed, denyWithheld, fallback }: Deviatio
   ].join('')
 
 /**
- * Returns the same warnings for a whole batch. Each warning occurs only once, with all affected applications, because
- * the warnings of single applications may be shortened.
+ * Returns the warnings of all ringfences of a batch. Each warning occurs only once and names all affected applications,
+ * because the warnings of single applications may be shortened.
  */
 export function warnOfBatch(done: readonly RingfenceDone[]): string[] {
   const all = done.map(({ prepared, written }) => {
@@ -271,7 +271,10 @@ function describeForeign(prepared: Prepared): string {
   return `Lets in sources of other environments than ${quote(prepared.application[1].value)}: ${named(names)}. exclude_sources or environments leaves them out.`
 }
 
-/** Describes the sources that the caller leaves out, and for which of them this does not have the expected effect. */
+/**
+ * Describes the sources that the caller leaves out, and says for which of these sources leaving out does not have the
+ * expected effect.
+ */
 function describeLeftOut({ plan, choice }: Prepared): string {
   const nameOf = ({ app, env }: { app: string; env: string }) => quote(`${app} (${env})`)
   const out = plan.remotes.filter(({ rule }) => rule === 'excluded')
@@ -289,12 +292,12 @@ function describeLeftOut({ plan, choice }: Prepared): string {
     .join(' ')
 }
 
-/** Maximum number of destinations, and of ports for each, in the sentence. */
+/** Maximum number of destinations in the sentence, and maximum number of ports for each destination. */
 const MOST_DESTINATIONS = 5
 
 /**
- * Describes which outbound traffic the application's workloads lose, or may lose, in the mode that the ringfence is for;
- * empty if none.
+ * Describes which outbound traffic the application's workloads lose, or may lose, in the mode that the ringfence is
+ * intended for; empty if there is none.
  */
 export function describeOutbound({ plan, ranking, deny }: Prepared): string {
   const { certain, byDefault, untold, open, undecided, destinations } = plan.lostOutbound

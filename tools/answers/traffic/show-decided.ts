@@ -4,7 +4,7 @@ import { showAssumed } from '../../../schemas/assumes.js'
 import type { DecidedOut } from '../../../schemas/decided-traffic.js'
 import { explainRecorded, showRecorded } from '../../../schemas/recorded-otherwise.js'
 
-/** Returns the properties about decisions by the rules; none if the decisions are those that the PCE recorded. */
+/** Returns the fields about decisions by the rules; none if the answer shows the decisions that the PCE recorded. */
 export function showDecided(decided: DecidedTraffic | null): Static<TObject<typeof DecidedOut>> {
   if (decided === null) return {}
   const { by, undecided, maybeBlocked, because, recorded, otherwise, assumes } = decided

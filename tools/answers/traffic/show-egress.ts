@@ -142,7 +142,7 @@ export function showEgress(
         flows_truncated: read.truncated,
       },
       examined: {
-        // If nothing is left, these counts are shown before the others; otherwise `analysed` already contains them.
+        // If no finding is left, these counts are shown first; otherwise `analysed` already contains them.
         ...(isEmpty && { pce_flows: read.pceFlows, rows: read.rows }),
         outbound_rows: steps.outbound_rows,
         with_external_destination: steps.with_external_destination,
@@ -180,7 +180,7 @@ export function showEgress(
 const lookedAt = ({ pceFlows }: FlowsRead) =>
   `Only ${countOf(pceFlows, 'row')} could be looked at, and there are more: the process may have other destinations there.`
 
-/** Like `explainStep`, and says that there may be rows beyond those that were read. */
+/** Like `explainStep`, but also says that there may be further rows that were not read. */
 function explainEmpty(steps: Egress['steps'], read: FlowsRead, named: boolean, filtered: boolean) {
   const { message, hint } = explainStep(steps, read.rows, named, filtered)
   if (!read.truncated) return { message, hint }

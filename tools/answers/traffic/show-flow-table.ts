@@ -43,19 +43,19 @@ type Keys = Record<string, string | number | null>
 
 interface FlowTable {
   read: FlowsRead
-  /** By whose rules rows are decided; null if as recorded. */
+  /** The decisions of rows by the rules of a policy version; null if the rows have the recorded decisions. */
   decided: DecidedTraffic | null
-  /** Names of the grouping keys that are columns, in order: the same on every page. */
+  /** Names of the grouping keys that are columns, in order; they are the same on every page. */
   names: readonly string[]
   /** Groups, busiest first. */
   groups: readonly Group<Keys>[]
   /** Total number of groups. */
   total: number
-  /** The columns of dimensions that have another name than these. */
+  /** The columns of each dimension whose columns do not have the name of the dimension. */
   groupedBy: Readonly<Record<string, readonly string[]>>
-  /** The number of groups that earlier pages had. */
+  /** Number of groups on earlier pages. */
   offset: number
-  /** True if the traffic is no longer what it was on the page before. */
+  /** True if the traffic has changed since the previous page. */
   hasMoved: boolean
 }
 
@@ -63,8 +63,9 @@ const MOVED =
   'The traffic has changed since the page before, and with it the order: groups may be missing or repeated across pages. An end_date in the past keeps the order.'
 
 /**
- * Builds the answer of get-traffic-flows with as many groups as fit the budget beside a cursor as long as `cursor`, and
- * says how many groups this page and earlier ones have. Missing keys are `-` (T8), missing times are null.
+ * Builds the answer of get-traffic-flows with as many groups as fit into the budget together with a cursor of the
+ * length of `cursor`. It says how many groups this page and the earlier pages contain. Missing keys are `-` (T8),
+ * missing times are null.
  */
 export function showFlowTable(
   { read, decided, names, groups, total, groupedBy, offset, hasMoved }: FlowTable,
@@ -73,7 +74,7 @@ export function showFlowTable(
 ) {
   const empty = names.filter((name) => groups.length > 0 && groups.every(({ keys }) => keys[name] === null))
   const span = dataSpan([read])
-  // All pages have the column, or none, whatever the times of their own groups are.
+  // Either all pages have the column `outside_window` or none has it, whatever the times of the groups on a page.
   const columns = [...names, ...SUM_COLUMNS, ...(span === null ? [] : ['outside_window'])]
   const rows = rowsByColumn(
     columns,

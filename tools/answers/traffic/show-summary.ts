@@ -123,7 +123,7 @@ export type TrafficSummary = Static<typeof TrafficSummaryOutput>
 interface SummaryFacts {
   summary: FlowSummary
   read: FlowsRead
-  /** By whose rules rows are decided; null if as recorded. */
+  /** The decisions of rows by the rules of a policy version; null if the rows have the recorded decisions. */
   decided: DecidedTraffic | null
   identityLabels: readonly string[]
   /** Names of the requested sections; absent if all were requested. */
@@ -131,7 +131,7 @@ interface SummaryFacts {
 }
 
 /**
- * Builds the answer of get-traffic-flows-summary: totals of everything, and as many rows per section as fit. Totals are
+ * Builds the answer of get-traffic-flows-summary: totals of all rows, and as many rows per section as fit. Totals are
  * the same at both levels of detail; only the number of rows differs, and `truncated_sections` says which sections were
  * cut.
  */
