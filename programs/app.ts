@@ -39,7 +39,7 @@ interface AppDeps extends AppBasis {
   timers?: McpOptions['timers']
 }
 
-/** How often one person may test PCE credentials with the browser form, per minute. */
+/** Maximum number of times per minute that one person may test PCE credentials with the browser form. */
 const PCE_TRIES_PER_MINUTE = 10
 
 /**
@@ -54,8 +54,8 @@ export async function buildApp(config: HttpConfig, deps: AppDeps): Promise<Fasti
 declare module 'fastify' {
   interface FastifyInstance {
     /**
-     * Serves the metrics on a listener of its own (`metricsPlace`), and is closed together with this instance. Null if
-     * metrics are off.
+     * The instance that serves the metrics on its own listener (`metricsPlace`) and is closed together with this one.
+     * Null if metrics are off.
      */
     metricsServer: FastifyInstance | null
   }
@@ -196,8 +196,8 @@ async function buildAuthenticated(config: PerUserConfig | SharedConfig, deps: Ob
 }
 
 /**
- * Applies a caller's rate limit across all replicas. Each replica counts unknown callers by itself, so that they cannot
- * load the database, and while the database does not answer, it counts all callers by itself.
+ * Creates a rate limit that applies to a caller across all replicas. Each replica counts unknown callers by itself, so
+ * that they cannot load the database. While the database does not answer, it counts all callers by itself.
  */
 function overAll(admissions: Admissions, name: string, perMinute: number, here: Limit): Limit {
   return async (request, times = 1) => {
@@ -305,7 +305,7 @@ function setupOptions(
     allowInsecureTls: config.userPce.allowInsecureTls,
     authenticate: async (request, reply) => app.authenticate(request, reply),
     callTool: async (name, args, identity, request) => {
-      // A call that was started by a form always runs to its end, so this signal is never aborted.
+      // A call that was started by a form is always completed, so this signal is never aborted.
       const { signal } = new AbortController()
       const call = {
         name,
@@ -397,7 +397,7 @@ interface AppBasis {
   isDraining?: () => boolean
 }
 
-/** Creates the parts that all modes share: how requests are received, and the public routes. */
+/** Creates the parts that all modes share: the reception of requests, and the public routes. */
 async function createApp(
   { http }: HttpConfig,
   { log, isDraining = () => false, tracing, meter, metricsServer }: AppBasis & Watched,
@@ -422,7 +422,8 @@ async function createApp(
 }
 
 /**
- * Creates a listener that limits slow and broken clients, and gives our own answers to requests that match no route.
+ * Creates a listener that limits slow and broken clients, and gives this server's own answers to requests that never
+ * reach a route.
  */
 async function createServer(
   http: HttpListen,

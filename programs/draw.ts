@@ -23,7 +23,10 @@ import { tools } from '../tools/index.js'
 
 /** The response budget in bytes. No model reads these answers, so the budget is the largest that can be configured. */
 const BUDGET = 800_000
-/** The maximum number of pages that are fetched for a change; nobody studies more in one picture. */
+/**
+ * The maximum number of pages of an answer that are fetched for a picture of a change; nobody studies more in one
+ * picture.
+ */
 const MOST_PAGES = 5
 const DAY_MS = 86_400_000
 

@@ -49,7 +49,10 @@ const LAME_DUCK_MS = 500
 /** The time that a connection accepted just before the server stopped listening has to send its request. */
 const FIRST_WORDS_MS = 500
 const DRAIN_MS = 25_000
-/** The time that calls aborted at the end of the drain have to answer, and that the last answers have to be sent. */
+/**
+ * The time that calls have to answer after being aborted at the end of the drain, and the time for sending the last
+ * answers.
+ */
 const LAST_WORDS_MS = 1500
 /**
  * The reserve between all these waits and the forced exit. Containers are usually killed 30 seconds after the signal.
@@ -59,7 +62,7 @@ const SPARE_MS = 750
 /** The default listening address. */
 const LOOPBACK = { host: '127.0.0.1', port: 8080 }
 
-/** How the metrics listener is announced: its path, and the setting of its port. */
+/** The path of the metrics and the setting of their port, for messages about the metrics listener. */
 const METRICS = { path: '/metrics', portIn: 'MCP_METRICS_PORT' }
 
 /** The module that worker threads load. */
@@ -196,7 +199,8 @@ async function rewrap(): Promise<void> {
 }
 
 /**
- * Reads where the state is, with the `given` variables replacing those of the environment. Rejects with StartupError.
+ * Reads the settings that say where the state is. The `given` variables replace those of the environment. Rejects with
+ * StartupError.
  */
 async function readState(given: Record<string, string> = {}): Promise<StateFileConfig> {
   const { env, ...found } = readEnvironment()
@@ -245,19 +249,19 @@ function report({ ok, lines }: CommandReport): void {
   if (!ok) process.exitCode = 1
 }
 
-/** Refuses an empty host, which an unset shell variable results in: Node.js would listen on every address. */
+/** Refuses an empty host, as from an unset shell variable, because Node.js would listen on every address. */
 function readHost(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty value, which an unset shell variable results in: it would offer every toolset. */
+/** Refuses an empty value, as from an unset shell variable, because it would offer every toolset. */
 function readToolsets(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value
 }
 
-/** Refuses an empty path, which an unset shell variable results in: it would mean the working directory. */
+/** Refuses an empty path, as from an unset shell variable, because it would mean the working directory. */
 function readPath(value: string): string {
   if (value.trim() === '') throw new InvalidArgumentError('It must not be empty.')
   return value

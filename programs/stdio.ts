@@ -86,7 +86,8 @@ const startLog = createLogger('info')
 takeWarnings(startLog)
 
 try {
-  // These modules are loaded only for their commands, because otherwise a client is waiting for the server to start.
+  // These modules are loaded only for their commands, because without a command, a client is waiting for the server to
+  // start.
   if (process.argv[2] === 'draw') {
     const { draw } = await import('./draw.js')
     process.exitCode = await draw(process.argv.slice(3), WORKER)

@@ -250,7 +250,7 @@ function describeCertificate({ subject, issuer }: PeerCertificate): string {
 }
 
 /**
- * Makes a name from a certificate safe to print, since the name comes from outside and could contain control characters
+ * Makes a name from a certificate safe to print, since the server chooses it and it could contain control characters
  * for the terminal.
  */
 const plain = (name: string | string[] | undefined) => [name].flat()[0]?.replace(/\p{C}/gu, '\uFFFD').slice(0, 100)

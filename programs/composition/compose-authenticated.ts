@@ -55,7 +55,8 @@ interface PceSource {
 
 interface AuthenticatedParts extends ServerParts {
   /**
-   * Returns the address on which this server listens, or null before it does. A user may not register it as their PCE.
+   * Returns the address on which this server listens, or null before it does. Users may not register this address as
+   * their PCE.
    */
   listensAt?: () => { address: string; port: number } | null
 }
@@ -75,8 +76,8 @@ export interface AuthenticatedServer {
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
   /**
-   * Opens the context of a caller. `narrowedTo` is the part of the operator's offer that the request's headers leave;
-   * `record` is the caller's keystore record if the admission has already read it.
+   * Opens the context of a caller. `narrowedTo` is what remains of the operator's offer after the request's headers
+   * have narrowed it; `record` is the caller's keystore record if the admission has already read it.
    */
   readonly openContext: (
     identity: Identity,

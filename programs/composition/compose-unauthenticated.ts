@@ -51,7 +51,7 @@ export const LOCAL_ROLE = 'admin'
 interface UnauthenticatedServer {
   server: PackageFacts
   dispatcher: DispatcherOptions
-  /** The context of a request that has not narrowed its offer. */
+  /** The context of a request whose headers do not narrow the offer. */
   callerContext: OfferedContext
   offers: ServerOffers
   heavyFigures: HeavyCalls['figures']
@@ -130,7 +130,7 @@ export function composeUnauthenticated(
   }
 }
 
-/** Returns the tools, of which the heavy ones run in worker threads if there is a module for the threads to load. */
+/** Returns the tools. The heavy ones run in worker threads if there is a module for the threads to load. */
 export function threadTools(
   { heavy }: Pick<StdioConfig, 'heavy'>,
   {
@@ -207,7 +207,7 @@ function remedyOfAudit(path: string, code: string | undefined): string {
 
 /**
  * Creates the credentials port of modes without a keystore, in which everyone has the same PCE, or nobody has one.
- * `refusal` answers attempts to change this.
+ * `refusal` is the error for attempts to register or remove credentials.
  */
 export function fixedCredentials(
   registered: boolean,

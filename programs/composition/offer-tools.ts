@@ -30,7 +30,7 @@ export function offerTools(config: Offering, tools: readonly AnyTool[]): ServerO
   return { ...createOffers(offered, offer), narrow: narrowByHeaders({ offered, tools, always }) }
 }
 
-/** Finds names in the settings that do not exist, and settings that leave no tool. */
+/** Finds settings that name tools or toolsets that do not exist, and settings that leave no tool. */
 export function findOfferFaults(config: Offering, tools: readonly AnyTool[]): Fault[] {
   const { offer = {} } = config
   const unknown = (names: readonly string[] = [], known: ReadonlySet<string>) =>

@@ -88,8 +88,8 @@ function remedyOfFolder(error: unknown, folder: string): string {
 const LONGEST_SOCKET = process.platform === 'linux' ? 107 : 103
 
 /**
- * Finds what would prevent listening on the Unix socket, as far as it can be known in advance, so that it is reported
- * together with other faults. Returns undefined if nothing would.
+ * Finds a fault that would prevent listening on the Unix socket, as far as it can be known in advance, so that it is
+ * reported together with other faults. Returns undefined if there is none.
  */
 export function findSocketFault(socket: string): Fault | undefined {
   const longest = LONGEST_SOCKET - ownName('').length
@@ -115,9 +115,9 @@ export function findSocketFault(socket: string): Fault | undefined {
 }
 
 /**
- * Listens under a name of this process's own first, and links that to the real name. When a server stops, Node.js
- * removes the name it listens on, even if that already belongs to the next process. This way, it removes only the own
- * name.
+ * Listens under a socket name that only this process uses, and then links the real name to that socket. When a server
+ * stops, Node.js removes the name it listens on, even if that name already belongs to the next process. This way, it
+ * removes only this process's own name.
  */
 async function listenOnSocket(app: Listener, socket: string): Promise<Listening> {
   await removeStaleSocket(socket)

@@ -18,7 +18,7 @@ interface Suggestion {
   suggestion?: { rule: string; ruleset: string }
 }
 
-/** The maximum number of lines for the answer. */
+/** The maximum number of lines for the printed explanation. */
 const MOST_LINES = 10
 
 /**

@@ -16,7 +16,7 @@ const LOG_LENGTH = 4000
 /** The environment variables of the PCE, both for the demo server and printed for the reader's own client. */
 export type PceEnvironment = Record<'PCE_HOST' | 'PCE_PORT' | 'PCE_ORG_ID' | 'API_KEY' | 'API_SECRET', string>
 
-/** The folder in which the started programs run, and how long they do so. */
+/** The folder in which the started programs run, and the signal that ends them. */
 export interface Stay {
   folder: string
   /** Ends the programs; once it is aborted, no further program is started. */

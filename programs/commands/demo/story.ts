@@ -134,7 +134,7 @@ export async function tellStory(stage: Stage): Promise<void> {
   )
 }
 
-/** Describes the rule set as a client sees it that starts its own server over stdio. */
+/** Describes the rule set as it appears to a client that starts its own server over stdio. */
 async function askOverStdio({ stdioProgram, folder, pce }: Stage): Promise<string> {
   const desktop = new Client({ name: 'svc-mcp-demo-desktop', version: '1' })
   try {
