@@ -24,8 +24,8 @@ const LOOPBACK = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 /**
  * Refuses a form that another page has sent. The origin guard permits every origin that this server answers to,
  * including other ports on the same machine. A form, however, must come from exactly the origin that it is sent to: the
- * public one, or the same scheme at the host that the request names, or plain http on loopback, for access that
- * bypasses a proxy. Programs send neither of the two headers.
+ * public origin, or the same scheme at the host that the request names, or plain http on loopback, for access that
+ * bypasses a proxy. Programs send neither `Origin` nor `Sec-Fetch-Site`.
  *
  * Throws ToolError `form_expired`.
  */
@@ -47,7 +47,7 @@ const APPROVAL_ID = /^[\w-]{43}$/
 /** Whether a text has the form of an approval's id. */
 export const isApprovalId = (text: string): boolean => APPROVAL_ID.test(text)
 
-/** Returns the page of this server to which a login should return, or undefined for anything else. */
+/** Returns the value if it is a page of this server to which a login may return, and undefined for anything else. */
 export function readOwnPage(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined
   const [, first, second, ...rest] = value.split('/')
@@ -58,6 +58,6 @@ export function readOwnPage(value: unknown): string | undefined {
 export const METHODS = ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'] as const
 export type Method = (typeof METHODS)[number]
 
-/** The methods that a path accepts. All other methods are answered with 405 (RFC 9110, 15.5.6). */
+/** The lists of methods that a path may accept. All other methods are answered with 405 (RFC 9110, 15.5.6). */
 export const READ: readonly Method[] = ['GET', 'HEAD']
 export const POST: readonly Method[] = ['POST']

@@ -48,9 +48,9 @@ const COOKIE = '__Host-svc-mcp-setup'
 const LARGEST_FORM = 16 * 1024
 
 /**
- * The pages for people, and the login of their browsers: `/setup`, where users register their PCE key (S6, S7, D17),
- * and `/approve`, where calls are approved (D153). This plugin must stay encapsulated, because its body parser, cookies
- * and error pages must not apply elsewhere.
+ * Serves the pages for people, and the login of their browsers: `/setup`, where users register their PCE key (S6, S7,
+ * D17), and `/approve`, where calls are approved (D153). This plugin must stay encapsulated, because its body parser,
+ * cookies and error pages must not apply elsewhere.
  */
 export default async function pages(
   app: FastifyInstance,

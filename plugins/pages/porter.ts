@@ -3,7 +3,7 @@ import type { Method } from './check-request.js'
 import type { SessionData } from './login/browser-session.js'
 import type { Visit } from './ports.js'
 
-/** The hooks of a route, in the form that the web framework takes. */
+/** The hooks of a route, in the form that the web framework expects. */
 interface Hooks<Request, Reply> {
   onRequest: (request: Request, reply: Reply) => Promise<unknown>
   preHandler?: (request: Request, reply: Reply, next: () => void) => void

@@ -25,7 +25,7 @@ export interface PagesOptions<Request, Reply> extends LoginPorts<Request> {
   roleOf: (identity: Identity) => Role | null
   /** Returns the value of WWW-Authenticate for a request without a token. */
   challenge: () => string
-  /** Writes an audit entry. Resolves when it is written, and rejects if it cannot be. */
+  /** Writes an audit entry. Resolves when the entry is written, and rejects if it cannot be written. */
   audit: (entry: AuditEntry) => Promise<void>
   /** The options of the setup page; absent if users do not register PCEs. */
   setup?: SetupOptions<Request, Reply>
@@ -44,7 +44,7 @@ export interface LoginPorts<Request> {
   verifyToken: (token: string, request: Request) => Promise<Identity>
   /**
    * Counts a request against its caller's limit. It is called for every request of a known person, and for every step
-   * of a login, for which `request.visit` is null and which may cause a request to the identity provider. Other
+   * of a login, because a step may cause a request to the identity provider; `request.visit` is null then. Other
    * requests of unknown visitors are not limited by caller. Rejects with ToolError `rate_limited {retry_after}`.
    */
   limitCaller: (request: Request) => Promise<void>

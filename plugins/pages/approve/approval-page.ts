@@ -37,7 +37,9 @@ interface ApprovalPage extends Reader {
   method: PersonMethod
   /** The full address of the page, which can be sent to another person. */
   address: string
-  /** The path of the login if it must be repeated before deciding; null if the last login is recent enough. */
+  /**
+   * The path of the login, if the person must log in again before deciding; null if the last login is recent enough.
+   */
   loginAgainPath: string | null
   notice: Notice | null
   /** A note that was refused because it is too long, with the error; null if there is none. */
@@ -93,13 +95,13 @@ const STATES: Readonly<Record<AskedApproval['state'], { title: string; kind: str
 }
 
 /**
- * Renders the name of a person. The name is only what the identity provider says, so the subject, which identifies
- * them, is shown too.
+ * Renders the name of a person. The name is only what the identity provider says, so the subject, which really
+ * identifies the person, is shown too.
  */
 export function renderWho({ sub, iss, name }: Pick<Identity, 'sub' | 'iss' | 'name'>, reader: Identity): string {
   const isReader = sub === reader.sub && iss === reader.iss
   const account = name === undefined || name === sub ? '' : html` (<bdi>${showName(sub)}</bdi>)`
-  // Two providers can have the same subject, so the issuer is named if it is not the reader's own.
+  // Two providers can use the same subject for different people, so the issuer is named if it is not the reader's own.
   const elsewhere = iss === reader.iss ? '' : html`, logged in at <bdi>${showName(iss)}</bdi>`
   return html`<b><bdi>${showName(name ?? sub)}</bdi></b
     >!${account}!${elsewhere}${isReader ? ' – you' : ''}`
@@ -227,7 +229,7 @@ function renderDecision(page: ApprovalPage): string {
   </section>`
 }
 
-/** Says exactly what a denial holds for, since it is narrower than it sounds. */
+/** Says exactly what a denial applies to, since it covers less than one might expect. */
 const describeDenial = (expiresAt: number): string =>
   `a denial holds for exactly this call of this person, until ${describeMoment(expiresAt)} and while it would do what is shown here. Later, with other arguments, or from somebody else, it is asked again.`
 

@@ -11,7 +11,7 @@ import { renderValue, showStored } from './render-value.js'
  */
 const MOST_OBJECTS = 200
 const BYTES = { field: 24_000, fields: 64_000, parts: 128_000, objects: 480_000, list: 32_000 }
-/** The number of objects above which those that open no traffic are folded. */
+/** Maximum number of objects that are all unfolded. If there are more, those that open no traffic are folded. */
 const MOST_UNFOLDED = 20
 const LONGEST_SENTENCE = 4000
 const LONGEST_NAME = 300
@@ -185,7 +185,10 @@ const renderPart = (part: ShownObject): string =>
     !${renderInside(part, BYTES.list, renderBarePart)}
   </li>`
 
-/** Renders everything below an object's title. `renderBelow` renders its parts, within `bytes` bytes. */
+/**
+ * Renders everything below an object's title. `renderBelow` renders one part of the object; all parts together may take
+ * `bytes` bytes.
+ */
 function renderInside(object: ShownObject, bytes: number, renderBelow: (part: ShownObject) => string): string {
   const inside = fit(object.fields, { left: BYTES.fields }, renderField)
   const below = fit(object.parts ?? [], { left: bytes }, renderBelow)
@@ -242,8 +245,8 @@ function renderNotes(object: ShownObject): string {
 const renderFieldList = (fields: string) => (fields === '' ? '' : html`<dl class="changes">!${fields}</dl>`)
 
 /**
- * Renders a field with its old (−) and new (+) value. If both values are lists, the entries that they share are counted
- * and folded.
+ * Renders a field with its old (−) and new (+) value. If both values are lists, the entries that are in both are
+ * counted and folded.
  */
 function renderField({ path, before, after }: ShownField): string {
   return html`<div>
@@ -301,7 +304,7 @@ const renderLine = (mark: 'goes' | 'comes', value: unknown) =>
     ><span class="unseen">${mark === 'goes' ? 'before: ' : 'after: '}</span>!${renderValue(value)}
   </dd>`
 
-/** Renders what stands behind the hrefs of the requests, each object with its content. */
+/** Renders the objects that the hrefs in the requests refer to, each with its content. */
 function renderReferred(shown: ShownCall): string {
   const { referred = [], referred_unread: unread = 0, referred_left_out: leftAway = 0 } = shown
   const more = unread + leftAway

@@ -13,7 +13,7 @@ const MOST_BYTES = 200_000
 /**
  * Draws what a call would do to policy, without script or style of its own. Returns an empty text for a call that does
  * not change policy, and for a drawing that would be too large. The text below the drawing says the same, so a narrow
- * window can hide it.
+ * window can hide the drawing.
  */
 export function renderPicture(shown: ShownCall): string {
   if (!shown.objects.some(({ effect }) => effect !== undefined)) return ''

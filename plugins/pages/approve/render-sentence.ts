@@ -1,12 +1,15 @@
 import { html } from 'ghtml'
 import { showStored } from './render-value.js'
 
-/** What `quote` puts into a sentence; a sentence that is cut in the middle of a quotation has no end of it. */
+/**
+ * Matches the quotations that `quote` puts into a sentence. If the sentence was cut within a quotation, its end is
+ * missing.
+ */
 const QUOTATION = /"((?:[^"\\]|\\.)*)(?:"|\\?$)/gu
 
 /**
- * Renders a sentence of ours. What it quotes, such as the names of objects, becomes an element of its own, so that the
- * reader sees where our words end and those of others begin (D236).
+ * Renders a sentence that this server wrote. Each quotation in it, such as the name of an object, becomes a separate
+ * element, so that the reader sees which words are this server's and which are quoted (D236).
  */
 export function renderSentence(sentence: string, most: number): string {
   const shown = showStored(sentence, most)
@@ -19,9 +22,9 @@ export function renderSentence(sentence: string, most: number): string {
   return rendered + html`<bdi>${shown.slice(from)}</bdi>`
 }
 
-/** Renders what a page says the call does. It always begins in our words. */
+/** Renders the sentence that says what the call does. It always begins with this server's own words. */
 export const renderLead = (summary: string, most: number): string =>
   `${summary.startsWith('"') ? 'It is about ' : ''}${renderSentence(summary, most)}`
 
-/** Renders a name or another text of others as an element of its own. */
+/** Renders a name or another text that this server did not write as a separate element. */
 export const renderQuotation = (text: string): string => html`<q><bdi>${text}</bdi></q>`

@@ -17,7 +17,7 @@ const MOST_MEMBERS = 40
 
 const PROTOCOLS: Readonly<Record<string, string>> = { 1: 'ICMP', 6: 'TCP', 17: 'UDP', 58: 'ICMPv6' }
 
-/** The maximum length of a value's JSON, in characters. Only the beginning of a longer one is shown. */
+/** The maximum length of a value's JSON, in characters. Only the beginning of a longer value is shown. */
 const LARGEST_VALUE = 4000
 
 /**

@@ -25,7 +25,7 @@ export const LOGOUT_BUTTON = '<button class="quiet" type="submit" form="logout-f
 /**
  * Builds a complete page. Its referrer policy lets the browser name this server's own origin to this server. With the
  * `no-referrer` of the headers, the browser would send `Origin: null` with every form (Fetch, append a request Origin
- * header), which the guard must refuse.
+ * header), which the origin guard must refuse.
  */
 export function layOut({ title, body, corner = '', forms = '', isWide = false }: Page): string {
   return html`<!doctype html>

@@ -177,8 +177,8 @@ function isSame(a: string, b: string): boolean {
 }
 
 /**
- * The sessions that were ended early. The cookie alone does not show this, since someone could go on using a copy of
- * it.
+ * The sessions that were ended early. They are recorded because it is not enough to delete the cookie: someone could go
+ * on using a copy of it.
  */
 export interface EndedSessions {
   /** `until` is when the session expires by itself and can be forgotten here, in milliseconds since the epoch. */
@@ -201,7 +201,7 @@ const KEY_BYTES = 32
  * Derives the key of the session cookie from a key that every replica has (32 bytes; the key-encryption key of the
  * keystore, if there is one). All replicas derive the same key, nobody has to configure it, and its label separates it
  * from other uses of that key (RFC 5869, 3.2). The derived key depends on the server's address, so that another server
- * with the same key does not accept this server's sessions: its groups may have another meaning there.
+ * with the same key does not accept this server's sessions: the groups in a session may have another meaning there.
  */
 export const deriveSessionKey = (key: Buffer, publicUrl: string): Buffer =>
   derive(key, `svc-mcp setup session cookie v2 ${publicUrl}`)

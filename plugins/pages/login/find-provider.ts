@@ -147,7 +147,7 @@ const tooLarge = () => new ToolError('login_unavailable', 'The identity provider
 
 /**
  * The error codes that a provider may return (RFC 6749, 4.1.2.1 and 5.2; OpenID Connect Core, 3.1.2.6; RFC 8707, 2). No
- * other text from it is used.
+ * other text from the provider is used.
  */
 const KNOWN_ERRORS = new Set([
   'access_denied',
@@ -197,7 +197,7 @@ function explainUnavailable(error: unknown): ToolError {
   return unavailable(error instanceof ClientError ? (error.code ?? 'unknown') : networkReason(error))
 }
 
-/** Whether the error is one of the bounded fetch, which the library has wrapped. */
+/** Whether the error was thrown by `boundFetch` and then wrapped by the library. */
 const isOwn = (error: unknown): error is ClientError & { cause: ToolError } =>
   error instanceof ClientError && error.cause instanceof ToolError
 

@@ -18,7 +18,10 @@ interface Options extends LoginPorts<FastifyRequest>, Pick<Admission<FastifyRequ
   porter: Porter<FastifyRequest, FastifyReply>
 }
 
-/** Adds the login of a browser and the logout, at paths below the page that they usually lead to. */
+/**
+ * Adds the routes for the login of a browser and for the logout, at paths below the page that people usually reach
+ * after a login.
+ */
 export default function login(app: FastifyInstance, options: Options, done: () => void): void {
   const { home, client, porter, ended, authenticate } = options
   const { basePath, dataOf, sendPage } = porter

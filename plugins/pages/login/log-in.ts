@@ -48,8 +48,9 @@ export function findBackTo({ pendingLogins }: SessionData, query: string): strin
 /**
  * Completes a login with the query that the browser brought back: checks that it was started here, fetches and verifies
  * the access token, and stores the person in a new session. The token itself is not kept. After ToolError
- * `login_failed`, `login_unavailable` or `keys_unavailable`, the login cannot be tried again. Only `overloaded`, and a
- * `login_unavailable` because nothing can be recorded, permit another attempt, because nothing was started.
+ * `login_failed`, `login_unavailable` or `keys_unavailable`, this login cannot be tried again. Nothing has been
+ * started, and another attempt is possible, only after `overloaded`, and after a `login_unavailable` whose reason is
+ * that nothing can be recorded.
  *
  * A login that has not succeeded exists only in the cookie and in the memory of this process, because anyone can start
  * a login and return from it with a made-up code (D82).
@@ -83,9 +84,10 @@ export async function completeLogin(
 const CLOCK_SKEW_MS = 60_000
 
 /**
- * Returns when the provider asked this person for their password, as the provider states it. If it does not, but was
- * told to ask, the start of this login is returned. Undefined means that the time is unknown. Throws ToolError
- * `login_failed` if a recent login is required and the provider, although told to ask, says that it did not.
+ * Returns when the provider asked this person for their password, as the provider states it; undefined if this is
+ * unknown. If the provider was told to ask, and states no time or one within this login, the start of the login is
+ * returned. Throws ToolError `login_failed` if a recent login is required, but the stated time shows that the provider
+ * did not ask although it was told to.
  */
 function whenAsked(login: PendingLogin, authenticatedAt: number | undefined): number | undefined {
   if (login.isAnew !== true) return authenticatedAt

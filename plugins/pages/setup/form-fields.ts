@@ -11,7 +11,10 @@ export interface FormField {
   name: string
   label: string
   hint: string
-  /** The kind of control. `tick` is a checkbox, which the form shows only if there is something to insist on. */
+  /**
+   * The kind of control. `tick` is a checkbox, which the form shows only if the person may insist on storing
+   * credentials that the PCE refused.
+   */
   kind: 'text' | 'number' | 'secret' | 'choice' | 'tick'
   /** The part of the form that the field belongs to. */
   part: 'pce' | 'key'
@@ -113,7 +116,7 @@ const KINDS = new Map(FORM_FIELDS.map(({ name, kind }) => [name, kind]))
 /**
  * Turns the fields of the form into the arguments of register-pce-credentials. Blanks around a value are removed, since
  * they are pasted by mistake, and an empty field becomes an absent argument. A malformed number or choice remains text,
- * and a repeated field becomes a list, so that the argument check of every call refuses it.
+ * and a repeated field becomes a list, so that the check of the tool's arguments refuses it.
  */
 export function readForm(fields: Readonly<Record<string, unknown>>): Record<string, unknown> {
   const args: Record<string, unknown> = {}

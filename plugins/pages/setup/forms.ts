@@ -28,8 +28,8 @@ export interface Form {
   path: string
   tool: string
   /**
-   * Whether the limit of connection tests applies. A registration has its own limit, against which refused hosts do not
-   * count.
+   * Whether the form counts against the limit for connection tests. A registration has its own limit, against which
+   * refused hosts do not count.
    */
   isLimited: boolean
   readArguments(fields: Readonly<Record<string, unknown>>): Record<string, unknown>

@@ -8,7 +8,8 @@ import { type Form, FORMS, type FormOutcome } from './forms.js'
 import { renderSetupPage } from './setup-page.js'
 
 /**
- * `/setup`: a browser form for the caller's own PCE credentials (S6, S7, D17). It makes all changes through tool calls.
+ * Serves `/setup`, a browser form for the caller's own PCE credentials (S6, S7, D17). The page makes all changes
+ * through tool calls.
  */
 export default function setup(
   app: FastifyInstance,

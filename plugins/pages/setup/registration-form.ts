@@ -97,7 +97,7 @@ function renderHosts(field: FormField, { offeredPces, values }: RegistrationForm
   )
 }
 
-/** Renders the port field. It is left out if every PCE of the list includes its port. */
+/** Renders the port field. The field is left out if every entry of the operator's list has a port. */
 function renderPort(field: FormField, { offeredPces, values }: RegistrationForm, error: string | undefined): string {
   const withPort = offeredPces.filter(({ port }) => port !== null)
   if (withPort.length === 0) return renderField(field, values.pce_port, error)
