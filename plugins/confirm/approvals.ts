@@ -28,7 +28,10 @@ import { createSeal, parseSealed } from './seals.js'
 
 export interface ApprovalsOptions {
   config: ConfirmConfig & { approval: ApprovalConfig }
-  /** The name of the server and state that the approvals are for, as in confirm tokens. */
+  /**
+   * Names the server and its stored state, as in confirm tokens. An approval for any other server or state is not
+   * accepted.
+   */
   audience: string
   rows: ApprovalRows
   /** Returns a person's role according to the current mapping. */
@@ -55,7 +58,10 @@ export type Approvals = ApprovalService['approvals']
 
 const ROUTE = '/approve'
 const ID = /^[\w-]{43}$/
-/** Maximum number of open requests that a person is shown, and of one asker in the list of an admin. */
+/**
+ * Maximum number of open requests in the list that a person is shown, and of requests by the same asker in the list of
+ * an admin.
+ */
 const MOST_LISTED = 100
 const MOST_LISTED_OF_EACH = 10
 const UNAUDITED = 'The audit log cannot be written, so nothing was decided.'
@@ -110,7 +116,8 @@ export function createApprovals(options: ApprovalsOptions) {
     decision: ApprovalDecision | null,
   ): ApprovalState {
     if (ending !== null) return ending
-    // Later questions can make the row expire earlier, but it never outlasts the signed time.
+    // Later questions can make the row expire earlier, but the request is never valid longer than the time signed in
+    // it.
     if (Math.min(expiresAt, ends) <= now()) return 'expired'
     return decision === null ? 'pending' : decision.verdict
   }
@@ -192,7 +199,7 @@ export function createApprovals(options: ApprovalsOptions) {
 
     /**
      * Opens a question, unless there is already one about the same call. `instead` is the id of an outdated question
-     * that it replaces. `isNew` tells whether a new question was opened.
+     * that the new question replaces. `isNew` is true if a new question was opened.
      */
     async ask(call: ConfirmedCall, question: ApprovalQuestion, instead?: string) {
       const askedAt = now()
@@ -219,8 +226,8 @@ export function createApprovals(options: ApprovalsOptions) {
     },
 
     /**
-     * Redeems an approved request (`redeem` in life.ts). It is also `stale` if the person who approved it may no longer
-     * do so.
+     * Redeems an approved request (`redeem` in life.ts). The result is also `stale` if the person who approved the
+     * request may no longer do so.
      */
     redeem(
       { request, decision }: AskedApproval,
@@ -290,8 +297,8 @@ export function createApprovals(options: ApprovalsOptions) {
       }
       const told = { ...originOf(from), role: roleOf(by), note: text }
       const isDenied = verdict === 'denied' ? ({ decision: 'denied', reason: 'approval_denied' } as const) : {}
-      // The entry is written first, so that every decision has one. If another decision was faster, a second entry says
-      // so.
+      // The audit entry is written before the decision, so that every decision has one. If another decision was faster,
+      // a second entry says so.
       try {
         await note(verdict, entryOf(verdict, asked.request, by, { ...told, ...isDenied }))
       } catch (cause) {

@@ -1,6 +1,9 @@
 import { ToolError } from '../../schemas/errors.js'
 
-/** Accesses the store. It fails closed, because a call that cannot be recorded must not run (D24). */
+/**
+ * Runs an operation on the store, and converts its errors. If the store fails, the call is refused, because a call that
+ * cannot be recorded must not run (D24).
+ */
 export async function attempt<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work()

@@ -15,7 +15,7 @@ const MESSAGES = {
  */
 export const byForm: Way = {
   async find({ tool, call: { consent, canAsk }, findBinding }) {
-    // The transport passes the user's consent only to this run, so nothing has to be claimed.
+    // The transport passes the user's consent only to this run, so the consent need not be marked as used.
     if (consent !== undefined)
       return (await findBinding()) === consent.boundTo
         ? { state: 'redeemed', boundTo: consent.boundTo }

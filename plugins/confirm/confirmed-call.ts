@@ -5,7 +5,8 @@ import { ToolError } from '../../schemas/errors.js'
 import type { ChallengeKey } from '../../schemas/state.js'
 
 /**
- * Describes which call of which caller is confirmed. Throws ToolError `server_misconfigured` if nobody has logged in.
+ * Describes the call that is to be confirmed, with its caller. Throws ToolError `server_misconfigured` if nobody has
+ * logged in.
  */
 export function describeCall(
   { name }: { name: string },

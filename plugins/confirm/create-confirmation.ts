@@ -32,7 +32,7 @@ interface ClientOptions {
 export interface Confirmation extends ConfirmPort {
   /** Computes `params_hash` of arguments (D19). */
   hash(args: Record<string, unknown>): string
-  /** The sealed states that a question carries through the client. */
+  /** The sealed states that are sent to the client with a question and come back with the answer. */
   states: RequestStates
   /** Confirm tokens for POST /confirm; undefined if calls are not confirmed with tokens. */
   tokens?: Tokens

@@ -14,8 +14,8 @@ const LEFT_OUT =
 const CONTENT_LEFT_OUT = 'What it contains is left out here: look at it in the PCE.'
 
 /**
- * Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. What
- * stands behind hrefs gets the room that the objects leave, in the same way.
+ * Keeps the first objects complete, then only the names of objects that do not fit, and finally only their number. The
+ * objects that hrefs refer to are then fitted, in the same way, into the room that is left.
  */
 function fitPage(shown: ShownCall): ShownCall {
   if (jsonBytes(shown) <= MOST_SHOWN_BYTES) return shown
@@ -44,7 +44,7 @@ function fitPage(shown: ShownCall): ShownCall {
   return { ...kept, ...fitReferred(referred, room - FRAME_BYTES) }
 }
 
-/** Room for the names of the two fields. */
+/** The number of bytes reserved for the names of the two fields `referred` and `referred_left_out`. */
 const FRAME_BYTES = 64
 
 function fitReferred(

@@ -38,9 +38,9 @@ const UNAUDITED = 'The audit log cannot be written, so no confirm token is issue
 const OTHER_METHODS: HTTPMethods[] = ['GET', 'HEAD', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']
 
 /**
- * `POST /confirm` issues a token for one call of one tool (S7). Every request of a known caller has one audit entry,
- * whether it is granted or not, except for the refusals that `AuditRoute` leaves out. If the entry of a grant could not
- * be synced, a second entry revokes it. Errors have the plain format of the `errors` plugin.
+ * Serves `POST /confirm`, which issues a token for one call of one tool (S7). Every request of a known caller has one
+ * audit entry, whether it is granted or not, except for the refusals that `AuditRoute` leaves out. If the entry of a
+ * grant could not be synced, a second entry revokes it. Errors have the plain format of the `errors` plugin.
  */
 export default function confirm(app: FastifyInstance, options: ConfirmOptions, done: () => void): void {
   const { tokens, now } = options

@@ -62,7 +62,7 @@ interface Question {
   instead?: string
 }
 
-/** What `confirm_required` says in addition to the summary. */
+/** What the error `confirm_required` says in addition to the summary. */
 export interface Asked {
   message: string
   hint: string
@@ -75,8 +75,8 @@ export interface Asked {
 export const NOTHING_SHOWN = 'preview_error says why. Fix that, and call again.'
 
 /**
- * Takes a call through the states. Returns the approval for the one run that was confirmed, or throws the refusal that
- * says what must happen first.
+ * Takes a call through the states of its confirmation. Returns the approval for the one run that was confirmed, or
+ * throws the refusal that says what must happen first.
  */
 export async function confirmCall(sent: CallToConfirm, way: Way): Promise<Approval> {
   const call = { ...sent, paramsHash: paramsHash(sent.call.arguments) }
@@ -140,7 +140,7 @@ async function isStillMeant({ findBinding, context }: HashedCall, boundTo: strin
 export type Redemption = 'spent' | 'replayed' | Lapse
 export type Lapse = 'expired' | 'stale'
 
-/** An approval, as its way of asking stores it. */
+/** An approval, with the operations on the place where its way of asking stores it. */
 export interface Yes {
   /** The digest of what was shown. */
   boundTo: string | undefined

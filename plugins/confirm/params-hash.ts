@@ -35,7 +35,7 @@ interface Uncanonical {
   message: string
 }
 
-/** The maximum depth of a request. */
+/** Maximum depth of nesting in the arguments. */
 const DEEPEST = 64
 const MOST_PROBLEMS = 50
 /** Matches half of a surrogate pair. With the flag `u`, complete pairs count as one character and do not match. */

@@ -38,8 +38,8 @@ function parse(body: Buffer): unknown {
 }
 
 /**
- * Returns the tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for one that needs no
- * confirmation.
+ * Returns the tool that the token is for. Throws ToolError `unknown_tool`, and `invalid_argument` for a tool that needs
+ * no confirmation.
  */
 export function requireConfirmed(tool: AnyTool | undefined): AnyTool {
   if (tool === undefined) throw new ToolError('unknown_tool', 'There is no tool with this name.')
@@ -88,8 +88,8 @@ export function describeMint(facts: MintFacts, reason: ErrorCode | null, now: nu
 }
 
 /**
- * The error codes for faults of the request itself or of the server; every other code denies the sender, as in the
- * dispatcher.
+ * The error codes for faults of the request itself or of the server; every other code means that the sender was denied,
+ * as in the dispatcher.
  */
 const ERRORS: ReadonlySet<ErrorCode> = new Set<ErrorCode>([
   'unknown_tool',

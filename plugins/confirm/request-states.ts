@@ -8,7 +8,7 @@ import { createSeal, type MasterKeys, parseSealed } from './seals.js'
 export interface RequestStatesOptions {
   /** The operator's keys. Without them, the key is random, and states are lost when the process ends. */
   keys?: MasterKeys
-  /** The name of the server and its state, as in confirm tokens. */
+  /** Names the server and its stored state, as in confirm tokens. */
   audience: string
   /** The record of used states. Without it, only this process remembers them. */
   usedTokens?: Pick<UsedTokens, 'claim'>
@@ -53,7 +53,10 @@ interface Sealed {
 const bindingOf = ({ owner, method, name, paramsHash }: RequestFacts) =>
   JSON.stringify([owner?.iss, owner?.sub, method, name, paramsHash])
 
-/** Remembers the states of one client, which live for minutes. */
+/**
+ * Creates a record of used states in the memory of this process. This is enough for a single client, since states
+ * expire within minutes.
+ */
 function rememberHere(now: () => number): Pick<UsedTokens, 'claim'> {
   const used = new LRUCache<string, true>({ max: 10_000, ttl: LIFETIME_MS, ttlResolution: 0, perf: { now } })
   return {

@@ -26,7 +26,7 @@ export function createTokenSeal(masters: MasterKeys) {
         const { header } = decode(token) as { header: { kid?: unknown } }
         return verifiers.get(String(header.kid))?.(token) ?? null
       } catch {
-        // Any error means that the token is not ours.
+        // Any error means that this server did not sign the token.
         return null
       }
     },

@@ -12,7 +12,7 @@ import { redeem, type Redemption, type Yes } from './life.js'
 import { createSeal } from './seals.js'
 import { createTokenSeal } from './token-seal.js'
 
-/** A token with our signature, for this call and this caller. It may have expired or been used. */
+/** A token that this server signed for this call and this caller. It may have expired or been used. */
 export interface SignedToken {
   /** Identifies the token without revealing it. */
   jti: string
@@ -67,10 +67,10 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
 
   return {
     /**
-     * Stores what the caller has been shown, so that a token that is issued for the call within its lifetime contains
-     * it. If `boundTo` is null, nothing could be shown, so nothing is stored. A caller has a limited number of open
-     * questions; a new one replaces the one that expires first. The challenge identifies what was shown without
-     * revealing it. Rejects with ToolError `confirm_unavailable`.
+     * Stores the digest of what the caller has been shown. A token that is issued for the call before this question
+     * expires will contain the digest. If `boundTo` is null, nothing could be shown, so nothing is stored. A caller has
+     * a limited number of open questions; beyond it, a new question replaces the one that expires first. The challenge
+     * identifies what was shown without revealing it. Rejects with ToolError `confirm_unavailable`.
      */
     async ask(call: ConfirmedCall, boundTo: string | null): Promise<{ expiresAt: number; challenge?: string }> {
       const expiresAt = now() + config.ttlSeconds * 1000
@@ -155,7 +155,7 @@ export function createTokens({ config, audience, usedTokens, challenges, now }: 
 }
 
 const VERSION = 1
-/** The maximum length of a token. Issuers and subjects are bounded, so a longer text is not one of our tokens. */
+/** The maximum length of a token. Issuers and subjects are bounded, so a longer text is not a token of this server. */
 const LONGEST = 8192
 const MOST_REMEMBERED = 10_000
 
@@ -172,8 +172,8 @@ const Claims = Type.Object(
     /** The PCE for which the call was shown. */
     pce: Type.Optional(Type.String({ minLength: 1 })),
     /**
-     * Whole seconds since the epoch. Expiry is checked when the token is redeemed, so that an expired token can be
-     * distinguished from a forged one.
+     * The times at which the token was issued and (`exp`) expires, in whole seconds since the epoch. Expiry is checked
+     * when the token is redeemed, so that an expired token can be distinguished from a forged one.
      */
     iat: Type.Integer(),
     exp: Type.Integer(),
